@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from torchtraceap import _core
+from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.location import Location, read_location
+from torchtraceap.data.config import Changes
 from torchtraceap.data.events import Unexplained, Window, read_unexplained, read_windows
 from torchtraceap.data.facts import (
     Balance,
@@ -27,6 +29,7 @@ from torchtraceap.data.facts import (
     read_stage,
     read_step,
 )
+from torchtraceap.data.features import Features, read_features
 from torchtraceap.data.findings import Finding, read_findings
 from torchtraceap.data.from_core import from_core, process
 from torchtraceap.data.replay import (
@@ -47,13 +50,9 @@ from torchtraceap.data.work import (
     read_kernels,
     read_threads,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torchtraceap.data.config import Changes
-    from torchtraceap.data.features import Features
-    from torchtraceap.detection.detection import Detection
+from torchtraceap.detection.detecting import detect
+from torchtraceap.detection.detection import Detection
+from torchtraceap.detection.said import model_findings, with_model
 
 
 class ReportData:
@@ -103,8 +102,6 @@ class ReportData:
         where none is known, the most wasted time. Of a dry run's trace also the waits
         that cost no time in it. Last, with the origin "model", what the learned
         detector flags and no rule explains."""
-        from torchtraceap.detection.said import model_findings
-
         return self.rule_findings + model_findings(
             self.core, self.loaded, self.rule_windows, self.detection
         )
@@ -156,8 +153,6 @@ class ReportData:
     def windows(self) -> tuple[Window, ...]:
         """Tiles of the analysed time with their labels, by device, then time: those of
         rules, and after them those of the learned detector, where it is run."""
-        from torchtraceap.detection.said import with_model
-
         return with_model(self.rule_windows, self.detection)
 
     @cached_property
@@ -171,8 +166,6 @@ class ReportData:
         run. The first use in a process loads torch and the weights, about a second.
 
         Raises ValueError if weights that were named cannot be used."""
-        from torchtraceap.detection.detecting import detect
-
         return detect(
             self._detector, self.quality.verdict, self.rule_windows, self.features
         )
@@ -276,8 +269,5 @@ class ReportData:
 
         `merge`, at least 1: up to so many neighboring windows of a step are taken as
         one. ValueError if it is less, TypeError if it is no int."""
-        from torchtraceap.base.arguments import checked_int
-        from torchtraceap.data.features import read_features
-
         merge = checked_int("merge", merge, 1, sys.maxsize)
         return read_features(self.core, self.loaded, merge)

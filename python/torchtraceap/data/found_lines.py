@@ -14,13 +14,10 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from torchtraceap import _core
 from torchtraceap.base.program_files import program_files, read_program
 from torchtraceap.data.call_sites import Scope, Source
-
-if TYPE_CHECKING:
-    from torchtraceap import _core
 
 # What a line must hold of a finding's time: the rest is within the quarter that is not
 # counted on of a gain.

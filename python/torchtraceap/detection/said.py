@@ -7,21 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain, count, groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Label, Window, read_events
 from torchtraceap.data.findings import UNEXPLAINED, Finding
-from torchtraceap.detection.detection import SIDES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from torchtraceap.detection.detection import Detection
+from torchtraceap.detection.detection import SIDES, Detection
 
 #: Who says so, of labels and findings of the model.
 MODEL = "model"

@@ -7,16 +7,14 @@ Each is a dict that JSON takes; ``cpu``, ``gpu`` and ``pattern`` are for the per
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchtraceap import _core
 from torchtraceap.detection.detection import SIDES, Detection
 from torchtraceap.report_data import ReportData
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Windows in a queue, where nobody says how many.
 MOST = 50

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location
@@ -20,10 +22,7 @@ from torchtraceap.data.from_core import identity
 from torchtraceap.data.work import Copy, Kernel, Operator, Overlap, Thread
 from torchtraceap.report_data import ReportData
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -228,8 +227,6 @@ def _events(trace: _core.Trace) -> list[Column]:
 
 def _microseconds(ns: Array, missing: Array) -> Array:
     """Return the nearest floats, as `us_from_ns` does, with NaN for what is missing."""
-    import numpy as np
-
     us: Array = ns / 1000
     # A float does not hold so many nanoseconds, but the microseconds of all years.
     large = np.abs(ns) >= 1 << 53
@@ -244,8 +241,6 @@ def _numbered(
     name: str, values: Array, text: Any, missing: Array | None = None
 ) -> Column:
     """Return few different numbers as what each stands for."""
-    import numpy as np
-
     different = np.unique(values if missing is None else values[~missing])
     codes = np.searchsorted(different, values).astype("i4")
     if missing is not None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+
 from torchtraceap.base.files import BESIDE, refuse_trace, replacing
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.table_columns import TABLES, Column
@@ -129,8 +131,6 @@ def _array(pa: Any, column: Column) -> Any:
     # Without a copy, so the gaps are bits beside the numbers; pa.array would copy.
     gaps = None
     if column.missing is not None and column.missing.any():
-        import numpy as np
-
         gaps = pa.py_buffer(np.packbits(~column.missing, bitorder="little"))
     kind = pa.from_numpy_dtype(values.dtype)
     array = pa.Array.from_buffers(kind, len(values), [gaps, pa.py_buffer(values)])
