@@ -150,19 +150,13 @@ class Window:
         its launch is not in the trace. Launches may lie before the window. Made anew
         at each call, at a cost of the window's work times the depth of the tree.
         """
-        columns = self._trace.columns
-        starts, durations = columns["ts"], columns["dur"]
-        category, categories = columns["category"], _core.category_names()
+        tree = self._report.window_tree(self.index)
+        category, names = self._trace.columns["category"], _core.category_names()
         roots: list[Node] = []
         nodes: list[Node] = []
-        for row, parent in self._report.window_tree(self.index):
-            node = Node(
-                index=row,
-                name=self._trace.name(row),
-                category=categories[int(category[row])],
-                start_us=us_from_ns(int(starts[row])),
-                duration_us=us_from_ns(int(durations[row])),
-            )
+        events = read_events(self._trace, [row for row, _ in tree])
+        for event, (row, parent) in zip(events, tree, strict=True):
+            node = Node(category=names[int(category[row])], **vars(event))
             nodes.append(node)
             (roots if parent < 0 else nodes[parent].children).append(node)
         return roots

@@ -64,13 +64,16 @@ class LoadPlan:
 
 def plan_load(**options: Unpack[LoadOptions]) -> LoadPlan:
     """Check the options of ``load``; a TypeError or ValueError names what is wrong."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {
+        name: value for name, value in options.items() if value is not None
+    }
     settings = {
         name: check(given[name]) for name, check in _CHECKS.items() if name in given
     }
-    kept = [given.get(name) for name in ("categories", "skip_categories")]
-    if kept != [None, None]:
-        settings["categories"] = _kept_categories(*kept)
+    if "categories" in given or "skip_categories" in given:
+        settings["categories"] = _kept_categories(
+            given.get("categories"), given.get("skip_categories")
+        )
     if "time_range_us" in given:
         if "steps" in given:
             raise ValueError(
@@ -78,7 +81,7 @@ def plan_load(**options: Unpack[LoadOptions]) -> LoadPlan:
                 "range of those steps"
             )
         settings |= _time_range(given["time_range_us"])
-    progress: Any = given.get("progress")
+    progress = given.get("progress")
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(
             "progress must be True, False, None or a callable that takes fraction, "

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import chain, count, groupby
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +105,7 @@ class _Unexplained:
         self._trace = trace
         self._windows = windows
         self._detection = detection
-        self._ids: set[str] = set()
+        self._ids = Counter[str]()
 
     def groups(self, core: _core.Report) -> list[_Group]:
         """Put runs of one place together: that of the event which the attention rests
@@ -185,12 +186,10 @@ class _Unexplained:
         where = group.location
         place = (where.file, where.line, where.function) if where else group.operator
         digest = sha256(repr((place,)).encode("utf-8", "backslashreplace"))
-        base = f"{UNEXPLAINED}-{digest.hexdigest()[:8]}"
+        name = f"{UNEXPLAINED}-{digest.hexdigest()[:8]}"
+        self._ids[name] += 1
         # Of two functions of one name and file whose lines are not known.
-        names = chain([base], (f"{base}-{number}" for number in count(2)))
-        name = next(name for name in names if name not in self._ids)
-        self._ids.add(name)
-        return name
+        return name if self._ids[name] == 1 else f"{name}-{self._ids[name]}"
 
     def _message(self, chosen: list[int], surest: int, side: int) -> str:
         length_us = sum(self._windows[window].duration_us for window in chosen)

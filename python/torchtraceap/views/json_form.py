@@ -140,24 +140,18 @@ def _first_paths(report: ReportData) -> tuple[CriticalPath, ...]:
 
 def _replay_form(report: ReportData, paths: Sequence[CriticalPath]) -> dict[str, Any]:
     recovery = report.recovery
-    form = {
+    form: dict[str, Any] = {
         "refusal": recovery.refusal or None,
         "fidelity": recovery.fidelity and asdict(recovery.fidelity),
         "doubts": list(recovery.doubts),
         "together": recovery.together and asdict(recovery.together),
         "critical_paths": [asdict(path) for path in paths],
     }
-    plain: dict[str, Any] = _lists(form)
-    return plain
-
-
-def _lists(value: Any) -> Any:
-    """Return `value` with a list for each tuple, as JSON gives it back."""
-    if isinstance(value, dict):
-        return {key: _lists(member) for key, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_lists(member) for member in value]
-    return value
+    for path in form["critical_paths"]:  # As JSON gives it back.
+        path["places"] = list(path["places"])
+    if fidelity := form["fidelity"]:
+        fidelity["refusals"] = list(fidelity["refusals"])
+    return form
 
 
 def _idle_form(row: Balance) -> dict[str, float]:
