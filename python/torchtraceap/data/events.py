@@ -37,28 +37,6 @@ class Unexplained:
         return self.end_us - self.start_us
 
 
-def read_events(trace: _core.Trace, rows: list[int]) -> tuple[Event, ...]:
-    """Read rows of a trace. All must have a start and a duration."""
-    columns = trace.columns
-    starts, durations = columns["ts"], columns["dur"]
-    return tuple(
-        Event(
-            index=row,
-            name=trace.name(row),
-            start_us=us_from_ns(int(starts[row])),
-            duration_us=us_from_ns(int(durations[row])),
-        )
-        for row in rows
-    )
-
-
-def read_unexplained(core: _core.Unexplained, trace: _core.Trace) -> Unexplained:
-    """Convert one stretch."""
-    rows = [] if core.during is None else [core.during]
-    during = next(iter(read_events(trace, rows)), None)
-    return from_core(Unexplained, core, trace, during=during)
-
-
 @dataclass(frozen=True)
 class Label:
     """A pattern that a window shows."""
@@ -177,3 +155,25 @@ def read_windows(core: _core.Report, trace: _core.Trace) -> tuple[Window, ...]:
         )
         for row in core.windows
     )
+
+
+def read_events(trace: _core.Trace, rows: list[int]) -> tuple[Event, ...]:
+    """Read rows of a trace. All must have a start and a duration."""
+    columns = trace.columns
+    starts, durations = columns["ts"], columns["dur"]
+    return tuple(
+        Event(
+            index=row,
+            name=trace.name(row),
+            start_us=us_from_ns(int(starts[row])),
+            duration_us=us_from_ns(int(durations[row])),
+        )
+        for row in rows
+    )
+
+
+def read_unexplained(core: _core.Unexplained, trace: _core.Trace) -> Unexplained:
+    """Convert one stretch."""
+    rows = [] if core.during is None else [core.during]
+    during = next(iter(read_events(trace, rows)), None)
+    return from_core(Unexplained, core, trace, during=during)

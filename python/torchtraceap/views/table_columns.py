@@ -135,23 +135,22 @@ def _balances(report: ReportData, rows: Sequence[Balance | None]) -> list[Column
     ]
 
 
-def _all_of(kind: type[Any], rows: Callable[[ReportData], Sequence[Any]]) -> _Maker:
+def _all_of(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
     names = [field.name for field in fields(kind)]
-    return lambda report: _columns(kind, rows(report), names)
+    return lambda report: _columns(kind, getattr(report, name), names)
 
 
-_Maker = Callable[[ReportData], list[Column]]
-TABLES: dict[str, _Maker] = {
+TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
     "windows": _windows,
     "labels": _labels,
     "findings": _findings,
     "balance": lambda report: _balances(report, report.balance),
     "steps": _steps,
-    "kernels": _all_of(Kernel, lambda report: report.kernels),
-    "copies": _all_of(Copy, lambda report: report.copies),
-    "operators": _all_of(Operator, lambda report: report.operators),
-    "overlap": _all_of(Overlap, lambda report: report.overlap),
-    "threads": _all_of(Thread, lambda report: report.threads),
+    "kernels": _all_of(Kernel, "kernels"),
+    "copies": _all_of(Copy, "copies"),
+    "operators": _all_of(Operator, "operators"),
+    "overlap": _all_of(Overlap, "overlap"),
+    "threads": _all_of(Thread, "threads"),
     "events": lambda report: _events(report.loaded),
 }
 
