@@ -16,8 +16,9 @@ from functools import cached_property
 from torchtraceap import _core
 from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.location import Location, read_location
+from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.config import Changes
-from torchtraceap.data.events import Unexplained, Window, read_unexplained, read_windows
+from torchtraceap.data.events import Unexplained, Window, read_events, read_windows
 from torchtraceap.data.facts import (
     Balance,
     RuleOutcome,
@@ -27,7 +28,6 @@ from torchtraceap.data.facts import (
     read_facts,
     read_quality,
     read_stage,
-    read_step,
 )
 from torchtraceap.data.features import Features, read_features
 from torchtraceap.data.findings import Finding, read_findings
@@ -40,15 +40,12 @@ from torchtraceap.data.replay import (
 )
 from torchtraceap.data.work import (
     Copy,
+    Counts,
     Kernel,
     KernelCounts,
     Operator,
     Overlap,
     Thread,
-    read_copies,
-    read_kernel_counts,
-    read_kernels,
-    read_threads,
 )
 from torchtraceap.detection.detecting import detect
 from torchtraceap.detection.detection import Detection
@@ -192,17 +189,29 @@ class ReportData:
     @cached_property
     def unexplained(self) -> tuple[Unexplained, ...]:
         """The longest idle stretches without a pattern, by device, longest first."""
-        core = self.core.unexplained
-        return tuple(read_unexplained(stretch, self.loaded) for stretch in core)
+        found = []
+        for core in self.core.unexplained:
+            rows = [] if core.during is None else [core.during]
+            during = next(iter(read_events(self.loaded, rows)), None)
+            found.append(from_core(Unexplained, core, self.loaded, during=during))
+        return tuple(found)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The profiler's steps with a balance each; often there are none."""
-        return tuple(read_step(row, self.loaded) for row in self._step_rows)
+        return self._read_steps(self.step_count)
 
     @cached_property
     def _step_rows(self) -> list[_core.StepRow]:
         return self.core.steps
+
+    def _read_steps(self, most: int) -> tuple[Step, ...]:
+        steps = []
+        for row in self._step_rows[:most]:
+            pid = process(self.loaded, row.pid)
+            balance = None if row.balance is None else read_balance(row.balance, pid)
+            steps.append(from_core(Step, row, pid=pid, balance=balance))
+        return tuple(steps)
 
     @property
     def step_count(self) -> int:
@@ -211,9 +220,7 @@ class ReportData:
 
     def first_steps(self, most: int) -> tuple[Step, ...]:
         """Return so many steps; to convert thousands takes seconds."""
-        if self.step_count <= most:
-            return self.steps
-        return tuple(read_step(row, self.loaded) for row in self._step_rows[:most])
+        return self.steps if self.step_count <= most else self._read_steps(most)
 
     @cached_property
     def rules(self) -> tuple[RuleOutcome, ...]:
@@ -234,12 +241,23 @@ class ReportData:
     def kernels(self) -> tuple[Kernel, ...]:
         """Device work by kernel, the one that keeps the devices busy longest first."""
         busy_ns = sum(row.busy_ns for row in self.core.balance)
-        return read_kernels(self._work.kernels, busy_ns)
+        return tuple(
+            from_core(
+                Kernel,
+                row,
+                mean_us=us_from_ns(row.total_ns) / row.count,
+                busy_share=row.union_ns / busy_ns if busy_ns else 0.0,
+            )
+            for row in self._work.kernels
+        )
 
     @cached_property
     def copies(self) -> tuple[Copy, ...]:
         """Copies by direction and kind of host memory, and memsets, longest first."""
-        return read_copies(self._work.copies)
+        return tuple(
+            from_core(Copy, row, mean_us=us_from_ns(row.total_ns) / row.count)
+            for row in self._work.copies
+        )
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:
@@ -249,12 +267,26 @@ class ReportData:
     @cached_property
     def threads(self) -> tuple[Thread, ...]:
         """What each thread of the host did with the time, the busiest first."""
-        return read_threads(self.core.threads(), self.loaded, self.trace.span_us)
+        span_ns = self.core.trace.end_ns - self.core.trace.begin_ns
+        return tuple(
+            from_core(
+                Thread,
+                row,
+                self.loaded,
+                busy_share=row.busy_ns / span_ns if span_ns else 0.0,
+            )
+            for row in self.core.threads()
+        )
 
     @cached_property
     def kernel_counts(self) -> KernelCounts:
         """How many kernels each step launches and each window runs."""
-        return read_kernel_counts(self.core.kernel_counts())
+        core = self.core.kernel_counts()
+        steps, windows = (
+            from_core(Counts, counts) if counts.each else None
+            for counts in (core.steps, core.windows)
+        )
+        return KernelCounts(steps, windows)
 
     @cached_property
     def overlap(self) -> tuple[Overlap, ...]:

@@ -170,10 +170,3 @@ def read_events(trace: _core.Trace, rows: list[int]) -> tuple[Event, ...]:
         )
         for row in rows
     )
-
-
-def read_unexplained(core: _core.Unexplained, trace: _core.Trace) -> Unexplained:
-    """Convert one stretch."""
-    rows = [] if core.during is None else [core.during]
-    during = next(iter(read_events(trace, rows)), None)
-    return from_core(Unexplained, core, trace, during=during)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.from_core import from_core, process
+from torchtraceap.data.from_core import from_core
 
 
 @dataclass(frozen=True)
@@ -198,13 +198,6 @@ def read_balance(
         for by_pattern in (core.idle_ns, core.excess_ns)
     )
     return from_core(Balance, core, pid=pid, idle_us=idle_us, excess_us=excess_us)
-
-
-def read_step(core: _core.StepRow, trace: _core.Trace) -> Step:
-    """Convert one row of the core's steps."""
-    pid = process(trace, core.pid)
-    balance = None if core.balance is None else read_balance(core.balance, pid)
-    return from_core(Step, core, pid=pid, balance=balance)
 
 
 def read_stage(core: _core.Stage) -> Stage:
