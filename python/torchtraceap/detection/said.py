@@ -10,7 +10,6 @@ from hashlib import sha256
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
@@ -105,6 +104,7 @@ class _Unexplained:
         self._trace = trace
         self._windows = windows
         self._detection = detection
+        self._strength = np.where(detection.flagged, detection.probability, -1)
         self._ids = Counter[str]()
 
     def groups(self, core: _core.Report) -> list[_Group]:
@@ -140,8 +140,8 @@ class _Unexplained:
         """Make a finding of the windows of one place."""
         chosen = sorted(group.windows)
         surest = self._surest(chosen)
-        side = int(np.argmax(self._strength([surest])[0]))
-        order = np.argsort(-self._strength(chosen).max(axis=1), kind="stable")
+        side = int(np.argmax(self._strength[surest]))
+        order = np.argsort(-self._strength[chosen].max(axis=1), kind="stable")
         rows = self._detection.events[np.array(chosen)[order]].ravel()
         events = list(dict.fromkeys(rows[rows >= 0].tolist()))[:_MOST_EVENTS]
         pids = dict.fromkeys(self._windows[window].pid for window in chosen)
@@ -174,13 +174,8 @@ class _Unexplained:
         window = self._windows[index]
         return index - number, window.device, window.pid  # A row goes up as its number.
 
-    def _strength(self, windows: list[int]) -> NDArray[np.float32]:
-        flagged = self._detection.flagged[windows]
-        strength = np.where(flagged, self._detection.probability[windows], -1)
-        return strength.astype(np.float32)
-
     def _surest(self, windows: list[int]) -> int:
-        return windows[int(np.argmax(self._strength(windows).max(axis=1)))]
+        return windows[int(np.argmax(self._strength[windows].max(axis=1)))]
 
     def _id(self, group: _Group) -> str:
         where = group.location

@@ -7,14 +7,15 @@ What the page and Markdown say alike is written here too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
+from torchtraceap.data.events import Window
 from torchtraceap.data.facts import Balance, Note, Simulated, Stage, TraceFacts
 from torchtraceap.data.replay import CriticalPath
+from torchtraceap.data.work import Overlap
 from torchtraceap.report_data import ReportData
 
 _MOST_DEVICES = 16  # The largest machines that one process feeds.
@@ -41,16 +42,7 @@ _NOTABLE = 0.01  # Of a critical path: kinds of time and places below are left o
 _MOST_PLACES = 3
 
 
-class OfDevice(Protocol):
-    """A row of a report that is of one device."""
-
-    @property
-    def device(self) -> int | None: ...
-    @property
-    def pid(self) -> int | str | None: ...
-
-
-def device_text(row: OfDevice, report: ReportData) -> str:
+def device_text(row: Balance | Overlap | Window, report: ReportData) -> str:
     """Write a device's number, in a file of several ranks with its process: ``0``,
     ``0 of process 4242``.
     """
@@ -60,7 +52,7 @@ def device_text(row: OfDevice, report: ReportData) -> str:
     return f"{row.device} of {printable(whose, NAME_WIDTH)}"
 
 
-def whose_text(row: OfDevice, report: ReportData) -> str:
+def whose_text(row: Balance | Window, report: ReportData) -> str:
     """Write whose time a row is: ``Device 0``, ``Process 7``, ``CPU``."""
     if row.device is not None:
         return f"Device {device_text(row, report)}"
