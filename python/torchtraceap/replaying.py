@@ -23,6 +23,7 @@ from torchtraceap.edits import Edit, as_edit, core_edits
 from torchtraceap.report import Report
 from torchtraceap.views.finding_text import range_text
 from torchtraceap.views.heading import kinds_text, simulated_text
+from torchtraceap.views.json_form import members
 
 # Of a step: with less time left it is no program any more that the edits stand for.
 _LEAST_LEFT = 0.01
@@ -107,14 +108,11 @@ class WhatIf:
                 "simulated": self.simulated and asdict(self.simulated),
             },
             "edits": [asdict(edit) for edit in self.edits],
-            "span_us": self.span_us,
-            "replayed_span_us": self.replayed_span_us,
-            "changed_span_us": self.changed_span_us,
+            **members(self, "span_us", "replayed_span_us", "changed_span_us"),
             "steps": [asdict(step) for step in self.steps],
             "gain": self.gain and asdict(self.gain),
             "refusals": list(self.refusals),
-            "critical_path": self.critical_path,
-            "engine": self.engine,
+            **members(self, "critical_path", "engine"),
             "fidelity": asdict(self.fidelity),
         }
 

@@ -18,6 +18,12 @@ from typing import Any
 from torchtraceap.base.files import new_file, refuse_trace, writing
 from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
+from torchtraceap.views.json_form import members
+
+_ARGS = (
+    *("id", "pattern", "subtype", "severity", "origin", "location", "operator"),
+    *("count", "wasted_us", "recoverable_us", "message", "advice"),
+)
 
 
 def write_perfetto(report: ReportData, path: str | os.PathLike[str]) -> None:
@@ -60,20 +66,7 @@ def _name(finding: Finding) -> str:
 
 
 def _args(finding: Finding) -> dict[str, Any]:
-    location = finding.location
-    args = {
-        "id": finding.id,
-        "pattern": finding.pattern,
-        "subtype": finding.subtype,
-        "severity": finding.severity,
-        "origin": finding.origin,
-        "location": location.text if location else "",
-        "operator": finding.operator,
-        "count": finding.count,
-        "wasted_us": finding.wasted_us,
-        "recoverable_us": finding.recoverable_us,
-        "message": finding.message,
-        "advice": finding.advice,
-    }
+    args = members(finding, *_ARGS)
+    args["location"] = finding.location and finding.location.text
     # Readers of traces make little of a null or an empty text.
     return {key: value for key, value in args.items() if value not in (None, "")}
