@@ -128,10 +128,14 @@ class ReportData:
     def critical_paths(self) -> tuple[CriticalPath, ...]:
         """What bounds the trace, then each step: chained work, by category and line.
         Empty if no schedule can be made of the trace."""
-        return self.first_critical_paths(None)
+        return self._read_paths(None)
 
-    def first_critical_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
-        """Return the trace's critical path and those of so many steps, None: of all."""
+    def first_critical_paths(self, steps: int) -> tuple[CriticalPath, ...]:
+        """Return the trace's critical path and those of so many steps."""
+        is_all = self.step_count <= steps
+        return self.critical_paths if is_all else self._read_paths(steps)
+
+    def _read_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
         replay = self.core_replay
         paths = replay.critical_paths(steps) if replay.fidelity else []
         return tuple(read_path(path) for path in paths)
@@ -140,11 +144,6 @@ class ReportData:
     def is_part(self) -> bool:
         """Whether less than the whole trace was loaded."""
         return any(note.kind == "filtered" for note in self.quality.warnings)
-
-    @property
-    def event_names(self) -> list[str]:
-        """The distinct names of all events."""
-        return self.loaded.strings
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:

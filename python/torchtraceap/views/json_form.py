@@ -40,7 +40,7 @@ def report_form(report: ReportData, *, with_detector: bool = True) -> dict[str, 
     findings = report.findings if with_detector else report.rule_findings
     windows = _first_windows(report, every)
     shown = {window.index for window, _ in windows}
-    steps, paths = report.first_steps(MOST), _first_paths(report)
+    steps, paths = report.first_steps(MOST), report.first_critical_paths(MOST)
     # The first is the whole trace's; none, if it cannot be replayed.
     more_paths = max(0, report.step_count + 1 - len(paths)) if paths else 0
     trace = report.trace
@@ -131,12 +131,6 @@ def _first_windows(
         )
         pairs = sorted(pairs[:MOST], key=lambda pair: pair[0].index)
     return pairs
-
-
-def _first_paths(report: ReportData) -> tuple[CriticalPath, ...]:
-    if report.step_count <= MOST:
-        return report.critical_paths
-    return report.first_critical_paths(MOST)
 
 
 def _replay_form(report: ReportData, paths: Sequence[CriticalPath]) -> dict[str, Any]:
