@@ -91,10 +91,8 @@ def overlap(name: str) -> Edit:
 
 def as_edit(edit: Edit | Finding | str) -> Edit:
     """Return what a text or a finding stands for. Raises TypeError for what is none."""
-    if isinstance(edit, Finding):
-        return fix(edit.id)
-    if isinstance(edit, str):
-        return fix(edit)
+    if isinstance(edit, Finding | str):
+        return fix(edit if isinstance(edit, str) else edit.id)
     if not isinstance(edit, Edit) or not isinstance(edit.name, str):
         raise TypeError(
             "an edit is made by torchtraceap.edits, a finding of the report, or a text "

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.analysis import analyze
+from torchtraceap.base.files import refuse_trace
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import share_text, time_text, us_from_ns
 from torchtraceap.data.facts import Simulated
@@ -22,6 +23,7 @@ from torchtraceap.edits import Edit, as_edit, core_edits
 from torchtraceap.report import Report
 from torchtraceap.views.finding_text import range_text
 from torchtraceap.views.heading import kinds_text, simulated_text
+from torchtraceap.views.json_form import members
 
 # Of a step: with less time left it is no program any more that the edits stand for.
 _LEAST_LEFT = 0.01
@@ -93,9 +95,7 @@ class WhatIf:
                 f"{where} is not written, for the replay is not to be believed: "
                 + "; ".join(self.refusals)
             )
-        both = os.path.exists(where) and os.path.exists(self.path)
-        if both and os.path.samefile(where, self.path):
-            raise ValueError(f"{where} is the trace itself; give another file")
+        refuse_trace(where, self.path)
         self._write(where)
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,14 +108,11 @@ class WhatIf:
                 "simulated": self.simulated and asdict(self.simulated),
             },
             "edits": [asdict(edit) for edit in self.edits],
-            "span_us": self.span_us,
-            "replayed_span_us": self.replayed_span_us,
-            "changed_span_us": self.changed_span_us,
+            **members(self, "span_us", "replayed_span_us", "changed_span_us"),
             "steps": [asdict(step) for step in self.steps],
             "gain": self.gain and asdict(self.gain),
             "refusals": list(self.refusals),
-            "critical_path": self.critical_path,
-            "engine": self.engine,
+            **members(self, "critical_path", "engine"),
             "fidelity": asdict(self.fidelity),
         }
 
@@ -147,11 +144,6 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
     report = trace if isinstance(trace, Report) else analyze(trace)
     if not isinstance(report, Report):
         raise TypeError("what_if takes one trace, not a list")
-    return replay_with(report, edits)
-
-
-def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf:
-    """Replay the trace of a report."""
     core = report.core_replay
     made = tuple(map(as_edit, edits))
     if core.fidelity is None:
@@ -159,6 +151,7 @@ def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf
     outcome = core.what_if(report.core, core_edits(report, made))
     fidelity = read_fidelity(core.fidelity)
     refusals = fidelity.refusals + ((outcome.doubt,) if outcome.doubt else ())
+    note = ", ".join(f"{edit.kind} {edit.name}" for edit in made)
     untold: dict[str, Any] = {"changed_span_us": None} if refusals else {}
     result = from_core(
         WhatIf,
@@ -172,19 +165,12 @@ def replay_with(report: Report, edits: Sequence[Edit | Finding | str]) -> WhatIf
         critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
         engine="events" if outcome.by_events else "graph",
         simulated=report.trace.simulated,
-        _write=partial(_write, core, outcome, made),
+        _write=partial(core.write, outcome, note or "unchanged"),
         **untold,
     )
     if result.gain and result.leaves_nothing:
         return replace(result, gain=replace(result.gain, low_us=0.0))
     return result
-
-
-def _write(
-    core: _core.Replay, outcome: _core.Outcome, edits: Sequence[Edit], path: str
-) -> None:
-    note = ", ".join(f"{edit.kind} {edit.name}" for edit in edits)
-    core.write(outcome, note or "unchanged", path)
 
 
 def what_if_text(result: WhatIf) -> str:

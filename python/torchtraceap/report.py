@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.base.files import write_text
+from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
 from torchtraceap.report_data import ReportData
 
@@ -65,10 +66,7 @@ class Report(ReportData):
         """
         from torchtraceap.views.json_form import json_text
 
-        text = json_text(self.to_dict())
-        if path is not None:
-            write_text(path, text)
-        return text
+        return _kept(json_text(self.to_dict()), path)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the report as an HTML page; write it to ``path`` too if that is given.
@@ -81,10 +79,7 @@ class Report(ReportData):
         """
         from torchtraceap.views.html.page import page_html
 
-        text = page_html(self)
-        if path is not None:
-            write_text(path, text)
-        return text
+        return _kept(page_html(self), path)
 
     def to_perfetto(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the trace with the report's windows and findings as tracks
@@ -122,9 +117,7 @@ class Report(ReportData):
         from torchtraceap.views.sarif import sarif_text
 
         text = sarif_text([self], None if root is None else os.fspath(root))
-        if path is not None:
-            write_text(path, text)
-        return text
+        return _kept(text, path)
 
     def to_markdown(self) -> str:
         """Return a summary in Markdown, under 64 KiB, with all names made harmless."""
@@ -193,8 +186,6 @@ class Report(ReportData):
         write_parquet(self, folder)
 
     def __repr__(self) -> str:
-        from torchtraceap.base.safe_text import printable
-
         return (
             f"<torchtraceap.Report of {printable(self.trace.path)}: "
             f"{self.trace.events} events, {time_text(self.trace.span_us)}, "
@@ -205,3 +196,9 @@ class Report(ReportData):
         from torchtraceap.views.html.page import notebook_html
 
         return notebook_html(self)
+
+
+def _kept(text: str, path: str | os.PathLike[str] | None) -> str:
+    if path is not None:
+        write_text(path, text)
+    return text

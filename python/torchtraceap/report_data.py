@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from torchtraceap import _core
+from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.location import Location, read_location
-from torchtraceap.data.events import Unexplained, Window, read_unexplained, read_windows
+from torchtraceap.base.units import us_from_ns
+from torchtraceap.data.config import Changes
+from torchtraceap.data.events import Unexplained, Window, read_events, read_windows
 from torchtraceap.data.facts import (
     Balance,
     RuleOutcome,
@@ -25,8 +28,8 @@ from torchtraceap.data.facts import (
     read_facts,
     read_quality,
     read_stage,
-    read_step,
 )
+from torchtraceap.data.features import Features, read_features
 from torchtraceap.data.findings import Finding, read_findings
 from torchtraceap.data.from_core import from_core, process
 from torchtraceap.data.replay import (
@@ -37,23 +40,16 @@ from torchtraceap.data.replay import (
 )
 from torchtraceap.data.work import (
     Copy,
+    Counts,
     Kernel,
     KernelCounts,
     Operator,
     Overlap,
     Thread,
-    read_copies,
-    read_kernel_counts,
-    read_kernels,
-    read_threads,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torchtraceap.data.config import Changes
-    from torchtraceap.data.features import Features
-    from torchtraceap.detection.detection import Detection
+from torchtraceap.detection.detecting import detect
+from torchtraceap.detection.detection import Detection
+from torchtraceap.detection.said import model_findings, with_model
 
 
 class ReportData:
@@ -103,8 +99,6 @@ class ReportData:
         where none is known, the most wasted time. Of a dry run's trace also the waits
         that cost no time in it. Last, with the origin "model", what the learned
         detector flags and no rule explains."""
-        from torchtraceap.detection.said import model_findings
-
         return self.rule_findings + model_findings(
             self.core, self.loaded, self.rule_windows, self.detection
         )
@@ -134,10 +128,14 @@ class ReportData:
     def critical_paths(self) -> tuple[CriticalPath, ...]:
         """What bounds the trace, then each step: chained work, by category and line.
         Empty if no schedule can be made of the trace."""
-        return self.first_critical_paths(None)
+        return self._read_paths(None)
 
-    def first_critical_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
-        """Return the trace's critical path and those of so many steps, None: of all."""
+    def first_critical_paths(self, steps: int) -> tuple[CriticalPath, ...]:
+        """Return the trace's critical path and those of so many steps."""
+        is_all = self.step_count <= steps
+        return self.critical_paths if is_all else self._read_paths(steps)
+
+    def _read_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
         replay = self.core_replay
         paths = replay.critical_paths(steps) if replay.fidelity else []
         return tuple(read_path(path) for path in paths)
@@ -147,17 +145,10 @@ class ReportData:
         """Whether less than the whole trace was loaded."""
         return any(note.kind == "filtered" for note in self.quality.warnings)
 
-    @property
-    def event_names(self) -> list[str]:
-        """The distinct names of all events."""
-        return self.loaded.strings
-
     @cached_property
     def windows(self) -> tuple[Window, ...]:
         """Tiles of the analysed time with their labels, by device, then time: those of
         rules, and after them those of the learned detector, where it is run."""
-        from torchtraceap.detection.said import with_model
-
         return with_model(self.rule_windows, self.detection)
 
     @cached_property
@@ -171,8 +162,6 @@ class ReportData:
         run. The first use in a process loads torch and the weights, about a second.
 
         Raises ValueError if weights that were named cannot be used."""
-        from torchtraceap.detection.detecting import detect
-
         return detect(
             self._detector, self.quality.verdict, self.rule_windows, self.features
         )
@@ -199,17 +188,29 @@ class ReportData:
     @cached_property
     def unexplained(self) -> tuple[Unexplained, ...]:
         """The longest idle stretches without a pattern, by device, longest first."""
-        core = self.core.unexplained
-        return tuple(read_unexplained(stretch, self.loaded) for stretch in core)
+        found = []
+        for core in self.core.unexplained:
+            rows = [] if core.during is None else [core.during]
+            during = next(iter(read_events(self.loaded, rows)), None)
+            found.append(from_core(Unexplained, core, self.loaded, during=during))
+        return tuple(found)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The profiler's steps with a balance each; often there are none."""
-        return tuple(read_step(row, self.loaded) for row in self._step_rows)
+        return self._read_steps(self.step_count)
 
     @cached_property
     def _step_rows(self) -> list[_core.StepRow]:
         return self.core.steps
+
+    def _read_steps(self, most: int) -> tuple[Step, ...]:
+        steps = []
+        for row in self._step_rows[:most]:
+            pid = process(self.loaded, row.pid)
+            balance = None if row.balance is None else read_balance(row.balance, pid)
+            steps.append(from_core(Step, row, pid=pid, balance=balance))
+        return tuple(steps)
 
     @property
     def step_count(self) -> int:
@@ -218,9 +219,7 @@ class ReportData:
 
     def first_steps(self, most: int) -> tuple[Step, ...]:
         """Return so many steps; to convert thousands takes seconds."""
-        if self.step_count <= most:
-            return self.steps
-        return tuple(read_step(row, self.loaded) for row in self._step_rows[:most])
+        return self.steps if self.step_count <= most else self._read_steps(most)
 
     @cached_property
     def rules(self) -> tuple[RuleOutcome, ...]:
@@ -241,12 +240,23 @@ class ReportData:
     def kernels(self) -> tuple[Kernel, ...]:
         """Device work by kernel, the one that keeps the devices busy longest first."""
         busy_ns = sum(row.busy_ns for row in self.core.balance)
-        return read_kernels(self._work.kernels, busy_ns)
+        return tuple(
+            from_core(
+                Kernel,
+                row,
+                mean_us=us_from_ns(row.total_ns) / row.count,
+                busy_share=row.union_ns / busy_ns if busy_ns else 0.0,
+            )
+            for row in self._work.kernels
+        )
 
     @cached_property
     def copies(self) -> tuple[Copy, ...]:
         """Copies by direction and kind of host memory, and memsets, longest first."""
-        return read_copies(self._work.copies)
+        return tuple(
+            from_core(Copy, row, mean_us=us_from_ns(row.total_ns) / row.count)
+            for row in self._work.copies
+        )
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:
@@ -256,12 +266,26 @@ class ReportData:
     @cached_property
     def threads(self) -> tuple[Thread, ...]:
         """What each thread of the host did with the time, the busiest first."""
-        return read_threads(self.core.threads(), self.loaded, self.trace.span_us)
+        span_ns = self.core.trace.end_ns - self.core.trace.begin_ns
+        return tuple(
+            from_core(
+                Thread,
+                row,
+                self.loaded,
+                busy_share=row.busy_ns / span_ns if span_ns else 0.0,
+            )
+            for row in self.core.threads()
+        )
 
     @cached_property
     def kernel_counts(self) -> KernelCounts:
         """How many kernels each step launches and each window runs."""
-        return read_kernel_counts(self.core.kernel_counts())
+        core = self.core.kernel_counts()
+        steps, windows = (
+            from_core(Counts, counts) if counts.each else None
+            for counts in (core.steps, core.windows)
+        )
+        return KernelCounts(steps, windows)
 
     @cached_property
     def overlap(self) -> tuple[Overlap, ...]:
@@ -276,8 +300,5 @@ class ReportData:
 
         `merge`, at least 1: up to so many neighboring windows of a step are taken as
         one. ValueError if it is less, TypeError if it is no int."""
-        from torchtraceap.base.arguments import checked_int
-        from torchtraceap.data.features import read_features
-
         merge = checked_int("merge", merge, 1, sys.maxsize)
         return read_features(self.core, self.loaded, merge)

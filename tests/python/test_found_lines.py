@@ -67,6 +67,17 @@ FOUND = {
             return [x for x in loader]  # here
         """,
     ),
+    "a condition in a comprehension": (
+        ["aten::is_nonzero"],
+        """
+        def main(rows):
+            return [
+                x
+                for x in rows
+                if x > 0  # here
+            ]
+        """,
+    ),
     "a list of all": (
         [NEXT],
         """

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.views.html.code_excerpt import code_excerpt
-from torchtraceap.views.html.finding_cards import _code
+from torchtraceap.views.html.finding_cards import _code, code_excerpt
 
 SECRET = "TOKEN = 'hunter2'\n" * 9
 

@@ -29,7 +29,7 @@ from torchtraceap.cli.output import (
 from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import are_fine, prints_summary, targets_of, write
 from torchtraceap.edits import Edit
-from torchtraceap.replaying import replay_with
+from torchtraceap.replaying import what_if
 from torchtraceap.views.json_form import json_text
 
 # Option, metavar, what makes the edit, help.
@@ -119,7 +119,7 @@ def _run(options: argparse.Namespace) -> int:
         with stage(f"analyzing {name}", options.quiet):
             report = of_torch(analyze(trace, **rules))
         with stage(f"replaying {name}", options.quiet):
-            result = replay_with(report, tuple(options.edits))
+            result = what_if(report, *options.edits)
         for target in timelines:
             with stage(f"writing {target.path}", options.quiet):
                 result.to_trace(target.path)

@@ -46,14 +46,7 @@ def read_changes(
     Raises ConfigError for all that is wrong with it, TypeError if it is no
     configuration.
     """
-    if config is None:
-        return {}
-    if isinstance(config, Mapping):
-        return _changes(config, "config", own)
-    if isinstance(config, str | os.PathLike):
-        path = Path(os.fsdecode(config))
-        return _changes(read_section(path), str(path), own)
-    raise TypeError(f"config must be a path or a dict, but is {of_type(config)}")
+    return {} if config is None else _changes(*_section(config), own)
 
 
 def read_detector(config: Config) -> str | None:
@@ -62,12 +55,7 @@ def read_detector(config: Config) -> str | None:
 
     Raises ConfigError for what is no text, or cannot be read.
     """
-    if isinstance(config, Mapping):
-        section, origin, folder = config, "config", ""
-    else:
-        origin = os.fsdecode(config)
-        section = checked_table(read_section(Path(origin)), origin)
-        folder = os.path.dirname(origin)
+    section, origin = _section(config)
     value = section.get("detector")
     if value is None or value in (AUTO, OFF):
         return value
@@ -75,6 +63,7 @@ def read_detector(config: Config) -> str | None:
         raise ConfigError(
             f"{origin}: detector must be {AUTO!r}, {OFF!r} or a path, but is {value!r}"
         )
+    folder = "" if isinstance(config, Mapping) else os.path.dirname(origin)
     return os.path.join(folder, value)
 
 
@@ -94,8 +83,7 @@ def has_budget(config: str) -> bool:
 
     Raises ConfigError if it cannot be read.
     """
-    section = read_section(Path(config))
-    return isinstance(section, Mapping) and "budget" in section
+    return "budget" in _section(config)[0]
 
 
 def read_section(path: Path) -> object:
@@ -109,6 +97,16 @@ def read_section(path: Path) -> object:
     if "torchtraceap" not in _tools(document):
         raise ConfigError(f"{path} has no section [tool.torchtraceap]")
     return _tools(document)["torchtraceap"]
+
+
+def _section(config: Config) -> tuple[Mapping[str, Any], str]:
+    """Return what a configuration says, and what messages call it."""
+    if isinstance(config, Mapping):
+        return checked_table(config, "config"), "config"
+    if not isinstance(config, str | os.PathLike):
+        raise TypeError(f"config must be a path or a dict, but is {of_type(config)}")
+    path = Path(os.fsdecode(config))
+    return checked_table(read_section(path), str(path)), str(path)
 
 
 def _bytes(path: Path) -> bytes:
@@ -138,7 +136,7 @@ def _tools(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changes(
-    section: object, origin: str, own: Mapping[str, Mapping[str, float]]
+    section: Mapping[str, Any], origin: str, own: Mapping[str, Mapping[str, float]]
 ) -> Changes:
     known: dict[str, dict[str, tuple[float, str]]] = {
         pattern.name: {} for pattern in _core.patterns()
@@ -150,7 +148,6 @@ def _changes(
             name: (value, "share" if name == "min_share" else "")
             for name, value in thresholds.items()
         }
-    section = checked_table(section, origin)
     for key in section:
         # What a budget says is budget.py's to read.
         if key not in ("patterns", "budget", "detector"):

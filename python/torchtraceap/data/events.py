@@ -37,28 +37,6 @@ class Unexplained:
         return self.end_us - self.start_us
 
 
-def read_events(trace: _core.Trace, rows: list[int]) -> tuple[Event, ...]:
-    """Read rows of a trace. All must have a start and a duration."""
-    columns = trace.columns
-    starts, durations = columns["ts"], columns["dur"]
-    return tuple(
-        Event(
-            index=row,
-            name=trace.name(row),
-            start_us=us_from_ns(int(starts[row])),
-            duration_us=us_from_ns(int(durations[row])),
-        )
-        for row in rows
-    )
-
-
-def read_unexplained(core: _core.Unexplained, trace: _core.Trace) -> Unexplained:
-    """Convert one stretch."""
-    rows = [] if core.during is None else [core.during]
-    during = next(iter(read_events(trace, rows)), None)
-    return from_core(Unexplained, core, trace, during=during)
-
-
 @dataclass(frozen=True)
 class Label:
     """A pattern that a window shows."""
@@ -150,19 +128,13 @@ class Window:
         its launch is not in the trace. Launches may lie before the window. Made anew
         at each call, at a cost of the window's work times the depth of the tree.
         """
-        columns = self._trace.columns
-        starts, durations = columns["ts"], columns["dur"]
-        category, categories = columns["category"], _core.category_names()
+        tree = self._report.window_tree(self.index)
+        category, names = self._trace.columns["category"], _core.category_names()
         roots: list[Node] = []
         nodes: list[Node] = []
-        for row, parent in self._report.window_tree(self.index):
-            node = Node(
-                index=row,
-                name=self._trace.name(row),
-                category=categories[int(category[row])],
-                start_us=us_from_ns(int(starts[row])),
-                duration_us=us_from_ns(int(durations[row])),
-            )
+        events = read_events(self._trace, [row for row, _ in tree])
+        for event, (row, parent) in zip(events, tree, strict=True):
+            node = Node(category=names[int(category[row])], **vars(event))
             nodes.append(node)
             (roots if parent < 0 else nodes[parent].children).append(node)
         return roots
@@ -182,4 +154,19 @@ def read_windows(core: _core.Report, trace: _core.Trace) -> tuple[Window, ...]:
             _trace=trace,
         )
         for row in core.windows
+    )
+
+
+def read_events(trace: _core.Trace, rows: list[int]) -> tuple[Event, ...]:
+    """Read rows of a trace. All must have a start and a duration."""
+    columns = trace.columns
+    starts, durations = columns["ts"], columns["dur"]
+    return tuple(
+        Event(
+            index=row,
+            name=trace.name(row),
+            start_us=us_from_ns(int(starts[row])),
+            duration_us=us_from_ns(int(durations[row])),
+        )
+        for row in rows
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.from_core import from_core, process
+from torchtraceap.data.from_core import from_core
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,32 @@ class Step:
     pid: int | str | None = None  #: The process whose step it is.
 
 
+@dataclass(frozen=True)
+class Stage:
+    """One question, answered in figures. pipeline/story/story.h lists all."""
+
+    id: str  #: busy, idle, limit, work, overlap, gain.
+    question: str
+    answer: str  #: Sentences; names in them are from the trace.
+    #: The answer in one stable word, such as "host" or a pattern; "" if it has none.
+    verdict: str
+    known: bool  #: False: the trace does not allow an answer; `answer` says why.
+    severity: str | None  #: "low", "medium", "high", as of a finding; None: no cost.
+    figures: dict[str, float | int]  #: Times end in ``_us``; the rest are counts.
+
+
+@dataclass(frozen=True)
+class RuleOutcome:
+    """What a user's own rule claimed, and what it got of that."""
+
+    rule: str
+    claims: int
+    asked_us: float  #: Together, whatever the devices did meanwhile.
+    claimed_us: float  #: Idle or busy time in them that was still to be had.
+    taken_us: float  #: More that it would have had but for rules before it.
+    counted: bool  #: False: too little, so it is in no finding and no balance.
+
+
 def read_facts(core: _core.TraceFacts) -> TraceFacts:
     """Convert the core's facts."""
     assumed = core.simulated
@@ -174,27 +200,6 @@ def read_balance(
     return from_core(Balance, core, pid=pid, idle_us=idle_us, excess_us=excess_us)
 
 
-def read_step(core: _core.StepRow, trace: _core.Trace) -> Step:
-    """Convert one row of the core's steps."""
-    pid = process(trace, core.pid)
-    balance = None if core.balance is None else read_balance(core.balance, pid)
-    return from_core(Step, core, pid=pid, balance=balance)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One question, answered in figures. pipeline/story/story.h lists all."""
-
-    id: str  #: busy, idle, limit, work, overlap, gain.
-    question: str
-    answer: str  #: Sentences; names in them are from the trace.
-    #: The answer in one stable word, such as "host" or a pattern; "" if it has none.
-    verdict: str
-    known: bool  #: False: the trace does not allow an answer; `answer` says why.
-    severity: str | None  #: "low", "medium", "high", as of a finding; None: no cost.
-    figures: dict[str, float | int]  #: Times end in ``_us``; the rest are counts.
-
-
 def read_stage(core: _core.Stage) -> Stage:
     """Convert one of the core's stages."""
     figures = {
@@ -204,15 +209,3 @@ def read_stage(core: _core.Stage) -> Stage:
         for figure in core.figures
     }
     return from_core(Stage, core, figures=figures)
-
-
-@dataclass(frozen=True)
-class RuleOutcome:
-    """What a user's own rule claimed, and what it got of that."""
-
-    rule: str
-    claims: int
-    asked_us: float  #: Together, whatever the devices did meanwhile.
-    claimed_us: float  #: Idle or busy time in them that was still to be had.
-    taken_us: float  #: More that it would have had but for rules before it.
-    counted: bool  #: False: too little, so it is in no finding and no balance.

@@ -6,18 +6,15 @@ Columns have one table, in the core; nothing here knows a name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
 from torchtraceap.data.from_core import from_core
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,11 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
+from torchtraceap import _core
 from torchtraceap.base.program_files import program_files, read_program
 from torchtraceap.data.call_sites import Scope, Source
-
-if TYPE_CHECKING:
-    from torchtraceap import _core
 
 # What a line must hold of a finding's time: the rest is within the quarter that is not
 # counted on of a gain.
@@ -29,40 +27,25 @@ _BUILTIN = re.compile(r"<built-in (?:function|method) (\w+)")
 _FRAME = re.compile(r"(.*)\((\d+)\): (.*)")
 _MODULE = re.compile(r"nn\.Module: (\w+?)_\d+$")
 _PLAIN = re.compile(r".*\): (?!__)\w+$")
+# Methods and operators without a call, by what in the language runs them.
 _KINDS = {
-    "__next__": "for",
-    "__iter__": "for",
-    "__anext__": "for",
-    "__enter__": "with",
-    "__exit__": "with",
-    "__aenter__": "with",
-    "__aexit__": "with",
-    "__getitem__": "item",
-    "__setitem__": "set_item",
-    "__bool__": "test",
-    # Operators without a call, by what in the language runs them.
-    "aten::is_nonzero": "test",
-    "aten::select": "item",
-    "aten::slice": "item",
-    "aten::index": "item",
-    "aten::index_put_": "set_item",
+    **dict.fromkeys(("__next__", "__iter__", "__anext__"), ("for",)),
+    **dict.fromkeys(("__enter__", "__exit__", "__aenter__", "__aexit__"), ("with",)),
+    **dict.fromkeys(("__bool__", "aten::is_nonzero"), ("test",)),
+    **dict.fromkeys(("__getitem__", "aten::select", "aten::slice"), ("item",)),
+    "aten::index": ("item",),
+    **dict.fromkeys(("__setitem__", "aten::index_put_"), ("set_item",)),
+    # An index is asked for its number, and so is what is written to an element.
+    "aten::item": ("item", "set_item"),
 }
 # Calls that run an operator without its name: a tensor asked for its truth or number.
 _OPERATOR_CALLS = {
     "aten::is_nonzero": ("bool", "any", "all", "min", "max", "sorted", "filter"),
     "aten::item": (
-        "float",
-        "int",
-        "complex",
-        "range",
-        "round",
-        "format",
-        "str",
-        "print",
+        *("float", "int", "complex", "range", "round"),
+        *("format", "str", "print"),
     ),
 }
-# An index is one as well, and so is what is written to an element.
-_MORE_KINDS = {"aten::item": ("item", "set_item")}
 _INLINE = {"<listcomp>", "<setcomp>", "<dictcomp>"}
 
 
@@ -94,21 +77,17 @@ class FoundLines:
                 if line is not None:
                     spent[line] = spent.get(line, 0) + ns
             best = max(spent, key=lambda line: spent[line], default=None)
-            if best is None or spent[best] < _BULK * finding.wasted_ns:
-                return None
-            return best
+            enough = best and spent[best] >= _BULK * finding.wasted_ns
+            return best if enough else None
         return None
 
     def _read(self, file: str) -> list[Source]:
-        known = self._sources.get(file)
-        if known is None:
+        if file not in self._sources:
             known = self._sources[file] = []
             for text in self._texts(file):
-                try:
+                with suppress(ValueError):
                     known.append(Source(text))
-                except ValueError:
-                    continue
-        return known
+        return self._sources[file]
 
     def _texts(self, file: str) -> list[bytes | str]:
         cell = linecache.cache.get(file)  # Of a notebook, which has no file.
@@ -158,8 +137,7 @@ def _lines(source: Source, scope: Scope, file: str, name: str) -> tuple[set[int]
     frame = _FRAME.match(name)
     if frame is None:
         calls = (_at(scope, "call", call) for call in _OPERATOR_CALLS.get(name, ()))
-        kinds = (_at(scope, kind) for kind in _MORE_KINDS.get(name, ()))
-        return set().union(_kind(scope, name), *calls, *kinds), False
+        return _kind(scope, name).union(*calls), False
     path, begin, function = frame[1], int(frame[2]), frame[3]
     own = source.scope(function, begin) if path == file else None
     if function in _INLINE:
@@ -185,5 +163,4 @@ def _at(scope: Scope, kind: str, name: str = "") -> set[int]:
 
 
 def _kind(scope: Scope, function: str) -> set[int]:
-    kind = _KINDS.get(function)
-    return _at(scope, kind) if kind else set()
+    return set().union(*(_at(scope, kind) for kind in _KINDS.get(function, ())))

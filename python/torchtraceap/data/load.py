@@ -64,13 +64,16 @@ class LoadPlan:
 
 def plan_load(**options: Unpack[LoadOptions]) -> LoadPlan:
     """Check the options of ``load``; a TypeError or ValueError names what is wrong."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {
+        name: value for name, value in options.items() if value is not None
+    }
     settings = {
         name: check(given[name]) for name, check in _CHECKS.items() if name in given
     }
-    kept = [given.get(name) for name in ("categories", "skip_categories")]
-    if kept != [None, None]:
-        settings["categories"] = _kept_categories(*kept)
+    if "categories" in given or "skip_categories" in given:
+        settings["categories"] = _kept_categories(
+            given.get("categories"), given.get("skip_categories")
+        )
     if "time_range_us" in given:
         if "steps" in given:
             raise ValueError(
@@ -78,13 +81,64 @@ def plan_load(**options: Unpack[LoadOptions]) -> LoadPlan:
                 "range of those steps"
             )
         settings |= _time_range(given["time_range_us"])
-    progress: Any = given.get("progress")
+    progress = given.get("progress")
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(
             "progress must be True, False, None or a callable that takes fraction, "
             f"text_bytes and events, but is {of_type(progress)}"
         )
     return LoadPlan(settings, _checked_steps(given.get("steps")), progress)
+
+
+def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:
+    """Load a trace. Raises TypeError for other sources, and what the core raises."""
+    read, title = _reader(source)
+    with reporting(plan.progress, title) as report:
+        if plan.steps is None:
+            trace = read(plan.core_options(progress=report))
+        else:
+            # Twice, so that the whole is never in memory: not its Python frames.
+            stamp = _stamp(source)
+            first = plan.core_options(
+                categories=_core.step_categories(), progress=_part(report, 0)
+            )
+            begin_ns, end_ns = _core.step_range(read(first), *plan.steps)
+            second = plan.core_options(
+                begin_ns=begin_ns, end_ns=end_ns, progress=_part(report, 1)
+            )
+            trace = read(second)
+            if _stamp(source) != stamp:
+                path = os.fsdecode(source)  # type: ignore[arg-type]
+                hint = "Load it again when it is whole."
+                message = f"{path}: the file was changed while it was read. {hint}"
+                raise TraceError(message, path, "changed", hint)
+        if report is not None:
+            report(1.0, trace.text_bytes, len(trace) + trace.left_out)
+        return trace
+
+
+def wanted_source(what: str, source: object) -> str:
+    """Return the message for a source that is none of ``what``."""
+    text = f"source must be {what}, but is {of_type(source)}"
+    return text + (f": {hint}" if (hint := instead(source)) else "")
+
+
+def instead(source: object) -> str:
+    """Return what to pass instead of an iterable that is no list of sources."""
+    if isinstance(source, Mapping):
+        return "of a trace that is loaded already, pass json.dumps(trace).encode()"
+    if hasattr(source, "read"):
+        return "of an open file, pass its path, or the bytes that it holds"
+    return ""
+
+
+def refuse_loading(given: Sequence[str], source: str, instead: str) -> None:
+    """Raise TypeError if options of loading are given for what is loaded already."""
+    if given:
+        raise TypeError(
+            f"{', '.join(given)}: options of loading do not apply to {source}, which "
+            f"is loaded already. {instead}."
+        )
 
 
 def _checked_bool(value: object) -> bool:
@@ -199,48 +253,6 @@ def _as_float(number: Real) -> float:
         return float("inf")
 
 
-def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:
-    """Load a trace. Raises TypeError for other sources, and what the core raises."""
-    read, title = _reader(source)
-    with reporting(plan.progress, title) as report:
-        if plan.steps is None:
-            trace = read(plan.core_options(progress=report))
-        else:
-            # Twice, so that the whole is never in memory: not its Python frames.
-            stamp = _stamp(source)
-            first = plan.core_options(
-                categories=_core.step_categories(), progress=_part(report, 0)
-            )
-            begin_ns, end_ns = _core.step_range(read(first), *plan.steps)
-            second = plan.core_options(
-                begin_ns=begin_ns, end_ns=end_ns, progress=_part(report, 1)
-            )
-            trace = read(second)
-            if _stamp(source) != stamp:
-                path = os.fsdecode(source)  # type: ignore[arg-type]
-                hint = "Load it again when it is whole."
-                message = f"{path}: the file was changed while it was read. {hint}"
-                raise TraceError(message, path, "changed", hint)
-        if report is not None:
-            report(1.0, trace.text_bytes, len(trace) + trace.left_out)
-        return trace
-
-
-def wanted_source(what: str, source: object) -> str:
-    """Return the message for a source that is none of ``what``."""
-    text = f"source must be {what}, but is {of_type(source)}"
-    return text + (f": {hint}" if (hint := instead(source)) else "")
-
-
-def instead(source: object) -> str:
-    """Return what to pass instead of an iterable that is no list of sources."""
-    if isinstance(source, Mapping):
-        return "of a trace that is loaded already, pass json.dumps(trace).encode()"
-    if hasattr(source, "read"):
-        return "of an open file, pass its path, or the bytes that it holds"
-    return ""
-
-
 def _reader(source: Readable) -> tuple[Callable[[_core.LoadOptions], _core.Trace], str]:
     """Return what reads the source, any number of times, and what to call it."""
     if isinstance(source, str | os.PathLike):
@@ -277,12 +289,3 @@ def _part(report: Progress | None, number: int) -> Progress | None:
     return lambda fraction, text_bytes, events: report(
         (number + fraction) / 2, text_bytes, events
     )
-
-
-def refuse_loading(given: Sequence[str], source: str, instead: str) -> None:
-    """Raise TypeError if options of loading are given for what is loaded already."""
-    if given:
-        raise TypeError(
-            f"{', '.join(given)}: options of loading do not apply to {source}, which "
-            f"is loaded already. {instead}."
-        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from torchtraceap import _core
 from torchtraceap.base.arguments import of_type
@@ -26,20 +26,7 @@ def core_rule(
 
     What goes wrong in the rule becomes a RuleError, with its cause; not Ctrl-C.
     """
-    return _core.OwnRule(
-        name=rule.name,
-        side=rule.side,
-        summary=rule.summary,
-        advice=rule.advice,
-        min_share=float(thresholds["min_share"]),
-        before=rule.before,
-        propose=_caller(rule, thresholds, trace),
-    )
 
-
-def _caller(
-    rule: Rule, thresholds: Mapping[str, float], trace: _core.Trace
-) -> Callable[[_core.RuleContext], list[Request]]:
     def propose(context: _core.RuleContext) -> list[Request]:
         view = RuleView(context, trace, thresholds)
         try:
@@ -52,7 +39,15 @@ def _caller(
                 f"the rule {rule.name} failed{_where(rule, error)}: {what}", rule.name
             ) from error
 
-    return propose
+    return _core.OwnRule(
+        name=rule.name,
+        side=rule.side,
+        summary=rule.summary,
+        advice=rule.advice,
+        min_share=float(thresholds["min_share"]),
+        before=rule.before,
+        propose=propose,
+    )
 
 
 def _requests(rule: Rule, view: RuleView) -> Iterator[Request]:
@@ -72,19 +67,17 @@ def _request(rule: Rule, claim: Claim, view: RuleView) -> Request:
     if not 0 <= row < len(view.trace):
         raise _wrong(rule, f"claims with row {row}, which is not in the trace")
     columns = view.columns
-    begin, end = claim.begin_ns, claim.end_ns
-    if (begin is None or end is None) and view.lanes[row] < 0:
+    if None in (claim.begin_ns, claim.end_ns) and view.lanes[row] < 0:
         raise _wrong(
             rule,
             f"claims the time of row {row}, which takes none on a thread or stream",
         )
-    start = int(columns["ts"][row])
-    begin = start if begin is None else _integer(rule, "begin_ns", begin)
-    end = (
-        start + int(columns["dur"][row])
-        if end is None
-        else _integer(rule, "end_ns", end)
-    )
+    begin = int(columns["ts"][row])
+    end = begin + int(columns["dur"][row])
+    if claim.begin_ns is not None:
+        begin = _integer(rule, "begin_ns", claim.begin_ns)
+    if claim.end_ns is not None:
+        end = _integer(rule, "end_ns", claim.end_ns)
     if end < begin:
         raise _wrong(rule, f"claims time that ends before it begins: [{begin}, {end})")
     device, busy = claim.device, claim.busy

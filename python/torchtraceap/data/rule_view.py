@@ -7,14 +7,13 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location, read_location
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
 
 
 class RuleView:
@@ -100,8 +99,6 @@ class RuleView:
             name: Only those with this name, or in whose name the expression is found.
             category: Only those of this category, such as ``"cpu_op"``.
         """
-        import numpy as np
-
         chosen = self.lanes >= 0
         if category is not None:
             number = _core.category_number(category)
@@ -145,8 +142,6 @@ class RuleView:
         return self.trace.strings
 
     def _rows(self, rows: ArrayLike) -> list[int]:
-        import numpy as np
-
         array = np.atleast_1d(np.asarray(rows))
         if array.size == 0:
             return []

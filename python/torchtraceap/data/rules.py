@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.arguments import instead_of, of_type, wrong_number
 from torchtraceap.base.errors import ConfigError
-
-if TYPE_CHECKING:
-    from torchtraceap.data.rule_view import RuleView
+from torchtraceap.data.rule_view import RuleView
 
 ENTRY_POINTS = "torchtraceap.rules"
 # What the balance calls the rest of the time.

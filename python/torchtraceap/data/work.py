@@ -10,10 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchtraceap import _core
-from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.from_core import from_core
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -120,46 +116,3 @@ class Thread:
     profiler_us: float  #: The profiler's own work.
     idle_us: float  #: Nothing is recorded, steps aside.
     busy_share: float  #: `busy_us` of the span, 0 to 1.
-
-
-def read_kernels(core: list[_core.KernelRow], busy_ns: int) -> tuple[Kernel, ...]:
-    """Convert the core's kernels, those that keep the devices busy longest first."""
-    return tuple(
-        from_core(
-            Kernel,
-            row,
-            mean_us=us_from_ns(row.total_ns) / row.count,
-            busy_share=row.union_ns / busy_ns if busy_ns else 0.0,
-        )
-        for row in core
-    )
-
-
-def read_copies(core: list[_core.CopyRow]) -> tuple[Copy, ...]:
-    """Convert the core's copies, most time first."""
-    return tuple(
-        from_core(Copy, row, mean_us=us_from_ns(row.total_ns) / row.count)
-        for row in core
-    )
-
-
-def read_kernel_counts(core: _core.KernelCounts) -> KernelCounts:
-    """Convert the core's counts."""
-    steps, windows = (
-        from_core(Counts, counts) if counts.each else None
-        for counts in (core.steps, core.windows)
-    )
-    return KernelCounts(steps, windows)
-
-
-def read_threads(
-    core: list[_core.ThreadRow], trace: _core.Trace, span_us: float
-) -> tuple[Thread, ...]:
-    """Convert the core's threads, the busiest first."""
-    span_ns = span_us * 1000
-    return tuple(
-        from_core(
-            Thread, row, trace, busy_share=row.busy_ns / span_ns if span_ns else 0.0
-        )
-        for row in core
-    )

@@ -6,11 +6,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchtraceap import _core
+from torchtraceap.data.events import Window
+from torchtraceap.data.features import Features
 from torchtraceap.data.wish import AUTO, OFF, VARIABLE
 from torchtraceap.detection import LOSS, NOT_ASKED
 from torchtraceap.detection.detection import (
@@ -22,12 +25,6 @@ from torchtraceap.detection.detection import (
     likely,
 )
 from torchtraceap.detection.model import CPU, LoadedModel, load_model, untold_seconds
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from torchtraceap.data.events import Window
-    from torchtraceap.data.features import Features
 
 #: Rules explain a window of which they say this much, on any side: less is what every
 #: window has.

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchtraceap import _core
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Of the windows in which nothing is wrong, the share that may be flagged. One in a
 #: hundred: a trace has some hundred windows, so that a clean one shows a few false

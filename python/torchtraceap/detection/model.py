@@ -7,13 +7,11 @@ import os
 import time
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap.base.torch_module import load_torch_module
+from torchtraceap.data.features import Features
 from torchtraceap.detection import BUNDLED
-
-if TYPE_CHECKING:
-    from torchtraceap.data.features import Features
 
 CPU = "cpu"
 #: Names the device, as torch does, where nobody else does.

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import chain, count, groupby
-from typing import TYPE_CHECKING
+from itertools import groupby
 
 import numpy as np
 
@@ -16,12 +16,7 @@ from torchtraceap.base.location import Location, read_location
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Label, Window, read_events
 from torchtraceap.data.findings import UNEXPLAINED, Finding
-from torchtraceap.detection.detection import SIDES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from torchtraceap.detection.detection import Detection
+from torchtraceap.detection.detection import SIDES, Detection
 
 #: Who says so, of labels and findings of the model.
 MODEL = "model"
@@ -109,7 +104,8 @@ class _Unexplained:
         self._trace = trace
         self._windows = windows
         self._detection = detection
-        self._ids: set[str] = set()
+        self._strength = np.where(detection.flagged, detection.probability, -1)
+        self._ids = Counter[str]()
 
     def groups(self, core: _core.Report) -> list[_Group]:
         """Put runs of one place together: that of the event which the attention rests
@@ -144,8 +140,8 @@ class _Unexplained:
         """Make a finding of the windows of one place."""
         chosen = sorted(group.windows)
         surest = self._surest(chosen)
-        side = int(np.argmax(self._strength([surest])[0]))
-        order = np.argsort(-self._strength(chosen).max(axis=1), kind="stable")
+        side = int(np.argmax(self._strength[surest]))
+        order = np.argsort(-self._strength[chosen].max(axis=1), kind="stable")
         rows = self._detection.events[np.array(chosen)[order]].ravel()
         events = list(dict.fromkeys(rows[rows >= 0].tolist()))[:_MOST_EVENTS]
         pids = dict.fromkeys(self._windows[window].pid for window in chosen)
@@ -178,24 +174,17 @@ class _Unexplained:
         window = self._windows[index]
         return index - number, window.device, window.pid  # A row goes up as its number.
 
-    def _strength(self, windows: list[int]) -> NDArray[np.float32]:
-        flagged = self._detection.flagged[windows]
-        strength = np.where(flagged, self._detection.probability[windows], -1)
-        return strength.astype(np.float32)
-
     def _surest(self, windows: list[int]) -> int:
-        return windows[int(np.argmax(self._strength(windows).max(axis=1)))]
+        return windows[int(np.argmax(self._strength[windows].max(axis=1)))]
 
     def _id(self, group: _Group) -> str:
         where = group.location
         place = (where.file, where.line, where.function) if where else group.operator
         digest = sha256(repr((place,)).encode("utf-8", "backslashreplace"))
-        base = f"{UNEXPLAINED}-{digest.hexdigest()[:8]}"
+        name = f"{UNEXPLAINED}-{digest.hexdigest()[:8]}"
+        self._ids[name] += 1
         # Of two functions of one name and file whose lines are not known.
-        names = chain([base], (f"{base}-{number}" for number in count(2)))
-        name = next(name for name in names if name not in self._ids)
-        self._ids.add(name)
-        return name
+        return name if self._ids[name] == 1 else f"{name}-{self._ids[name]}"
 
     def _message(self, chosen: list[int], surest: int, side: int) -> str:
         length_us = sum(self._windows[window].duration_us for window in chosen)

@@ -7,14 +7,15 @@ What the page and Markdown say alike is written here too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
+from torchtraceap.data.events import Window
 from torchtraceap.data.facts import Balance, Note, Simulated, Stage, TraceFacts
 from torchtraceap.data.replay import CriticalPath
+from torchtraceap.data.work import Overlap
 from torchtraceap.report_data import ReportData
 
 _MOST_DEVICES = 16  # The largest machines that one process feeds.
@@ -41,16 +42,7 @@ _NOTABLE = 0.01  # Of a critical path: kinds of time and places below are left o
 _MOST_PLACES = 3
 
 
-class OfDevice(Protocol):
-    """A row of a report that is of one device."""
-
-    @property
-    def device(self) -> int | None: ...
-    @property
-    def pid(self) -> int | str | None: ...
-
-
-def device_text(row: OfDevice, report: ReportData) -> str:
+def device_text(row: Balance | Overlap | Window, report: ReportData) -> str:
     """Write a device's number, in a file of several ranks with its process: ``0``,
     ``0 of process 4242``.
     """
@@ -60,7 +52,7 @@ def device_text(row: OfDevice, report: ReportData) -> str:
     return f"{row.device} of {printable(whose, NAME_WIDTH)}"
 
 
-def whose_text(row: OfDevice, report: ReportData) -> str:
+def whose_text(row: Balance | Window, report: ReportData) -> str:
     """Write whose time a row is: ``Device 0``, ``Process 7``, ``CPU``."""
     if row.device is not None:
         return f"Device {device_text(row, report)}"
@@ -197,9 +189,13 @@ def _host_balance(row: Balance, several: bool) -> str:
 
 
 def _shares(times: Mapping[str, float], whole_us: float) -> list[str]:
-    """Write the shares of what took time, the most first."""
-    there = sorted(((us, name) for name, us in times.items() if us > 0), reverse=True)
-    return [f"{name} {share_text(us, whole_us)}" for us, name in there]
+    return [f"{name} {share_text(us, whole_us)}" for name, us in most_first(times)]
+
+
+def most_first(times: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return what took time, the most first."""
+    there = [(name, us) for name, us in times.items() if us > 0]
+    return sorted(there, key=lambda item: (-item[1], item[0]))
 
 
 def _unattributed(row: Balance) -> str:
@@ -209,11 +205,10 @@ def _unattributed(row: Balance) -> str:
 def kinds_text(by_category: Mapping[str, float]) -> str:
     """Write what a path is made of, the most first: ``host 61.0 %, compute 38.2 %``."""
     whole = sum(by_category.values())
-    kinds = sorted(by_category.items(), key=lambda item: -item[1])
     return ", ".join(
         f"{name.replace('_', ' ')} {share_text(us, whole)}"
-        for name, us in kinds
-        if us >= _NOTABLE * whole and us > 0
+        for name, us in most_first(by_category)
+        if us >= _NOTABLE * whole
     )
 
 

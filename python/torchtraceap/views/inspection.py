@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
@@ -11,10 +14,6 @@ from torchtraceap.base.text_table import align
 from torchtraceap.base.units import time_text, us_from_ns
 from torchtraceap.data.facts import read_quality
 from torchtraceap.views.json_form import quality_form
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 _MANY_KEYS = 24
 # What ``gpu`` counts: the work that CUDA and ROCm record.
@@ -31,8 +30,6 @@ def inspect_trace(trace: _core.Trace) -> dict[str, Any]:
     the loader's, ``quality`` is what a report would say of all that is odd: for that,
     and for nothing else, the events are laid out in time.
     """
-    import numpy as np
-
     columns = trace.columns
     phase, category, ts, dur = (
         columns[name] for name in ("phase", "category", "ts", "dur")

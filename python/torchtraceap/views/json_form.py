@@ -40,7 +40,7 @@ def report_form(report: ReportData, *, with_detector: bool = True) -> dict[str, 
     findings = report.findings if with_detector else report.rule_findings
     windows = _first_windows(report, every)
     shown = {window.index for window, _ in windows}
-    steps, paths = report.first_steps(MOST), _first_paths(report)
+    steps, paths = report.first_steps(MOST), report.first_critical_paths(MOST)
     # The first is the whole trace's; none, if it cannot be replayed.
     more_paths = max(0, report.step_count + 1 - len(paths)) if paths else 0
     trace = report.trace
@@ -48,7 +48,7 @@ def report_form(report: ReportData, *, with_detector: bool = True) -> dict[str, 
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "torchtraceap", "version": _core.__version__},
         "trace": {
-            **_members(trace, "path", "events", "span_us", "rank", "world_size"),
+            **members(trace, "path", "events", "span_us", "rank", "world_size"),
             "devices": [asdict(device) for device in trace.devices],
             "processes": trace.processes,
             "simulated": trace.simulated and asdict(trace.simulated),
@@ -82,7 +82,7 @@ def json_text(value: object, indent: int | None = 1) -> str:
 def quality_form(quality: Quality) -> dict[str, Any]:
     """Return how far a trace can be trusted."""
     return {
-        **_members(quality, "verdict", "incomplete", "linking_rate"),
+        **members(quality, "verdict", "incomplete", "linking_rate"),
         "warnings": [asdict(note) for note in quality.warnings],
     }
 
@@ -90,7 +90,7 @@ def quality_form(quality: Quality) -> dict[str, Any]:
 def detector_form(detection: Detection) -> dict[str, Any]:
     """Return who the detector was, what it was asked and how far rules agree."""
     return {
-        **_members(detection, "run", "why", "name", "weights", "device"),
+        **members(detection, "run", "why", "name", "weights", "device"),
         # Thresholds of another network promise nothing of this one.
         "false_alarms": None
         if CALIBRATED_FOR in detection.card
@@ -112,7 +112,8 @@ def detector_form(detection: Detection) -> dict[str, Any]:
     }
 
 
-def _members(record: object, *names: str) -> dict[str, Any]:
+def members(record: object, *names: str) -> dict[str, Any]:
+    """Return some attributes of a record by their names."""
     return {name: getattr(record, name) for name in names}
 
 
@@ -132,32 +133,20 @@ def _first_windows(
     return pairs
 
 
-def _first_paths(report: ReportData) -> tuple[CriticalPath, ...]:
-    if report.step_count <= MOST:
-        return report.critical_paths
-    return report.first_critical_paths(MOST)
-
-
 def _replay_form(report: ReportData, paths: Sequence[CriticalPath]) -> dict[str, Any]:
     recovery = report.recovery
-    form = {
+    form: dict[str, Any] = {
         "refusal": recovery.refusal or None,
         "fidelity": recovery.fidelity and asdict(recovery.fidelity),
         "doubts": list(recovery.doubts),
         "together": recovery.together and asdict(recovery.together),
         "critical_paths": [asdict(path) for path in paths],
     }
-    plain: dict[str, Any] = _lists(form)
-    return plain
-
-
-def _lists(value: Any) -> Any:
-    """Return `value` with a list for each tuple, as JSON gives it back."""
-    if isinstance(value, dict):
-        return {key: _lists(member) for key, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_lists(member) for member in value]
-    return value
+    for path in form["critical_paths"]:  # As JSON gives it back.
+        path["places"] = list(path["places"])
+    if fidelity := form["fidelity"]:
+        fidelity["refusals"] = list(fidelity["refusals"])
+    return form
 
 
 def _idle_form(row: Balance) -> dict[str, float]:
@@ -166,15 +155,15 @@ def _idle_form(row: Balance) -> dict[str, float]:
 
 def _balance_form(row: Balance) -> dict[str, Any]:
     names = ("device", "pid", "span_us", "busy_us", "delay_us", "excess_us")
-    return {**_members(row, *names), "idle_us": _idle_form(row)}
+    return {**members(row, *names), "idle_us": _idle_form(row)}
 
 
 def _step_form(step: Step) -> dict[str, Any]:
     row = step.balance
     names = ("devices", "device", "span_us", "busy_us", "excess_us")
     return {
-        **_members(step, "number", "pid", "start_us", "end_us", "busy_us"),
-        "balance": row and {**_members(row, *names), "idle_us": _idle_form(row)},
+        **members(step, "number", "pid", "start_us", "end_us", "busy_us"),
+        "balance": row and {**members(row, *names), "idle_us": _idle_form(row)},
     }
 
 
@@ -183,14 +172,14 @@ def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
     wasted = ("cpu_wasted_fraction", "gpu_wasted_fraction")
     told = ("cpu_probability", "gpu_probability")
     return {
-        **_members(window, *where, *wasted, *told),
+        **members(window, *where, *wasted, *told),
         "recoverable_fraction": recoverable,
         "labels": [asdict(label) for label in window.labels],
     }
 
 
 def _finding_form(finding: Finding, shown: Container[int]) -> dict[str, Any]:
-    form = _members(finding, *(field.name for field in fields(finding)), "docs")
+    form = members(finding, *(field.name for field in fields(finding)), "docs")
     for unlisted in ("idle_us", "waits"):
         form.pop(unlisted)
     return form | {

@@ -13,11 +13,17 @@ import json
 import os
 import shutil
 from contextlib import ExitStack
-from typing import Any, BinaryIO
+from typing import Any
 
 from torchtraceap.base.files import new_file, refuse_trace, writing
 from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
+from torchtraceap.views.json_form import members
+
+_ARGS = (
+    *("id", "pattern", "subtype", "severity", "origin", "location", "operator"),
+    *("count", "wasted_us", "recoverable_us", "message", "advice"),
+)
 
 
 def write_perfetto(report: ReportData, path: str | os.PathLike[str]) -> None:
@@ -39,24 +45,18 @@ def write_perfetto(report: ReportData, path: str | os.PathLike[str]) -> None:
 
 def _finish(plain: str, new: str, is_packed: bool) -> None:
     """Make of the core's copy the file that is asked for."""
-    with open(plain, "rb") as source:
-        # Which JSON must not begin with, whatever the trace does.
-        has_mark = source.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
-        if has_mark or is_packed:
-            if not has_mark:
-                source.seek(0)
-            _copy(source, new, is_packed)
-            return
-    os.replace(plain, new)
-
-
-def _copy(source: BinaryIO, new: str, is_packed: bool) -> None:
     with ExitStack() as stack:
+        source = stack.enter_context(open(plain, "rb"))
+        # Which JSON must not begin with, whatever the trace does.
+        if source.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            if not is_packed:
+                os.replace(plain, new)
+                return
+            source.seek(0)
         out: Any = stack.enter_context(open(new, "wb"))
         if is_packed:
             # Without a name and time: the same report gives the same file.
-            packed = gzip.GzipFile("", "wb", 5, out, mtime=0)
-            out = stack.enter_context(packed)
+            out = stack.enter_context(gzip.GzipFile("", "wb", 5, out, mtime=0))
         shutil.copyfileobj(source, out, 1 << 20)
 
 
@@ -66,20 +66,7 @@ def _name(finding: Finding) -> str:
 
 
 def _args(finding: Finding) -> dict[str, Any]:
-    location = finding.location
-    args = {
-        "id": finding.id,
-        "pattern": finding.pattern,
-        "subtype": finding.subtype,
-        "severity": finding.severity,
-        "origin": finding.origin,
-        "location": location.text if location else "",
-        "operator": finding.operator,
-        "count": finding.count,
-        "wasted_us": finding.wasted_us,
-        "recoverable_us": finding.recoverable_us,
-        "message": finding.message,
-        "advice": finding.advice,
-    }
+    args = members(finding, *_ARGS)
+    args["location"] = finding.location and finding.location.text
     # Readers of traces make little of a null or an empty text.
     return {key: value for key, value in args.items() if value not in (None, "")}

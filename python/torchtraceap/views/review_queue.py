@@ -7,16 +7,15 @@ Each is a dict that JSON takes; ``cpu``, ``gpu`` and ``pattern`` are for the per
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchtraceap import _core
 from torchtraceap.detection.detection import SIDES, Detection
 from torchtraceap.report_data import ReportData
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from torchtraceap.views.json_form import members
 
 #: Windows in a queue, where nobody says how many.
 MOST = 50
@@ -78,15 +77,10 @@ def _line(report: ReportData, number: int, place: str | None) -> dict[str, Any]:
     return {
         "trace": report.trace.path,
         "window": window.index,
-        "start_us": window.start_us,
-        "end_us": window.end_us,
-        "step": window.step,
-        "device": window.device,
-        "cpu_probability": window.cpu_probability,
-        "gpu_probability": window.gpu_probability,
+        **members(window, "start_us", "end_us", "step", "device"),
+        **members(window, "cpu_probability", "gpu_probability"),
         "rules": [
-            {"pattern": label.pattern, "wasted_fraction": label.wasted_fraction}
-            for label in window.rule_labels
+            members(label, "pattern", "wasted_fraction") for label in window.rule_labels
         ],
         "guess": guess,
         "place": place,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from torchtraceap.base.location import NAME_WIDTH
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
-from torchtraceap.base.units import time_text
+from torchtraceap.base.units import counted, time_text
 from torchtraceap.data.findings import Finding
 from torchtraceap.detection.detection import Detection
 from torchtraceap.report_data import ReportData
@@ -38,8 +38,8 @@ def write_summary(report: ReportData, windows: int, findings: int) -> str:
     blocks = [
         list(heading_lines(report)),
         list(_findings(report, findings)),
-        [part for line in outcome_lines(report) for part in wrapped(line, "  ")],
-        wrapped(summary_text(report), "  "),
+        [part for line in _outcomes(report) for part in wrapped(line, "  ")],
+        wrapped(_detector_line(report), "  "),
         list(table_lines(window_table(report), windows)) if windows else [],
         list(_advice(report, findings)),
     ]
@@ -109,8 +109,8 @@ def _advice(report: ReportData, limit: int) -> Iterator[str]:
 _told: list[weakref.ref[ReportData]] = []
 
 
-def summary_text(report: ReportData) -> str:
-    """Return the line of a summary; "" if there is nothing to say.
+def _detector_line(report: ReportData) -> str:
+    """Return what is said of the detector; "" if there is nothing to say.
 
     That there is no detector is said of one report in a process: who reads a hundred
     summaries knows after the first.
@@ -157,7 +157,7 @@ def _cost(detection: Detection) -> str:
     return text + "."
 
 
-def outcome_lines(report: ReportData) -> Iterator[str]:
+def _outcomes(report: ReportData) -> Iterator[str]:
     """Yield what a reader must know of settings and own rules; often nothing."""
     changes = [
         f"{pattern} off" if name == "enabled" else f"{pattern}.{name} = {value:g}"
@@ -168,7 +168,7 @@ def outcome_lines(report: ReportData) -> Iterator[str]:
         yield "Settings that differ from the defaults: " + ", ".join(changes)
     for own in report.rules:
         text = (
-            f"Rule {own.rule}: {own.claims} claim{'' if own.claims == 1 else 's'} on "
+            f"Rule {own.rule}: {counted(own.claims, 'claim')} on "
             f"{time_text(own.asked_us)}, of which {time_text(own.claimed_us)} was lost"
         )
         if own.taken_us:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location
@@ -20,10 +22,7 @@ from torchtraceap.data.from_core import identity
 from torchtraceap.data.work import Copy, Kernel, Operator, Overlap, Thread
 from torchtraceap.report_data import ReportData
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -136,23 +135,22 @@ def _balances(report: ReportData, rows: Sequence[Balance | None]) -> list[Column
     ]
 
 
-def _all_of(kind: type[Any], rows: Callable[[ReportData], Sequence[Any]]) -> _Maker:
+def _all_of(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
     names = [field.name for field in fields(kind)]
-    return lambda report: _columns(kind, rows(report), names)
+    return lambda report: _columns(kind, getattr(report, name), names)
 
 
-_Maker = Callable[[ReportData], list[Column]]
-TABLES: dict[str, _Maker] = {
+TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
     "windows": _windows,
     "labels": _labels,
     "findings": _findings,
     "balance": lambda report: _balances(report, report.balance),
     "steps": _steps,
-    "kernels": _all_of(Kernel, lambda report: report.kernels),
-    "copies": _all_of(Copy, lambda report: report.copies),
-    "operators": _all_of(Operator, lambda report: report.operators),
-    "overlap": _all_of(Overlap, lambda report: report.overlap),
-    "threads": _all_of(Thread, lambda report: report.threads),
+    "kernels": _all_of(Kernel, "kernels"),
+    "copies": _all_of(Copy, "copies"),
+    "operators": _all_of(Operator, "operators"),
+    "overlap": _all_of(Overlap, "overlap"),
+    "threads": _all_of(Thread, "threads"),
     "events": lambda report: _events(report.loaded),
 }
 
@@ -228,8 +226,6 @@ def _events(trace: _core.Trace) -> list[Column]:
 
 def _microseconds(ns: Array, missing: Array) -> Array:
     """Return the nearest floats, as `us_from_ns` does, with NaN for what is missing."""
-    import numpy as np
-
     us: Array = ns / 1000
     # A float does not hold so many nanoseconds, but the microseconds of all years.
     large = np.abs(ns) >= 1 << 53
@@ -244,8 +240,6 @@ def _numbered(
     name: str, values: Array, text: Any, missing: Array | None = None
 ) -> Column:
     """Return few different numbers as what each stands for."""
-    import numpy as np
-
     different = np.unique(values if missing is None else values[~missing])
     codes = np.searchsorted(different, values).astype("i4")
     if missing is not None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+
 from torchtraceap.base.files import BESIDE, refuse_trace, replacing
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.table_columns import TABLES, Column
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Form = TypeVar("Form")
-# By the kind of a column; of these, missing values are pd.NA, and of a float NaN.
+# By the kind of a column, as pandas calls them, and Arrow in small letters. Missing
+# values are pd.NA, of a float NaN.
 _DTYPES = {
     "text": "string",
     "int": "int64",
@@ -125,23 +128,16 @@ def arrow_tables(
 def _array(pa: Any, column: Column) -> Any:
     values = column.values
     if isinstance(values, list):
-        return pa.array(values, _type(pa, column.kind))
+        return pa.array(values, pa.type_for_alias(_DTYPES[column.kind].lower()))
     # Without a copy, so the gaps are bits beside the numbers; pa.array would copy.
     gaps = None
     if column.missing is not None and column.missing.any():
-        import numpy as np
-
         gaps = pa.py_buffer(np.packbits(~column.missing, bitorder="little"))
     kind = pa.from_numpy_dtype(values.dtype)
     array = pa.Array.from_buffers(kind, len(values), [gaps, pa.py_buffer(values)])
     if column.words is None:
         return array
     return pa.DictionaryArray.from_arrays(array, pa.array(column.words, pa.string()))
-
-
-def _type(pa: Any, kind: str) -> Any:
-    types = {"text": pa.string(), "float": pa.float64(), "bool": pa.bool_()}
-    return types.get(kind, pa.int64())
 
 
 def write_parquet(report: ReportData, folder: str | os.PathLike[str]) -> None:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchtraceap import _core
 from torchtraceap.data.facts import Balance
 from torchtraceap.report_data import ReportData
-from torchtraceap.views.heading import whose_text
+from torchtraceap.views.heading import most_first, whose_text
 from torchtraceap.views.html.colors import family
 
 MOST_ROWS = 16  # As in the summary: the largest machines that one process feeds.
@@ -38,16 +38,19 @@ class Bar(NamedTuple):
 def balance_bars(report: ReportData) -> list[Bar]:
     """Return a bar for each of the first devices or processes."""
     estimates = {pattern.name for pattern in _core.patterns() if pattern.estimate}
-    return [_bar(row, estimates, report) for row in report.balance[:MOST_ROWS]]
-
-
-def _bar(row: Balance, estimates: set[str], report: ReportData) -> Bar:
-    parts = tuple(_parts(row, estimates))
-    return Bar(whose_text(row, report), row.span_us, row.busy_us, parts)
+    return [
+        Bar(
+            whose_text(row, report),
+            row.span_us,
+            row.busy_us,
+            tuple(_parts(row, estimates)),
+        )
+        for row in report.balance[:MOST_ROWS]
+    ]
 
 
 def _parts(row: Balance, estimates: set[str]) -> Iterator[Part]:
-    excess = _most_first(row.excess_us)
+    excess = most_first(row.excess_us)
     busy = "busy" if row.device is not None else "in operators"
     wasted_us = sum(us for _, us in excess)
     named = [(busy, "busy", row.busy_us - wasted_us, False)]
@@ -55,7 +58,7 @@ def _parts(row: Balance, estimates: set[str]) -> Iterator[Part]:
         (f"{name}, while busy", family(name), us, name in estimates)
         for name, us in excess
     ]
-    named += [(name, family(name), us, False) for name, us in _most_first(row.idle_us)]
+    named += [(name, family(name), us, False) for name, us in most_first(row.idle_us)]
     named.append(("unattributed", "rest", row.unattributed_us - row.delay_us, False))
     named.append(("kernel-to-kernel delay", "rest", row.delay_us, False))
     x = 0.0
@@ -64,8 +67,3 @@ def _parts(row: Balance, estimates: set[str]) -> Iterator[Part]:
             width = 100 * us / row.span_us
             yield Part(name, color, us, x, width, bound)
             x += width
-
-
-def _most_first(times: dict[str, float]) -> Sequence[tuple[str, float]]:
-    there = [(name, us) for name, us in times.items() if us > 0]
-    return sorted(there, key=lambda item: (-item[1], item[0]))

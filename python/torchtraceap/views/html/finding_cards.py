@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""finding_cards.py: findings as notebook and page show them, with their code."""
+"""finding_cards.py: findings as notebook and page show them, with their code.
+
+As it is shown, only files below the working folder or an entry of ``sys.path`` are
+read. A folder that holds more than one project, such as the home folder or all above
+it, counts for nothing.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
+from torchtraceap.base.program_files import program_files, read_program
 from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import (
@@ -13,11 +22,20 @@ from torchtraceap.views.finding_text import (
     wasted_share,
     wasted_text,
 )
-from torchtraceap.views.html.code_excerpt import SourceLine, code_excerpt
 from torchtraceap.views.html.colors import family
 from torchtraceap.views.stretches import ranges_text
 
 _MOST_RANGES = 12
+_AROUND = 2  # Lines of code before and after.
+_WIDTH = 160
+
+
+class SourceLine(NamedTuple):
+    """A line of a file as it is now, which may be newer than the trace."""
+
+    number: int
+    text: str
+    here: bool  # The line that the trace names.
 
 
 class Card(NamedTuple):
@@ -61,3 +79,34 @@ def _code(finding: Finding) -> tuple[SourceLine, ...]:
         return ()  # Code of libraries is nobody's to change.
     line = where.nearest_line
     return () if line is None else tuple(code_excerpt(where.file, line))
+
+
+def code_excerpt(file: str, line: int) -> list[SourceLine]:
+    """Return the line with some around it; none if the file is not at hand."""
+    for path in program_files(file, _projects()):
+        source = read_program(path)
+        if source is None:
+            continue
+        text = source.decode("utf-8", "replace")
+        # As Python counts lines; str.splitlines() knows more kinds of line ends.
+        lines = text.replace("\r\n", "\n").split("\n")
+        if not 1 <= line <= len(lines):
+            return []
+        first = max(1, line - _AROUND)
+        shown = lines[first - 1 : line + _AROUND]
+        return [
+            SourceLine(number, text[:_WIDTH].expandtabs(4).rstrip(), number == line)
+            for number, text in enumerate(shown, first)
+        ]
+    return []
+
+
+def _projects() -> list[str]:
+    """Return the folders that can be a project's: no root, nor what holds the home."""
+    home = Path(os.path.realpath(os.path.expanduser("~")))
+    folders = [os.path.realpath(folder) for folder in [os.getcwd(), *sys.path]]
+    return [
+        folder
+        for folder in folders
+        if os.path.dirname(folder) != folder and not home.is_relative_to(folder)
+    ]

@@ -109,8 +109,6 @@ def _model_title(
     found: Sequence[tuple[str, float]],
     differs: int,
 ) -> str:
-    first, last = group.start, group.stop - 1
-    which = f"Window {first}" if first == last else f"Windows {first} to {last}"
     told = [
         [p for w in group if (p := detection.told(w, side)) is not None]
         for side in (0, 1)
@@ -129,6 +127,7 @@ def _model_title(
     if differs:
         of = f" of {differs}" if len(group) > 1 else ""
         parts.append(f"rules say otherwise{of}")
+    which = _numbers(group.start, group.stop - 1)
     return f"{which}, by the detector: " + ", ".join(parts)
 
 
@@ -174,14 +173,13 @@ def _cell_title(
     lost: Sequence[tuple[str, float]],
 ) -> str:
     first, last = group[0], group[-1]
-    which = f"Window {first.index}"
-    if first is not last:
-        which = f"Windows {first.index} to {last.index}"
+    which = _numbers(first.index, last.index)
     parts = [f"{which}, +{time_text(from_us)}, {time_text(length_us)} long"]
     if first.step is not None and first.step == last.step:
         parts.append(f"step {first.step}")
-    if lost:
-        parts += [f"{printable(n)} {share_text(us, length_us)}" for n, us in lost]
-    else:
-        parts.append("nothing lost")
-    return ", ".join(parts)
+    parts += [f"{printable(n)} {share_text(us, length_us)}" for n, us in lost]
+    return ", ".join(parts if lost else [*parts, "nothing lost"])
+
+
+def _numbers(first: int, last: int) -> str:
+    return f"Window {first}" if first == last else f"Windows {first} to {last}"
