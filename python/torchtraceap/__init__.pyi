@@ -42,6 +42,7 @@ from torchtraceap.data.rule_view import RuleView as RuleView
 from torchtraceap.data.rules import Claim as Claim
 from torchtraceap.data.rules import Rule as Rule
 from torchtraceap.data.rules import rule as rule
+from torchtraceap.data.what_if import StepTimes as StepTimes
 from torchtraceap.data.work import Copy as Copy
 from torchtraceap.data.work import Counts as Counts
 from torchtraceap.data.work import Kernel as Kernel
@@ -61,7 +62,6 @@ from torchtraceap.profiling.analyzer import Analyzer as Analyzer
 from torchtraceap.profiling.profile import profile as profile
 from torchtraceap.profiling.session import Session as Session
 from torchtraceap.profiling.step_function import profile_steps as profile_steps
-from torchtraceap.replaying import StepTimes as StepTimes
 from torchtraceap.replaying import WhatIf as WhatIf
 from torchtraceap.replaying import what_if as what_if
 from torchtraceap.report import Report as Report

@@ -5,22 +5,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torchtraceap import _core
 from torchtraceap.data.findings import Finding
+from torchtraceap.data.what_if import Edit as Edit
 from torchtraceap.report import Report
 
 _MOST_PLACES = 9  # In a message.
-
-
-@dataclass(frozen=True)
-class Edit:
-    """One change. Made by the functions below; changes add up as sets."""
-
-    kind: str
-    name: str
-    factor: float = 1.0
 
 
 def fix(what: str) -> Edit:

@@ -12,72 +12,23 @@ from typing import Any
 from torchtraceap import _core
 from torchtraceap.analysis import analyze
 from torchtraceap.base.files import refuse_trace
-from torchtraceap.base.text_table import wrapped
-from torchtraceap.base.units import share_text, time_text, us_from_ns
-from torchtraceap.data.facts import Simulated
+from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import Finding
 from torchtraceap.data.from_core import from_core
 from torchtraceap.data.load import Source
-from torchtraceap.data.replay import Fidelity, Gain, read_fidelity
-from torchtraceap.edits import Edit, as_edit, core_edits
+from torchtraceap.data.replay import Gain, read_fidelity
+from torchtraceap.data.what_if import Edit, StepTimes, WhatIfData
+from torchtraceap.edits import as_edit, core_edits
 from torchtraceap.report import Report
-from torchtraceap.views.finding_text import range_text
-from torchtraceap.views.heading import kinds_text, simulated_text
 from torchtraceap.views.json_form import members
-
-# Of a step: with less time left it is no program any more that the edits stand for.
-_LEAST_LEFT = 0.01
-_MOST_STEPS = 20
-_INDENT = " " * 11
-# What the lengths on a path rest on, in words; docs/replay.md has the core's.
-_LENGTHS = {
-    "copied": "as recorded",
-    "recomputed": "worked out by rules",
-    "anchored": "held at recorded times",
-}
+from torchtraceap.views.what_if_text import what_if_text
 
 
 @dataclass(frozen=True)
-class StepTimes:
-    """One step's length."""
+class WhatIf(WhatIfData):
+    """What a replay with edits made comes to, and the forms to have it in."""
 
-    number: int
-    span_us: float  #: As recorded.
-    replayed_span_us: float  #: Replayed without a change.
-    changed_span_us: float | None  #: With the edits; None: not to be believed.
-
-
-@dataclass(frozen=True)
-class WhatIf:
-    """A replay with edits made. ``gain`` is None where it is not to be believed."""
-
-    path: str
-    edits: tuple[Edit, ...]
-    fidelity: Fidelity
-    span_us: float  #: As recorded.
-    replayed_span_us: float
-    changed_span_us: float | None  #: None: not to be believed, `refusals` says why.
-    steps: tuple[StepTimes, ...]
-    gain: Gain | None
-    refusals: tuple[str, ...]  #: Why no gain may be believed; or empty.
-    #: Microseconds by category, with the edits made; empty if scheduled by events.
-    critical_path: dict[str, float]
-    #: "graph", or "events" where an edit lets work overlap: docs/replay.md.
-    engine: str
-    #: What the trace rests on if a dry run simulated it: then so are all times here.
-    simulated: Simulated | None
     _write: Callable[[str], None] = field(repr=False, compare=False)
-
-    @property
-    def leaves_nothing(self) -> bool:
-        """Whether the edits take all time of a step, or of the trace: no fix would."""
-        parts = [(self.replayed_span_us, self.changed_span_us)]
-        parts += [(step.replayed_span_us, step.changed_span_us) for step in self.steps]
-        return any(
-            after is not None and after <= _LEAST_LEFT * before
-            for before, after in parts
-            if before > 0
-        )
 
     def to_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the timeline with the edits made as a trace that Perfetto opens and
@@ -171,59 +122,3 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
     if result.gain and result.leaves_nothing:
         return replace(result, gain=replace(result.gain, low_us=0.0))
     return result
-
-
-def what_if_text(result: WhatIf) -> str:
-    """Return the text: spans, the gain and what bounds it, then the steps."""
-    fidelity = result.fidelity
-    source = "Simulated" if result.simulated else "Recorded"
-    lines = [
-        *wrapped(simulated_text(result.simulated), ""),
-        f"{source:<10} {time_text(result.span_us)}",
-        f"Replayed   {time_text(result.replayed_span_us)} "
-        f"({_error(result.replayed_span_us, result.span_us)}; if nothing ever waited, "
-        f"{_error(fidelity.null_span_us, result.span_us)})",
-    ]
-    if result.edits and result.changed_span_us is not None:
-        lines.append(f"Changed    {time_text(result.changed_span_us)}")
-    if result.refusals:
-        refused = f"No gain is given: {'; '.join(result.refusals)}."
-        lines += wrapped(refused, _INDENT)
-    elif result.gain:
-        high = time_text(result.gain.high_us)
-        share = share_text(result.gain.high_us, result.span_us)
-        if result.leaves_nothing:
-            lines.append(f"Gain       less than these {high} ({share}), for the edits")
-            lines.append("           leave a step, or the whole trace, without time")
-        else:
-            gain = range_text(result.gain.low_us, result.gain.high_us)
-            lines.append(f"Gain       {gain} (as replayed: {share})")
-        if result.gain.recomputed_share is not None:
-            lines.append(
-                f"{_INDENT}{result.gain.recomputed_share:.0%} of it waits made "
-                f"shorter, {result.gain.inferred_share:.0%} of the path guessed"
-            )
-        lines += wrapped(fidelity.caveat, _INDENT, first=_INDENT)
-    if not result.edits:
-        shares = ", ".join(
-            f"{v:.0%} {_LENGTHS.get(k, k)}" for k, v in fidelity.shares.items() if v
-        )
-        lines += wrapped(f"Path       {shares}; see docs/replay.md", _INDENT)
-    if (kinds := kinds_text(result.critical_path)) and not result.refusals:
-        lines.append(f"Bound by   {kinds}")
-    if result.engine == "events":
-        lines.append("           scheduled by events, for work may overlap")
-    for step in result.steps[:_MOST_STEPS]:
-        after = step.changed_span_us if result.edits else None
-        changed = "" if after is None else f" -> {time_text(after)}"
-        lines.append(
-            f"  step {step.number}: {time_text(step.span_us)} {source.lower()}, "
-            f"{time_text(step.replayed_span_us)} replayed{changed}"
-        )
-    if (rest := len(result.steps) - _MOST_STEPS) > 0:
-        lines.append(f"  and {rest} more steps")
-    return "\n".join(lines)
-
-
-def _error(replayed: float, recorded: float) -> str:
-    return f"{100 * (replayed / recorded - 1):+.2f} %" if recorded else "-"

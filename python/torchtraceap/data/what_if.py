@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""what_if.py: a replay with changes made, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchtraceap.data.facts import Simulated
+from torchtraceap.data.replay import Fidelity, Gain
+
+# Of a step: with less time left it is no program any more that the edits stand for.
+_LEAST_LEFT = 0.01
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change. Made by ``torchtraceap.edits``; changes add up as sets."""
+
+    kind: str
+    name: str
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """One step's length."""
+
+    number: int
+    span_us: float  #: As recorded.
+    replayed_span_us: float  #: Replayed without a change.
+    changed_span_us: float | None  #: With the edits; None: not to be believed.
+
+
+@dataclass(frozen=True)
+class WhatIfData:
+    """A replay with edits made. ``gain`` is None where it is not to be believed."""
+
+    path: str
+    edits: tuple[Edit, ...]
+    fidelity: Fidelity
+    span_us: float  #: As recorded.
+    replayed_span_us: float
+    changed_span_us: float | None  #: None: not to be believed, `refusals` says why.
+    steps: tuple[StepTimes, ...]
+    gain: Gain | None
+    refusals: tuple[str, ...]  #: Why no gain may be believed; or empty.
+    #: Microseconds by category, with the edits made; empty if scheduled by events.
+    critical_path: dict[str, float]
+    #: "graph", or "events" where an edit lets work overlap: docs/replay.md.
+    engine: str
+    #: What the trace rests on if a dry run simulated it: then so are all times here.
+    simulated: Simulated | None
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether the edits take all time of a step, or of the trace: no fix would."""
+        parts = [(self.replayed_span_us, self.changed_span_us)]
+        parts += [(step.replayed_span_us, step.changed_span_us) for step in self.steps]
+        return any(
+            after is not None and after <= _LEAST_LEFT * before
+            for before, after in parts
+            if before > 0
+        )
