@@ -11,6 +11,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
 from torchtraceap import cli
@@ -63,8 +64,21 @@ def _lines(summary: str, report: Report) -> Iterator[str]:
             yield line
 
 
-# What loading and analysing a trace may raise.
+class Refused(Exception):
+    """What a command cannot do: its message goes with the exit code BAD_INPUT."""
+
+
+# What loading and analyzing a trace may raise.
 FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """Make Refused of what loading and analyzing this trace raises."""
+    try:
+        yield
+    except FAILURES as error:
+        raise Refused(reason(path, error)) from error
 
 
 def reason(path: str, error: BaseException) -> str:
