@@ -13,18 +13,16 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from torchtraceap.analysis import analyze
 from torchtraceap.base.errors import TrainingError
 from torchtraceap.base.torch_module import load_torch_module
+from torchtraceap.data.events import Window
 from torchtraceap.detection.detection import SIDES, sides_of
 from torchtraceap_train.traces import OWN, LearningTrace
-
-if TYPE_CHECKING:
-    from torchtraceap.data.events import Window
 
 
 @dataclass
