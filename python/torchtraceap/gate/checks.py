@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from torchtraceap import _core
-from torchtraceap.base.location import location_form, whole_place
+from torchtraceap.base.location import location_form
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.findings import Finding
-from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text
+from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text, place_of
 from torchtraceap.gate.changes import ComparisonData, comparison_form
 from torchtraceap.gate.compare_text import WORSE, comparison_markdown, find_worse
 from torchtraceap.gate.judge import judge
@@ -164,9 +164,8 @@ def _text(checked: Checked) -> Iterator[str]:
 def _places(findings: Sequence[Finding], report: ReportData) -> Iterator[str]:
     whole_us = report.trace.device_time_us
     for finding in findings[:_PLACES]:
-        place = whole_place(finding.location, finding.operator, function=False)
         yield (
-            f"      {place}: {finding.kind} ×{finding.count}, "
+            f"      {place_of(finding)}: {finding.kind} ×{finding.count}, "
             f"{time_text(finding.wasted_us)} "
             f"({share_text(finding.wasted_us, whole_us)})"
         )

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from torchtraceap import _core
-from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import share_text, time_text, us_from_ns
 from torchtraceap.data.facts import Balance
@@ -29,6 +28,7 @@ from torchtraceap.gate.budget_data import (
     BudgetData,
     Violation,
     broken,
+    place_of,
     untold,
 )
 from torchtraceap.gate.pattern_limits import judge_patterns, judge_wasted
@@ -173,8 +173,7 @@ def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violati
         yield untold(name, allowed, f"{text}; {INCOMPLETE}", found)
         return
     if cause := _cause_of(report, row, begin_ns, end_ns):
-        place = whole_place(cause.location, cause.operator, function=False)
-        text = f"{place}: {text}, mostly by {cause.kind}"
+        text = f"{place_of(cause)}: {text}, mostly by {cause.kind}"
         yield broken(name, allowed, found, text, [cause])
         return
     # Idle time that is accounted for, but is nobody's to mend.

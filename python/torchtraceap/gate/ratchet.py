@@ -13,7 +13,7 @@ from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
 from torchtraceap.gate.judge import longest_pause
-from torchtraceap.gate.pattern_limits import costs
+from torchtraceap.gate.pattern_limits import Total, costs, patterns_of, total
 from torchtraceap.report_data import ReportData
 
 
@@ -63,7 +63,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
         if complete and on_devices and len(most) == len(reports):
             yield f"max_kernels_per_step = {math.ceil(max(most) * more)}"
     if complete:
-        share = max(_share(report, None) for report in reports)
+        share = max(_total(report, *patterns_of(report)).share for report in reports)
         yield f"max_wasted_share = {_rounded(min(1.0, share * more))}"
         if any(report.trace.simulated for report in reports):
             yield from _waits(reports, more)
@@ -75,7 +75,7 @@ def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
     """Of counts, those of waits alone can be told of a simulated trace."""
     if any(r.trace.simulated and not r.lists_waits for r in reports):
         return
-    most = max(sum(cost.count for cost in costs(r, WAITS)) for r in reports)
+    most = max(_total(report, WAITS).count for report in reports)
     yield f"\n[patterns.{WAITS}]"
     yield f"max_count = {math.ceil(most * more)}"
 
@@ -83,7 +83,7 @@ def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
 def _patterns(
     reports: Sequence[ReportData], more: float, on_devices: bool
 ) -> Iterator[str]:
-    names = dict.fromkeys(f.pattern for r in reports for f in r.rule_findings)
+    names = dict.fromkeys(name for r in reports for name in patterns_of(r))
     if not on_devices:
         # Of what shows in device work alone, not all of these could tell.
         known = [p for p in _core.patterns() if p.user_finding]
@@ -91,11 +91,8 @@ def _patterns(
         host = [p.name for p in known if p.on_host]
         names = dict.fromkeys(n for n in (*names, *host) if n not in of_device)
     for name in names:
-        most = max(
-            sum(f.count for f in report.rule_findings if f.pattern == name)
-            for report in reports
-        )
-        share = max(_share(report, name) for report in reports)
+        totals = [_total(report, name) for report in reports]
+        most, share = max(t.count for t in totals), max(t.share for t in totals)
         yield f"\n[patterns.{name}]"
         yield f"max_count = {math.ceil(most * more)}"
         yield f"max_share = {_rounded(min(1.0, share * more))}"
@@ -104,13 +101,9 @@ def _patterns(
         yield "max_count = 0"
 
 
-def _share(report: ReportData, pattern: str | None) -> float:
-    """Return the share that findings of a pattern, None: of all, waste."""
-    whole_us = report.trace.device_time_us
-    wasted_us = sum(
-        f.wasted_us for f in report.rule_findings if pattern in (None, f.pattern)
-    )
-    return wasted_us / whole_us if whole_us else 0.0
+def _total(report: ReportData, *patterns: str) -> Total:
+    counted = (cost for pattern in patterns for cost in costs(report, pattern))
+    return total(counted, report)
 
 
 def _rounded(value: float, how: str = ROUND_CEILING) -> str:
