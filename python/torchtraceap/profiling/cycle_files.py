@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from torchtraceap.base.arguments import instead_of, of_type
 from torchtraceap.profiling import live
 from torchtraceap.profiling.notices import guarded
+from torchtraceap.report import Report
 from torchtraceap.views.outputs import OUTPUTS, Output, write_output
-
-if TYPE_CHECKING:
-    from torchtraceap.report import Report
 
 
 def rank() -> int | None:
@@ -95,7 +94,9 @@ class CycleFiles:
         written = [
             path
             for output, path in zip(wanted, paths, strict=bool(paths))
-            if guarded(f"{path} was not written", _writer(output, report, prof, path))
+            if guarded(
+                f"{path} was not written", partial(_write, output, report, prof, path)
+            )
         ]
         _give_up(paths)  # removes what stayed empty
         return written
@@ -117,18 +118,13 @@ def _outputs(formats: Iterable[str] | None, folder: str | None) -> list[Output]:
     return [output for name, output in known.items() if name in wanted]
 
 
-def _writer(
-    output: Output, report: Report | None, prof: Any, path: str
-) -> Callable[[], object]:
-    if output is _TRACE or report is None:
-        return lambda: _save_trace(report, prof, path)
-    return lambda: write_output(output, [report], path)
-
-
-def _save_trace(report: Report | None, prof: Any, path: str) -> None:
-    live.save(prof, path)
-    if report is not None:
-        report.name_trace(path)
+def _write(output: Output, report: Report | None, prof: Any, path: str) -> None:
+    if output is _TRACE:
+        live.save(prof, path)
+        if report is not None:
+            report.name_trace(path)
+    elif report is not None:
+        write_output(output, [report], path)
 
 
 def _claim(folder: str, stem: str, outputs: Sequence[Output]) -> list[str]:

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from torchtraceap.base.arguments import instead_of, of_type
+from torchtraceap.data.config import Config
+from torchtraceap.data.rules import Rule
 from torchtraceap.data.wish import AUTO, Wish
+from torchtraceap.gate.budget import Budget
 from torchtraceap.profiling.analyzer import Analyzer, Handler
 from torchtraceap.profiling.plan import Plan
 from torchtraceap.profiling.session import Session
-
-if TYPE_CHECKING:
-    from torchtraceap.data.config import Config
-    from torchtraceap.data.rules import Rule
-    from torchtraceap.gate.budget import Budget
-    from torchtraceap.report import Report
+from torchtraceap.report import Report
 
 
 def profile(
