@@ -18,19 +18,12 @@ from torchtraceap_train.traces import LearningTrace
 
 @dataclass(frozen=True)
 class Phase:
-    """Steps that learn from the same losses.
-
-    Attributes:
-        steps: How many.
-        losses: Fields of ``_torch.LossWeights``.
-        draws: What a step is drawn of.
-        rate: Highest learning rate.
-    """
+    """Steps that learn from the same losses."""
 
     steps: int
-    losses: dict[str, float]
+    losses: dict[str, float]  # Fields of ``_torch.LossWeights``.
     draws: DrawSettings = field(default_factory=DrawSettings)
-    rate: float = 2e-3
+    rate: float = 2e-3  # The highest learning rate.
 
 
 class Checkpoint:

@@ -33,19 +33,12 @@ def shares_of(sources: Sequence[str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class DrawSettings:
-    """How a step is drawn.
+    """How a step is drawn."""
 
-    Attributes:
-        windows: Windows in a row of one draw.
-        draws: Draws of a step; a twin comes on top where there is one.
-        sought: Share of draws around a window that is worth looking at.
-        twins: Draw the twin's windows of the same place too.
-    """
-
-    windows: int = 8
-    draws: int = 12
-    sought: float = 0.5
-    twins: bool = False
+    windows: int = 8  # In a row, of one draw.
+    draws: int = 12  # Of a step; a twin comes on top where there is one.
+    sought: float = 0.5  # Share of draws around a window that is worth looking at.
+    twins: bool = False  # Draw the twin's windows of the same place too.
 
 
 class Drawn(NamedTuple):

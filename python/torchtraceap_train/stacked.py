@@ -45,18 +45,11 @@ _GRID = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """How a model is trained.
+    """How a model is trained."""
 
-    Attributes:
-        phases: Of the network.
-        config: Fields of the network that are not the defaults.
-        trees: Grow trees beside it.
-        calibrated: Share of groups that are kept for calibration.
-    """
-
-    phases: tuple[Phase, ...]
-    config: dict[str, Any] = field(default_factory=dict)
-    trees: bool = True
+    phases: tuple[Phase, ...]  # Of the network.
+    config: dict[str, Any] = field(default_factory=dict)  # That is not the default.
+    trees: bool = True  # Grow trees beside it.
     calibrated: float = CALIBRATED
 
 

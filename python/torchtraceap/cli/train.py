@@ -49,14 +49,15 @@ def add(commands: Commands) -> None:
         "sets", nargs="*", metavar="SET", help="folder of a training set"
     )
     traces = command.add_argument_group("traces of your own")
-    for name, what in (
-        ("good", "traces of programs that are fine"),
-        ("bad", "traces of programs that lose time somewhere"),
+    for name, metavar, what in (
+        ("good", "TRACE", "traces of programs that are fine"),
+        ("bad", "TRACE", "traces of programs that lose time somewhere"),
+        ("labels", "FILE", "review queues in which somebody answered cpu and gpu"),
     ):
         traces.add_argument(
             f"--{name}",
             nargs="+",
-            metavar="TRACE",
+            metavar=metavar,
             default=[],
             action="extend",
             help=what,
@@ -68,14 +69,6 @@ def add(commands: Commands) -> None:
         default=[],
         action="append",
         help="two forms of one program",
-    )
-    traces.add_argument(
-        "--labels",
-        nargs="+",
-        metavar="FILE",
-        default=[],
-        action="extend",
-        help="review queues in which somebody answered cpu and gpu",
     )
     how = command.add_argument_group("how")
     how.add_argument("--out", metavar="FILE", required=True, help="weights to write")
