@@ -17,8 +17,7 @@ from torchtraceap_train.checkpoint import Checkpoint, Phase, describe_training
 from torchtraceap_train.draws import Drawn, Draws
 from torchtraceap_train.traces import LearningTrace
 
-#: Seconds between two checkpoints.
-_KEPT_EVERY = 60.0
+_KEPT_EVERY = 60.0  # Seconds between two checkpoints.
 _NO_LOSS = dict.fromkeys(
     ("any", "types", "recoverable", "bags", "pairs", "masked"), 0.0
 )
@@ -55,15 +54,11 @@ def train_network(
     run was stopped in between.
 
     Args:
-        traces: To learn from.
-        phases: One after the other.
         config: Fields of ``_torch.Config`` that are not the defaults.
-        seed: Of weights and draws.
         begin: Weights to begin with instead of drawn ones; then ``config`` is theirs.
             Steps are counted, and rates fall, from there on anew.
         checkpoint: File to go on from if it is there, and to write once a minute, on
             Ctrl-C and at the end.
-        device: As torch names it.
         told: Hears of the progress about once a second.
 
     Raises:

@@ -231,11 +231,8 @@ def _types_mixed(
     voices: NDArray[np.float32], kind: NDArray[np.int16]
 ) -> tuple[float, float, float]:
     """Return what network, trees and rules count where the pattern is told: the three
-    of a grid that name most right, of these those under which that is likeliest.
-
-    Args:
-        voices: [3, n, P]: the logit that each gives a pattern.
-        kind: [n]: the pattern, or -1.
+    of a grid that name most right, of these those under which that is likeliest. The
+    voices [3, n, P] are the logits that each gives a pattern; kind [n] is it, or -1.
     """
     rows = np.flatnonzero(kind >= 0)
     if len(rows) < _LEAST_OF_BOTH:
@@ -259,14 +256,12 @@ def _share_of(
     rows = np.flatnonzero(np.isfinite(truth))
     if len(rows) < _LEAST_OF_BOTH:
         return 1.0
-    return float(
-        min(
-            np.linspace(0, 1, 11),
-            key=lambda a: np.abs(
-                a * network[rows] + (1 - a) * trees[rows] - truth[rows]
-            ).mean(),
-        )
-    )
+
+    def error(share: float) -> float:
+        mixed = share * network[rows] + (1 - share) * trees[rows]
+        return float(np.abs(mixed - truth[rows]).mean())
+
+    return float(min(np.linspace(0, 1, 11), key=error))
 
 
 def know(
@@ -300,8 +295,7 @@ def know(
     module = load_torch_module()
     each = [module.strangeness(known, trace.windows) for trace in kept if len(trace)]
     medians = [np.median(one) for one in each]
-    known["window_from"] = float(
-        np.quantile(np.concatenate(each), 1 - _STRANGE_WINDOWS)
-    )
+    windows_from = np.quantile(np.concatenate(each), 1 - _STRANGE_WINDOWS)
+    known["window_from"] = float(windows_from)
     known["trace_from"] = float(np.quantile(medians, 1 - _STRANGE_TRACES))
     return known

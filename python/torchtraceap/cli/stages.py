@@ -40,11 +40,10 @@ def _tell(what: str, over: threading.Event) -> None:
         width = shutil.get_terminal_size().columns - 1
         seconds = f" {time.monotonic() - begin:.0f} s"
         shown = printable(what, max(9, width - len(seconds))) + seconds
-        _write("\r" + shown)
+        _write(f"\r{shown}")
     if shown:
-        _write("\r" + " " * len(shown) + "\r")
+        _write(f"\r{' ' * len(shown)}\r")
 
 
 def _write(text: str) -> None:
-    stream = sys.stderr
-    print(encodable(text, stream.encoding), end="", file=stream, flush=True)
+    print(encodable(text, sys.stderr.encoding), end="", file=sys.stderr, flush=True)

@@ -58,7 +58,16 @@ class Checked:
                     "limit": line.limit,
                     "allowed": line.allowed,
                     "passes": line.passes,
-                    "violations": [_violation_form(v) for v in line.violations],
+                    "violations": [
+                        {
+                            "known": violation.known,
+                            "found": violation.found,
+                            "message": violation.message,
+                            "location": location_form(violation.location),
+                            "findings": [found.id for found in violation.findings],
+                        }
+                        for violation in line.violations
+                    ],
                 }
                 for line in self.lines
             ],
@@ -96,16 +105,6 @@ def _regressions(comparison: ComparisonData, report: ReportData) -> Iterator[Vio
             worse.known,
             (findings[seen.id],) if seen and seen.id in findings else (),
         )
-
-
-def _violation_form(violation: Violation) -> dict[str, Any]:
-    return {
-        "known": violation.known,
-        "found": violation.found,
-        "message": violation.message,
-        "location": location_form(violation.location),
-        "findings": [finding.id for finding in violation.findings],
-    }
 
 
 _PLACES = 5  # Of one limit, on a terminal.
@@ -202,11 +201,8 @@ def _limit_rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
         said = line.violations
         sign = "➖" if line.passes else "❌"
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        yield (
-            code(limit_text(line.limit, line.allowed)),
-            sign,
-            code(said[0].message, 400) + more,
-        )
+        limit = code(limit_text(line.limit, line.allowed))
+        yield limit, sign, code(said[0].message, 400) + more
     if len(lines) > _ROWS:
         yield f"and {len(lines) - _ROWS} more", "", ""
 
@@ -227,9 +223,8 @@ def _sarif(checks: Sequence[Checked], root: str | None) -> str:
     says is a notification of it."""
     runs = []
     for checked in checks:
-        findings = _blamed(checked)
         notes = [v.message for line in checked.broken for v in line.violations]
-        runs.append(sarif_run(checked.report, findings, notes, root))
+        runs.append(sarif_run(checked.report, _blamed(checked), notes, root))
     return json_text(sarif_log(runs))
 
 

@@ -114,9 +114,8 @@ def _step(step: Change) -> str:
     word = "no change"
     if step.counts:
         word = "slower" if step.after > step.before else "faster"
-    noise = ""
-    if step.noise:  # Of simulations it is 0.
-        noise = f"; ±{time_text(step.noise)} is noise"
+    # Of simulations it is 0.
+    noise = f"; ±{time_text(step.noise)} is noise" if step.noise else ""
     change = "" if step.relative is None else f" ({step.relative:+.1%})"
     return f"{time_text(step.before)} -> {time_text(step.after)}{change}: {word}{noise}"
 

@@ -12,20 +12,15 @@ from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
-from torchtraceap.gate.judge import longest_pause
 from torchtraceap.gate.pattern_limits import Total, costs, patterns_of, total
 from torchtraceap.report_data import ReportData
 
 
 def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
-    """Return a budget as TOML that all these reports keep.
+    """Return a budget as TOML that all these reports keep: each limit allows the worst
+    figure, and this share of it more.
 
-    Args:
-        reports: What it is made of: the worst of each figure counts.
-        headroom: What each limit allows beyond that, as a share of the figure.
-
-    Raises:
-        ValueError: One of the traces is unusable, or there is none.
+    Raises ValueError if one of the traces is unusable, or there is none.
     """
     for report in reports:
         if report.quality.verdict == VERDICTS[-1]:
@@ -49,7 +44,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
     on_devices = all(report.trace.working_devices for report in reports)
     rows = [(r, b) for r in reports for b in r.balance if b.device is not None]
     if complete and on_devices and rows:
-        pauses_ns = [longest_pause(report, row) for report, row in rows]
+        pauses_ns = [report.core.longest_pause(row._key) for report, row in rows]
         longest_us = us_from_ns(max(end - begin for begin, end in pauses_ns))
         yield f"max_gap_us = {_rounded(longest_us * more)}"
         busy = min(row.busy_fraction for _, row in rows) * less

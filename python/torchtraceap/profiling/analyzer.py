@@ -83,7 +83,6 @@ class Analyzer:
         detector: Wish = AUTO,
     ) -> None:
         self._plan = plan_analysis(max_events, config, rules, detector)
-        self._files = CycleFiles(folder, formats, name)
         self._verbosity = checked_int("verbosity", verbosity, 0, 2)
         self._callbacks = _functions("callbacks", callbacks)
         self._then = _functions("then", then)
@@ -92,7 +91,7 @@ class Analyzer:
             names = [rule.name for rule in self._plan.rules]
             budget = read_budget(budget, rules=names)
         self._budget = budget
-        self._files.make_folder()
+        self._files = CycleFiles(folder, formats, name)
         self.reports: list[Report] = []
         self.violations: list[Violation] = []
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchtraceap.base.arguments import instead_of, of_type
 from torchtraceap.profiling import live
-from torchtraceap.profiling.notices import guarded
+from torchtraceap.profiling.notices import guarded, reason, warn
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import OUTPUTS, Output, write_output
 
@@ -51,9 +51,10 @@ _USUAL = ("json", "html")
 
 
 class CycleFiles:
-    """Writes the files of cycles to one folder.
+    """Writes the files of cycles to one folder, which is made if there is none.
 
-    Raises ValueError for an unknown format, one without a folder, or a wrong name.
+    Raises ValueError for an unknown format, one without a folder, or a wrong name, and
+    OSError if the folder cannot be made.
     """
 
     def __init__(
@@ -69,9 +70,6 @@ class CycleFiles:
         self._folder = None if folder is None else os.fspath(folder)
         self._outputs = _outputs(formats, self._folder)
         self._name = name
-
-    def make_folder(self) -> None:
-        """Makes the folder if there is none. Raises OSError."""
         if self._folder is not None:
             os.makedirs(self._folder, exist_ok=True)
 
@@ -85,15 +83,14 @@ class CycleFiles:
         if self._folder is None or not wanted:
             return []
         stem = file_stem(self._name, getattr(prof, "step_num", 0))
-        paths: list[str] = []
-
-        def claim() -> None:
-            paths.extend(_claim(str(self._folder), stem, wanted))
-
-        guarded(f"nothing was written to {self._folder}", claim)
+        try:
+            paths = _claim(self._folder, stem, wanted)
+        except OSError as error:
+            warn(f"nothing was written to {self._folder}: {reason(error)}")
+            return []
         written = [
             path
-            for output, path in zip(wanted, paths, strict=bool(paths))
+            for output, path in zip(wanted, paths, strict=True)
             if guarded(
                 f"{path} was not written", partial(_write, output, report, prof, path)
             )
