@@ -20,10 +20,74 @@ from torchtraceap.base.safe_text import encodable, printable
 from torchtraceap.data.findings import Finding
 from torchtraceap.report import Report
 
+# What `add_subparsers` returns.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+# Exit codes; a message goes with 2.
+OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
+# What loading and analyzing a trace may raise.
+FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
+# More is no message; names of files can be long, and longer when escaped.
+_MESSAGE_WIDTH = 1900
 _BY_SEVERITY = {"high": "red", "medium": "yellow"}
 _BY_VERDICT = {"unusable": "red", "degraded": "yellow"}
 # How a part begins: "Device 0:". Names of the trace stand further right.
 _HEADING = re.compile(r"[A-Z][A-Za-z0-9 -]{0,40}:(?= )|[A-Z].*:$")
+
+
+def say(text: str) -> None:
+    """Print what was asked for."""
+    _print(text, sys.stdout)
+
+
+def complain(text: str) -> int:
+    """Print a message and return the exit code that goes with it."""
+    _print(f"torchtraceap: {printable(text, _MESSAGE_WIDTH)}", sys.stderr)
+    return BAD_INPUT
+
+
+def _print(text: str, file: TextIO | None) -> None:
+    if file is not None:  # As under pythonw, or with the descriptor closed.
+        print(encodable(text, file.encoding), file=file)
+
+
+class Refused(Exception):
+    """What a command cannot do: its message goes with the exit code BAD_INPUT."""
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """Make Refused of what loading and analyzing this trace raises."""
+    try:
+        yield
+    except FAILURES as error:
+        raise Refused(reason(path, error)) from error
+
+
+def reason(path: str, error: BaseException) -> str:
+    """Return what is wrong with a trace; the core's messages name it themselves."""
+    if isinstance(error, MemoryError):
+        return f"{path}: does not fit into memory. Record fewer steps, or free some."
+    if isinstance(error, FileNotFoundError) and not str(error).endswith("."):
+        return f"{error}. Check the path and whether the file may be read."
+    if isinstance(error, RuleError):
+        return f"{path}: {error}"
+    if isinstance(error, RuntimeError):  # What the core checks of itself failed.
+        return (
+            f"{path}: the analysis failed, not by a fault of the trace: {error}. "
+            "Please report it, with the trace if you can."
+        )
+    return str(error)
+
+
+def commands_of(
+    parser: argparse.ArgumentParser,
+) -> Mapping[str, argparse.ArgumentParser]:
+    """Return the parser of each command, by its name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return action.choices
+    return {}
 
 
 def in_color(summary: str, report: Report) -> str:
@@ -62,71 +126,3 @@ def _lines(summary: str, report: Report) -> Iterator[str]:
             yield place + colored(kind, color) + rest
         else:
             yield line
-
-
-class Refused(Exception):
-    """What a command cannot do: its message goes with the exit code BAD_INPUT."""
-
-
-# What loading and analyzing a trace may raise.
-FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
-
-
-@contextmanager
-def about(path: str) -> Iterator[None]:
-    """Make Refused of what loading and analyzing this trace raises."""
-    try:
-        yield
-    except FAILURES as error:
-        raise Refused(reason(path, error)) from error
-
-
-def reason(path: str, error: BaseException) -> str:
-    """Return what is wrong with a trace; the core's messages name it themselves."""
-    if isinstance(error, MemoryError):
-        return f"{path}: does not fit into memory. Record fewer steps, or free some."
-    if isinstance(error, FileNotFoundError) and not str(error).endswith("."):
-        return f"{error}. Check the path and whether the file may be read."
-    if isinstance(error, RuleError):
-        return f"{path}: {error}"
-    if isinstance(error, RuntimeError):  # What the core checks of itself failed.
-        return (
-            f"{path}: the analysis failed, not by a fault of the trace: {error}. "
-            "Please report it, with the trace if you can."
-        )
-    return str(error)
-
-
-# What `add_subparsers` returns.
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-# Exit codes; a message goes with 2.
-OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
-# More is no message; names of files can be long, and longer when escaped.
-_MESSAGE_WIDTH = 1900
-
-
-def say(text: str) -> None:
-    """Print what was asked for."""
-    _print(text, sys.stdout)
-
-
-def complain(text: str) -> int:
-    """Print a message and return the exit code that goes with it."""
-    _print(f"torchtraceap: {printable(text, _MESSAGE_WIDTH)}", sys.stderr)
-    return BAD_INPUT
-
-
-def _print(text: str, file: TextIO | None) -> None:
-    if file is not None:  # As under pythonw, or with the descriptor closed.
-        print(encodable(text, file.encoding), file=file)
-
-
-def commands_of(
-    parser: argparse.ArgumentParser,
-) -> Mapping[str, argparse.ArgumentParser]:
-    """Return the parser of each command, by its name."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return action.choices
-    return {}

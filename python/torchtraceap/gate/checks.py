@@ -23,6 +23,9 @@ from torchtraceap.views.json_form import json_text
 from torchtraceap.views.markdown import HEAD, code, findings_rows, joined, plain, table
 from torchtraceap.views.sarif import sarif_log, sarif_run
 
+_PLACES = 5  # Of one limit, on a terminal.
+_ROWS = 20  # Of one trace, in Markdown.
+
 
 @dataclass(frozen=True)
 class Line:
@@ -105,10 +108,6 @@ def _regressions(comparison: ComparisonData, report: ReportData) -> Iterator[Vio
             worse.known,
             (findings[seen.id],) if seen and seen.id in findings else (),
         )
-
-
-_PLACES = 5  # Of one limit, on a terminal.
-_ROWS = 20  # Of one trace, in Markdown.
 
 
 def check_text(checked: Checked) -> str:

@@ -27,7 +27,7 @@ _MOST = 2**31
 
 
 class Analyzer:
-    """An ``on_trace_ready`` handler that analyses every recorded cycle::
+    """An ``on_trace_ready`` handler that analyzes every recorded cycle::
 
         handler = torchtraceap.Analyzer("reports", formats=["json", "trace"])
         with torch.profiler.profile(schedule=..., on_trace_ready=handler) as prof:
@@ -97,7 +97,7 @@ class Analyzer:
 
     @property
     def report(self) -> Report | None:
-        """The report of the last cycle that was analysed, None without one."""
+        """The report of the last cycle that was analyzed, None without one."""
         return self.reports[-1] if self.reports else None
 
     def __call__(self, prof: Any) -> None:

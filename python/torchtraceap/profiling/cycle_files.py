@@ -15,36 +15,6 @@ from torchtraceap.profiling.notices import guarded, reason, warn
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import OUTPUTS, Output, write_output
 
-
-def rank() -> int | None:
-    """Returns the rank of this process among several, None if it is alone."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed and distributed.is_available() and distributed.is_initialized():
-        alone = distributed.get_world_size() == 1
-        return None if alone else int(distributed.get_rank())
-    number = os.environ.get("RANK", "")  # as torchrun sets it
-    alone = os.environ.get("WORLD_SIZE", "1") == "1"
-    return int(number) if number.isdecimal() and not alone else None
-
-
-def file_stem(name: str, step: int) -> str:
-    """Returns the name of a cycle's files, as in "report-rank1-step5"."""
-    parts = [name]
-    if (number := rank()) is not None:
-        parts.append(f"rank{number}")
-    if (worker := _loader_worker()) is not None:
-        parts.append(f"worker{worker}")
-    if step:
-        parts.append(f"step{step}")
-    return "-".join(parts)
-
-
-def _loader_worker() -> int | None:
-    data = sys.modules.get("torch.utils.data")
-    info = data.get_worker_info() if data else None
-    return None if info is None else int(info.id)
-
-
 # The profiler's own trace is a format of its own; TensorBoard knows the suffix.
 _TRACE = Output("trace", ".pt.trace.json.gz", "the profiler's trace itself")
 _USUAL = ("json", "html")
@@ -82,7 +52,7 @@ class CycleFiles:
         wanted = [o for o in self._outputs if report is not None or o is _TRACE]
         if self._folder is None or not wanted:
             return []
-        stem = file_stem(self._name, getattr(prof, "step_num", 0))
+        stem = _file_stem(self._name, getattr(prof, "step_num", 0))
         try:
             paths = _claim(self._folder, stem, wanted)
         except OSError as error:
@@ -97,6 +67,35 @@ class CycleFiles:
         ]
         _give_up(paths)  # removes what stayed empty
         return written
+
+
+def rank() -> int | None:
+    """Returns the rank of this process among several, None if it is alone."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        alone = distributed.get_world_size() == 1
+        return None if alone else int(distributed.get_rank())
+    number = os.environ.get("RANK", "")  # as torchrun sets it
+    alone = os.environ.get("WORLD_SIZE", "1") == "1"
+    return int(number) if number.isdecimal() and not alone else None
+
+
+def _file_stem(name: str, step: int) -> str:
+    """Returns the name of a cycle's files, as in "report-rank1-step5"."""
+    parts = [name]
+    if (number := rank()) is not None:
+        parts.append(f"rank{number}")
+    if (worker := _loader_worker()) is not None:
+        parts.append(f"worker{worker}")
+    if step:
+        parts.append(f"step{step}")
+    return "-".join(parts)
+
+
+def _loader_worker() -> int | None:
+    data = sys.modules.get("torch.utils.data")
+    info = data.get_worker_info() if data else None
+    return None if info is None else int(info.id)
 
 
 def _outputs(formats: Iterable[str] | None, folder: str | None) -> list[Output]:

@@ -26,7 +26,7 @@ def analyze_profiler(
     *,
     quiet: bool = False,
 ) -> Report | None:
-    """Analyses the last cycle of a profiler and keeps the report on the profiler.
+    """Analyzes the last cycle of a profiler and keeps the report on the profiler.
 
     ``torchtraceap.analyze`` comes here for a profiler, be it the ``on_trace_ready``
     handler, called inside one, or called after the ``with`` block. The report is
@@ -44,7 +44,7 @@ def analyze_profiler(
     try:
         analysis = plan()
         refuse_loading(
-            loading, "a profiler", "Export the trace and analyse that file with them"
+            loading, "a profiler", "Export the trace and analyze that file with them"
         )
         report = analysis.report(live.load(prof))
     except Exception as error:
