@@ -8,14 +8,7 @@ import os
 
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.cli.options import (
-    RuleOptions,
-    count,
-    loading_parser,
-    quiet_option,
-    rule_options,
-    rules_parser,
-)
+from torchtraceap.cli.options import analysis_parsers, count, quiet_option
 from torchtraceap.cli.output import (
     BAD_INPUT,
     OK,
@@ -55,7 +48,7 @@ EXAMPLES = (
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "analyze",
-        parents=[loading_parser(), rules_parser()],
+        parents=analysis_parsers(),
         help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
@@ -111,7 +104,6 @@ def run(options: argparse.Namespace) -> int:
         if several and not output.takes_several:
             raise Refused(f"--{output.name} takes one trace. Run it for each.")
     refuse_unwritable(list(wanted.values()), options.traces)
-    rules = rule_options(options)
     detector = _detector_of(options)
     shown = prints_summary(options, wanted.values())
     asks = shown or any(output.asks_detector for output in wanted)
@@ -120,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     for path in options.traces:
         try:
             with about(path):
-                report = _analyze(path, options, rules, detector, asks)
+                report = _analyze(path, options, detector, asks)
                 # Part of it is read from the file again, which may have changed since.
                 summary = report.summary(windows=options.windows) if shown else ""
                 tables = report.tables() if shown and options.tables else ""
@@ -146,7 +138,6 @@ def run(options: argparse.Namespace) -> int:
 def _analyze(
     path: str,
     options: argparse.Namespace,
-    rules: RuleOptions,
     detector: str,
     asks: bool,
 ) -> Report:
@@ -154,7 +145,7 @@ def _analyze(
     name = os.path.basename(path)
     trace = load(path, **options.loading)
     with stage(f"analyzing {name}", options.quiet):
-        report = of_torch(analyze(trace, **rules, detector=detector))
+        report = of_torch(analyze(trace, **options.analysis, detector=detector))
     with stage(f"replaying {name} without what was found", options.quiet):
         _ = report.rule_findings
     if asks:

@@ -8,15 +8,7 @@ from collections.abc import Sequence
 
 from torchtraceap.analysis import analyze
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.cli.options import (
-    RuleOptions,
-    loading_parser,
-    quiet_option,
-    root_option,
-    rule_options,
-    rules_parser,
-    share,
-)
+from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option, share
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
@@ -54,7 +46,7 @@ EXAMPLES = (
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "check",
-        parents=[loading_parser(), rules_parser()],
+        parents=analysis_parsers(),
         help="hold traces against a budget; exit code 1 if one is over it",
         description="Hold traces against a budget (docs/ci.md), a baseline, or "
         "both. Exit code 0: within; 1: over, or it cannot be told; 2: bad input.",
@@ -106,15 +98,15 @@ def run(options: argparse.Namespace) -> int:
     refuse_unwritable([*targets, *to_write], filter(None, inputs))
     if options.baseline is not None and len(options.traces) > 1:
         raise Refused("--baseline takes one trace. Run it for each.")
-    rules = rule_options(options)
-    budget = _budget(options, rules)
+    budget = _budget(options)
     if budget is None and not to_write:
         raise Refused(_NO_BUDGET)
     reports: list[Report] = []
     for path in options.traces:
         try:
             with about(path):
-                reports.append(of_torch(analyze(path, **rules, **options.loading)))
+                report = analyze(path, **options.analysis, **options.loading)
+                reports.append(of_torch(report))
         except Refused as error:
             complain(str(error))
     failed = len(reports) < len(options.traces)
@@ -129,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
 
         with about(options.baseline):
             comparison = compare(
-                options.baseline, reports[0], **rules, roots=options.root
+                options.baseline, reports[0], **options.analysis, roots=options.root
             )
     checks = [
         check_report(report, budget or Budget(), comparison) for report in reports
@@ -144,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     return BUDGET_BROKEN if any(checked.broken for checked in checks) else OK
 
 
-def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
+def _budget(options: argparse.Namespace) -> Budget | None:
     path = options.budget
     settings = options.config or project_file()
     if path is None and settings is not None and has_budget(settings):
@@ -152,7 +144,7 @@ def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
     if path is not None:
         return read_budget(
             path,
-            rules=[rule.name for rule in rules["rules"]],
+            rules=[rule.name for rule in options.analysis["rules"]],
             needs_limit=options.baseline is None and options.write_budget is None,
         )
     return Budget() if options.baseline is not None else None

@@ -5,13 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from torchtraceap.cli.options import (
-    loading_parser,
-    quiet_option,
-    root_option,
-    rule_options,
-    rules_parser,
-)
+from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option
 from torchtraceap.cli.output import BUDGET_BROKEN, OK, Commands, about, say
 from torchtraceap.cli.targets import (
     prints_summary,
@@ -38,7 +32,7 @@ EXAMPLES = (
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "compare",
-        parents=[loading_parser(), rules_parser()],
+        parents=analysis_parsers(),
         help="say what changed between two traces: findings, step time, idle time",
         description="Say what changed between two traces, each given as a trace or as "
         "the report that analyze --json wrote of it. docs/ci.md says what counts.",
@@ -63,11 +57,10 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     targets = targets_of(options, ["json", "markdown"])
     refuse_unwritable(targets, [options.before, options.after])
-    rules = rule_options(options)
     sides: list[Side] = []
     for path in (options.before, options.after):
         with about(path):
-            sides.append(read_side(path, **rules, **options.loading))
+            sides.append(read_side(path, **options.analysis, **options.loading))
     before, after = sides
     comparison = compare_sides(before, after, options.root)
     shown = prints_summary(options, targets)

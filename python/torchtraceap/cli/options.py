@@ -64,6 +64,11 @@ def root_option(command: argparse._ActionsContainer) -> None:
     )
 
 
+def analysis_parsers() -> list[argparse.ArgumentParser]:
+    """Return parents for the parsers of commands that analyze traces."""
+    return [loading_parser(), _rules_parser()]
+
+
 def loading_parser() -> argparse.ArgumentParser:
     """Return a parent for the parsers of commands that load traces."""
     parser = argparse.ArgumentParser(add_help=False)
@@ -135,8 +140,7 @@ class RuleOptions(TypedDict):
     rules: list[Rule]
 
 
-def rules_parser() -> argparse.ArgumentParser:
-    """Return a parent for the parsers of commands that run rules."""
+def _rules_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False)
     group = parser.add_argument_group("what counts as a finding (docs/rules.md)")
     group.add_argument(

@@ -29,7 +29,7 @@ from torchtraceap.cli import (
     train,
     what_if,
 )
-from torchtraceap.cli.options import loading_options
+from torchtraceap.cli.options import loading_options, rule_options
 from torchtraceap.cli.output import (
     BAD_INPUT,
     INTERRUPTED,
@@ -94,6 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     try:
+        if hasattr(options, "no_config"):
+            options.analysis = rule_options(options)
         code: int = options.run(options)
         return code
     except (Refused, ConfigError) as error:

@@ -10,12 +10,7 @@ from typing import Any
 from torchtraceap import edits
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.cli.options import (
-    loading_parser,
-    quiet_option,
-    rule_options,
-    rules_parser,
-)
+from torchtraceap.cli.options import analysis_parsers, quiet_option
 from torchtraceap.cli.output import OK, Commands, about, say
 from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import (
@@ -67,7 +62,7 @@ def add(commands: Commands) -> None:
     """Add the command, with an option for each edit."""
     command = commands.add_parser(
         "whatif",
-        parents=[loading_parser(), rules_parser()],
+        parents=analysis_parsers(),
         help="replay a trace with changes, and say what they would gain",
         description="Replay a trace as it is, or with changes made. Several add up.",
     )
@@ -108,11 +103,10 @@ def run(options: argparse.Namespace) -> int:
     timelines = targets_of(options, ["trace-out"], takes_stdout=False)
     refuse_unwritable([*results, *timelines], [options.trace])
     name = os.path.basename(options.trace)
-    rules = rule_options(options)
     with about(options.trace):
         trace = load(options.trace, **options.loading)
         with stage(f"analyzing {name}", options.quiet):
-            report = of_torch(analyze(trace, **rules))
+            report = of_torch(analyze(trace, **options.analysis))
         with stage(f"replaying {name}", options.quiet):
             result = replay_with(report, tuple(options.edits))
         for target in timelines:
