@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
 from torchtraceap.analysis import analyze
@@ -264,14 +265,11 @@ def _misplaced(options: argparse.Namespace) -> str:
 
 def _judge(run: Outcome, options: argparse.Namespace) -> int:
     """Say which limits the run does not keep; return the exit code."""
-    given = [
-        (option, limit, one, many)
-        for option, limit, one, many in (
-            ("--max-syncs", options.max_syncs, "wait", "waits"),
-            ("--max-launches", options.max_launches, "launch", "launches"),
-        )
-        if limit is not None
-    ]
+    limits = (
+        ("--max-syncs", options.max_syncs, "wait", "waits"),
+        ("--max-launches", options.max_launches, "launch", "launches"),
+    )
+    given = [row for row in limits if row[1] is not None]
     steps = run.steps or (run.usual_step,)
     judged = range(options.warmup, len(steps))
     if given and not judged:
@@ -295,10 +293,9 @@ def _judge(run: Outcome, options: argparse.Namespace) -> int:
 
 def _lines(run: Outcome, step: int, name: str) -> str:
     """Name the lines that most of it is at."""
-    counts = {
-        line: int(getattr(totals, name)) for line, totals in run.by_line(step).items()
-    }
-    lines = sorted(filter(counts.__getitem__, counts), key=lambda line: -counts[line])
-    shown = [f"{line or 'elsewhere'} ({counts[line]})" for line in lines[:_MOST_LINES]]
-    more = f" and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
+    by_line = run.by_line(step).items()
+    counts = +Counter({line: int(getattr(totals, name)) for line, totals in by_line})
+    most = counts.most_common(_MOST_LINES)
+    shown = [f"{line or 'elsewhere'} ({count})" for line, count in most]
+    more = f" and {len(counts) - len(most)} more" if len(counts) > len(most) else ""
     return ": " + ", ".join(shown) + more
