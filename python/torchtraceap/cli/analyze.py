@@ -18,8 +18,8 @@ from torchtraceap.cli.output import (
     complain,
     in_color,
     say,
+    stage,
 )
-from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import (
     prints_summary,
     refuse_unwritable,

@@ -22,8 +22,8 @@ from torchtraceap.cli.output import (
     Refused,
     complain,
     say,
+    stage,
 )
-from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import (
     refuse_unwritable,
     report_options,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""output.py: what the program says, and the codes that it ends with.
+"""output.py: what the program says, and while it works, and the codes it ends with.
 
 On a terminal two things are marked: where a part begins, in bold, and how much a
 finding matters, in red (high) and yellow (medium). Nothing is said by color alone.
@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
 from torchtraceap import cli
 from torchtraceap.base.errors import RuleError
+from torchtraceap.base.progress import PATIENCE_S, somebody_watches
 from torchtraceap.base.safe_text import encodable, printable
 from torchtraceap.data.findings import Finding
 from torchtraceap.report import Report
@@ -78,6 +82,39 @@ def reason(path: str, error: BaseException) -> str:
             "Please report it, with the trace if you can."
         )
     return str(error)
+
+
+@contextmanager
+def stage(what: str, quiet: bool = False) -> Iterator[None]:
+    """Tell people at a terminal what takes so long, once it does, with the seconds it
+    took so far. Nothing is written elsewhere, nor is a thread started."""
+    if quiet or not somebody_watches():
+        yield
+        return
+    over = threading.Event()
+    thread = threading.Thread(target=_tick, args=(what, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _tick(what: str, over: threading.Event) -> None:
+    begin = time.monotonic()
+    shown = ""
+    while not over.wait(PATIENCE_S):
+        width = shutil.get_terminal_size().columns - 1
+        seconds = f" {time.monotonic() - begin:.0f} s"
+        shown = printable(what, max(9, width - len(seconds))) + seconds
+        _overwrite(f"\r{shown}")
+    if shown:
+        _overwrite(f"\r{' ' * len(shown)}\r")
+
+
+def _overwrite(text: str) -> None:
+    print(encodable(text, sys.stderr.encoding), end="", file=sys.stderr, flush=True)
 
 
 def commands_of(

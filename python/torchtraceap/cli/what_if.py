@@ -11,8 +11,7 @@ from torchtraceap import edits
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.options import analysis_parsers, quiet_option
-from torchtraceap.cli.output import OK, Commands, about, say
-from torchtraceap.cli.stages import stage
+from torchtraceap.cli.output import OK, Commands, about, say, stage
 from torchtraceap.cli.targets import (
     prints_summary,
     refuse_unwritable,

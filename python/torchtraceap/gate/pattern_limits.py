@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from torchtraceap import _core
 from torchtraceap.base.source_lines import display_path, resolve
-from torchtraceap.base.units import share_text, time_text, us_from_ns
+from torchtraceap.base.units import counted, share_text, time_text, us_from_ns
 from torchtraceap.data.findings import Finding
 from torchtraceap.gate.budget_data import (
     EVERY,
@@ -70,9 +70,9 @@ def costs(
     return found
 
 
-def total(counted: Iterable[Cost], report: ReportData) -> Total:
+def total(parts: Iterable[Cost], report: ReportData) -> Total:
     """Return what counts of some findings, added up."""
-    ordered = sorted(counted, key=lambda cost: -cost.wasted_us)
+    ordered = sorted(parts, key=lambda cost: -cost.wasted_us)
     count = sum(cost.count for cost in ordered)
     wasted_us = sum(cost.wasted_us for cost in ordered)
     whole_us = report.trace.device_time_us
@@ -120,12 +120,12 @@ def _occurrences_us(report: ReportData, index: int) -> Iterable[float]:
 def judge_wasted(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
     """Hold all findings but those that are allowed against ``max_wasted_share``."""
     name, allowed = "max_wasted_share", budget.max_wasted_share or 0.0
-    counted = [
+    counting = [
         cost
         for pattern in patterns_of(report)
         for cost in costs(report, pattern, _allow(budget, pattern))
     ]
-    whole = total(counted, report)
+    whole = total(counting, report)
     if report.quality.incomplete:
         yield untold(name, allowed, INCOMPLETE, whole.share)
     elif whole.share > allowed:
@@ -197,8 +197,8 @@ def _absent(
         if report.quality.incomplete and not found - own:
             yield untold(name, allowed, INCOMPLETE)
         elif absent:
-            count = f"{len(absent)} pattern{'s' * (len(absent) > 1)}"
-            yield untold(name, allowed, f"{NO_DEVICE}, in which {count} would show")
+            many = counted(len(absent), "pattern")
+            yield untold(name, allowed, f"{NO_DEVICE}, in which {many} would show")
 
 
 def _needs_device(report: ReportData, pattern: str) -> bool:

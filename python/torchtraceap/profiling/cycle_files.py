@@ -101,7 +101,7 @@ def _loader_worker() -> int | None:
 def _outputs(formats: Iterable[str] | None, folder: str | None) -> list[Output]:
     known = {output.name: output for output in (_TRACE, *OUTPUTS)}
     if formats is None:
-        return [known[name] for name in _USUAL if folder and name in known]
+        return [known[name] for name in _USUAL if folder]
     if not isinstance(formats, Iterable):
         raise TypeError(f"formats must be names of formats, but is {of_type(formats)}")
     wanted = [formats] if isinstance(formats, str) else list(formats)

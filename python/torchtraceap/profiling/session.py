@@ -28,7 +28,6 @@ class Session:
         torch_profiler: The ``torch.profiler.profile`` behind it, None before the
             start. Its methods and attributes are this object's too:
             ``prof.export_chrome_trace(...)``, ``prof.key_averages()``.
-        step_call: What makes a step, for messages.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Session:
         self._analyzer = analyzer
         self._options = options
         self._wants_reserve = reserve
-        self.step_call = "step()"
+        self.step_call = "step()"  # What makes a step, for messages.
         self._recorder: CycleRecorder | None = None  # while it runs
         self._owner: tuple[int, threading.Thread | None] = (0, None)
         self._steps = 0
