@@ -92,7 +92,8 @@ class Session:
 
         Raises RuntimeError if another profiler is running in this process.
         """
-        if self.is_running and self._is_at_home() and self.is_running:
+        # One whose thread is over ends as it is asked whether it is at home.
+        if self.is_running and self._is_at_home():
             raise RuntimeError("this profile is running already: it cannot be nested")
         turn.take(self)
         try:
