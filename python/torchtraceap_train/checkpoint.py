@@ -5,34 +5,25 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap.base.errors import TrainingError, WeightsError
 from torchtraceap.base.files import replacing
 from torchtraceap_train.draws import DrawSettings
-
-if TYPE_CHECKING:
-    from torchtraceap_train.traces import LearningTrace
+from torchtraceap_train.traces import LearningTrace
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Steps that learn from the same losses.
-
-    Attributes:
-        steps: How many.
-        losses: Fields of ``_torch.LossWeights``.
-        draws: What a step is drawn of.
-        rate: Highest learning rate.
-    """
+    """Steps that learn from the same losses."""
 
     steps: int
-    losses: dict[str, float]
+    losses: dict[str, float]  # Fields of ``_torch.LossWeights``.
     draws: DrawSettings = field(default_factory=DrawSettings)
-    rate: float = 2e-3
+    rate: float = 2e-3  # The highest learning rate.
 
 
 class Checkpoint:
@@ -44,8 +35,7 @@ class Checkpoint:
     def load(self, module: Any, device: str) -> Any:
         """Return the network as it was kept, None: there is no file yet.
 
-        Raises:
-            TrainingError: The file is none of this training.
+        Raises TrainingError if the file is none of this training.
         """
         if not self.path.exists():
             return None
@@ -70,8 +60,7 @@ class Checkpoint:
     def keep(self, network: Any) -> None:
         """Write the file; the old one stays until the new one is whole.
 
-        Raises:
-            TrainingError: It cannot be written.
+        Raises TrainingError if it cannot be written.
         """
         try:
             with replacing(self.path) as new:
@@ -95,23 +84,23 @@ def describe_training(
     return {
         "seed": str(seed),
         "steps": " + ".join(str(phase.steps) for phase in phases),
-        "recipe": _digest(repr([asdict(phase) for phase in phases])),
+        "recipe": _digest([repr([asdict(phase) for phase in phases]).encode()]),
         "network": repr(sorted((config or {}).items())) if begin is None else "",
-        "first weights": "nothing" if begin is None else _digest(begin.read_bytes()),
-        "traces": f"{len(traces)} ({_digest_of(traces)})",
+        "first weights": "nothing" if begin is None else _digest([begin.read_bytes()]),
+        "traces": f"{len(traces)} ({_digest(_bytes_of(traces))})",
     }
 
 
-def _digest(data: str | bytes) -> str:
-    data = data.encode() if isinstance(data, str) else data
-    return hashlib.blake2b(data, digest_size=6).hexdigest()
-
-
-def _digest_of(traces: Sequence[LearningTrace]) -> str:
+def _digest(parts: Iterable[bytes]) -> str:
     digest = hashlib.blake2b(digest_size=6)
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _bytes_of(traces: Sequence[LearningTrace]) -> Iterator[bytes]:
     for trace in traces:
         about = (trace.name, trace.group, trace.source, trace.bad, trace.twin)
-        digest.update(repr(about).encode())
+        yield repr(about).encode()
         for array in (trace.windows, trace.any, trace.types, trace.recoverable):
-            digest.update(array.tobytes())
-    return digest.hexdigest()
+            yield array.tobytes()

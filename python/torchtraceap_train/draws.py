@@ -33,19 +33,12 @@ def shares_of(sources: Sequence[str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class DrawSettings:
-    """How a step is drawn.
+    """How a step is drawn."""
 
-    Attributes:
-        windows: Windows in a row of one draw.
-        draws: Draws of a step; a twin comes on top where there is one.
-        sought: Share of draws around a window that is worth looking at.
-        twins: Draw the twin's windows of the same place too.
-    """
-
-    windows: int = 8
-    draws: int = 12
-    sought: float = 0.5
-    twins: bool = False
+    windows: int = 8  # In a row, of one draw.
+    draws: int = 12  # Of a step; a twin comes on top where there is one.
+    sought: float = 0.5  # Share of draws around a window that is worth looking at.
+    twins: bool = False  # Draw the twin's windows of the same place too.
 
 
 class Drawn(NamedTuple):
@@ -59,19 +52,16 @@ class Drawn(NamedTuple):
 
     def tells(self, losses: Sequence[str]) -> bool:
         """Whether any of the losses can be worked out of it."""
-        here = slice(self.first, self.last)
-        trace = self.trace
-        return (
-            "masked" in losses
-            or ("any" in losses and bool((trace.any[here] >= 0).any()))
-            or ("types" in losses and bool((trace.types[here] >= 0).any()))
-            or (
-                "recoverable" in losses
-                and bool(np.isfinite(trace.recoverable[here]).any())
-            )
-            or ("bags" in losses and trace.bad is not None)
-            or ("pairs" in losses and self.pair >= 0)
-        )
+        here, trace = slice(self.first, self.last), self.trace
+        told = {
+            "masked": True,
+            "any": (trace.any[here] >= 0).any(),
+            "types": (trace.types[here] >= 0).any(),
+            "recoverable": np.isfinite(trace.recoverable[here]).any(),
+            "bags": trace.bad is not None,
+            "pairs": self.pair >= 0,
+        }
+        return any(told[loss] for loss in losses)
 
 
 class Draws:
@@ -82,14 +72,12 @@ class Draws:
     ) -> None:
         self.settings, self.seed = settings, seed
         self.named = {trace.name: trace for trace in traces}
-        self.groups: dict[str, list[list[LearningTrace]]] = {}
-        for source in sorted({trace.source for trace in traces}):
-            of_group: dict[str, list[LearningTrace]] = {}
-            for trace in traces:
-                if trace.source == source and len(trace):
-                    of_group.setdefault(trace.group, []).append(trace)
-            if of_group:
-                self.groups[source] = [of_group[name] for name in sorted(of_group)]
+        groups: dict[str, dict[str, list[LearningTrace]]] = {}
+        for trace in sorted(traces, key=lambda trace: (trace.source, trace.group)):
+            if len(trace):
+                of_source = groups.setdefault(trace.source, {})
+                of_source.setdefault(trace.group, []).append(trace)
+        self.groups = {source: list(of.values()) for source, of in groups.items()}
         self.sources = list(self.groups)
         self.shares = np.array(list(shares_of(self.sources).values()))
 
@@ -120,7 +108,7 @@ class Draws:
     ) -> tuple[int, int]:
         size = min(len(trace), self.settings.windows)
         first = int(random.integers(len(trace) - size + 1))
-        worth: NDArray[np.intp] = np.empty(0, np.intp)
+        worth = np.empty(0, np.intp)
         if random.random() < self.settings.sought:
             worth = _worth(trace, int(random.integers(4)))
         if not len(worth) and trace.source == OWN:

@@ -9,15 +9,12 @@ files of text or pickle are never shipped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtraceap_train.extras import need
-
-if TYPE_CHECKING:
-    from torchtraceap_train.traces import LearningTrace
+from torchtraceap_train.traces import LearningTrace
 
 #: As in benchmarks/detector, where these were compared with others.
 _TREES = {
@@ -40,20 +37,12 @@ _LEAST = 50
 Forest = dict[str, NDArray[Any]]
 
 
-def need_trees() -> None:
-    """Raise TrainingError if LightGBM is not installed."""
-    need("lightgbm", "LightGBM", "growing the detector's trees (--no-trees: none)")
-
-
 def grow_forest(traces: Sequence[LearningTrace], outputs: int, seed: int) -> Forest:
     """Return trees for the rows that ``_torch.Network`` has, of ``outputs`` values.
 
-    An output that nothing is known of has no tree and is 0.
-
-    Raises:
-        TrainingError: LightGBM is not installed; the message names the extra.
+    An output that nothing is known of has no tree and is 0. Raises ImportError without
+    LightGBM.
     """
-    need_trees()
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     windows = np.concatenate([trace.windows for trace in traces])

@@ -17,8 +17,10 @@ from torchtraceap_train.checkpoint import Checkpoint, Phase, describe_training
 from torchtraceap_train.draws import Drawn, Draws
 from torchtraceap_train.traces import LearningTrace
 
-#: Seconds between two checkpoints.
-_KEPT_EVERY = 60.0
+_KEPT_EVERY = 60.0  # Seconds between two checkpoints.
+_NO_LOSS = dict.fromkeys(
+    ("any", "types", "recoverable", "bags", "pairs", "masked"), 0.0
+)
 #: Traces whose columns say what is usual.
 _FITTED = 200
 #: A step that nothing can be learned from is drawn again, at most so often.
@@ -27,20 +29,12 @@ _DRAWN_AGAIN = 1000
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training stands.
+    """Where a training stands."""
 
-    Attributes:
-        step: Steps that are done, of all phases.
-        steps: Of how many.
-        losses: Means of the last steps, by name; without those that are not learned
-            from.
-        windows_per_second: Since the training began or went on.
-    """
-
-    step: int
-    steps: int
-    losses: dict[str, float]
-    windows_per_second: float
+    step: int  # Steps that are done, of all phases.
+    steps: int  # Of how many.
+    losses: dict[str, float]  # Means of the last steps, of what is learned from.
+    windows_per_second: float  # Since the training began or went on.
 
 
 def train_network(
@@ -60,15 +54,11 @@ def train_network(
     run was stopped in between.
 
     Args:
-        traces: To learn from.
-        phases: One after the other.
         config: Fields of ``_torch.Config`` that are not the defaults.
-        seed: Of weights and draws.
         begin: Weights to begin with instead of drawn ones; then ``config`` is theirs.
             Steps are counted, and rates fall, from there on anew.
         checkpoint: File to go on from if it is there, and to write once a minute, on
             Ctrl-C and at the end.
-        device: As torch names it.
         told: Hears of the progress about once a second.
 
     Raises:
@@ -113,7 +103,7 @@ def _go(
         settings = module.Training(
             steps=done + phase.steps,
             learning_rate=phase.rate,
-            weights=module.LossWeights(**_losses(phase)),
+            weights=module.LossWeights(**_NO_LOSS | phase.losses),
         )
         while network.steps_done < done + phase.steps:
             drawn = _drawn(draws, network.steps_done, phase)
@@ -145,13 +135,6 @@ def _drawn(draws: Draws, number: int, phase: Phase) -> list[Drawn]:
         f"{_DRAWN_AGAIN * len(drawn):,} places that were drawn none tells anything of "
         f"{', '.join(losses) or 'any loss'}. Label more windows."
     )
-
-
-def _losses(phase: Phase) -> dict[str, float]:
-    every = dict.fromkeys(
-        ("any", "types", "recoverable", "bags", "pairs", "masked"), 0.0
-    )
-    return every | phase.losses
 
 
 def _begin(

@@ -13,42 +13,33 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from torchtraceap.analysis import analyze
 from torchtraceap.base.errors import TrainingError
 from torchtraceap.base.torch_module import load_torch_module
+from torchtraceap.data.events import Window
 from torchtraceap.detection.detection import SIDES, sides_of
 from torchtraceap_train.traces import OWN, LearningTrace
-
-if TYPE_CHECKING:
-    from torchtraceap.data.events import Window
 
 
 @dataclass
 class OwnTraces:
-    """What is known of one's own traces, by path.
+    """What is known of one's own traces, by path."""
 
-    Attributes:
-        good: Fast as far as anyone knows.
-        bad: Slow somewhere.
-        pairs: (slow, fixed) forms of one program.
-        answers: Lines of review queues, as dicts, by the trace they are of.
-    """
-
-    good: Sequence[str] = ()
-    bad: Sequence[str] = ()
-    pairs: Sequence[tuple[str, str]] = ()
+    good: Sequence[str] = ()  # Fast as far as anyone knows.
+    bad: Sequence[str] = ()  # Slow somewhere.
+    pairs: Sequence[tuple[str, str]] = ()  # (slow, fixed) forms of one program.
+    # Lines of review queues, as dicts, by the trace they are of.
     answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def read(self) -> list[LearningTrace]:
         """Analyze all of them; none is learned from twice.
 
-        Raises:
-            TrainingError: One is called good and bad, or an answer does not fit.
-            TraceError, FileNotFoundError: As ``analyze``.
+        Raises TrainingError if one is called good and bad, or an answer does not fit,
+        and what ``analyze`` raises of a file.
         """
         bad: dict[str, bool] = {}
         twin: dict[str, str] = {}
@@ -86,10 +77,8 @@ def read_answers(
 ) -> dict[str, list[dict[str, Any]]]:
     """Read the lines of review queues that somebody answered, by trace.
 
-    Each has ``where`` besides: its file and line, for messages.
-
-    Raises:
-        TrainingError: A file cannot be read, or a line is none of a review queue.
+    Each has ``where`` besides: its file and line, for messages. Raises TrainingError if
+    a file cannot be read, or a line is none of a review queue.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for file in files:

@@ -11,7 +11,7 @@ import platform
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +22,7 @@ from torchtraceap.detection import BUNDLED, NOT_ASKED
 from torchtraceap_train.checkpoint import Phase
 from torchtraceap_train.draws import DrawSettings
 from torchtraceap_train.stacked import Plan
-from torchtraceap_train.traces import OWN
-
-if TYPE_CHECKING:
-    from torchtraceap_train.traces import LearningTrace
+from torchtraceap_train.traces import OWN, LearningTrace
 
 #: The network that is shipped.
 NETWORK: dict[str, Any] = {
@@ -50,8 +47,7 @@ _RATE, _RATE_FURTHER = 2e-3, 1e-4
 def begin_with(named: str | None, *, own: bool) -> Path | None:
     """Return the weights to go on from, None: nothing.
 
-    Raises:
-        TrainingError: There is no such file.
+    Raises TrainingError if there is no such file.
     """
     if named is None:
         named = "bundled" if own else "nothing"
@@ -80,8 +76,7 @@ def plan_for(
 ) -> Plan:
     """Return the plan for these traces: what they tell decides what is learned from.
 
-    Raises:
-        TrainingError: They tell nothing that the network could learn.
+    Raises TrainingError if they tell nothing that the network could learn.
     """
     labeled = any((trace.any >= 0).any() for trace in traces)
     twins = {trace.name for trace in traces}

@@ -15,8 +15,9 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,9 @@ from torchtraceap.detection import CALIBRATED_FOR, NOT_ASKED
 from torchtraceap.detection.detection import sides_of
 from torchtraceap_train.checkpoint import Phase
 from torchtraceap_train.draws import shares_of
-from torchtraceap_train.extras import need
-from torchtraceap_train.forest import Forest, grow_forest, need_trees
+from torchtraceap_train.forest import Forest, grow_forest
 from torchtraceap_train.loop import Progress, train_network
-
-if TYPE_CHECKING:
-    from torchtraceap_train.traces import LearningTrace
+from torchtraceap_train.traces import LearningTrace
 
 #: Of each source's groups; of what it has fewer than five of, none.
 CALIBRATED = 0.2
@@ -47,18 +45,11 @@ _GRID = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """How a model is trained.
+    """How a model is trained."""
 
-    Attributes:
-        phases: Of the network.
-        config: Fields of the network that are not the defaults.
-        trees: Grow trees beside it.
-        calibrated: Share of groups that are kept for calibration.
-    """
-
-    phases: tuple[Phase, ...]
-    config: dict[str, Any] = field(default_factory=dict)
-    trees: bool = True
+    phases: tuple[Phase, ...]  # Of the network.
+    config: dict[str, Any] = field(default_factory=dict)  # That is not the default.
+    trees: bool = True  # Grow trees beside it.
     calibrated: float = CALIBRATED
 
 
@@ -90,9 +81,10 @@ def train_model(
             "others."
         )
     if begin is None:
-        need("sklearn", "scikit-learn", "calibrating the detector")
+        _need("sklearn", "scikit-learn", "calibrating the detector")
         if plan.trees:
-            need_trees()
+            what_for = "growing the detector's trees (--no-trees: none)"
+            _need("lightgbm", "LightGBM", what_for)
     share = plan.calibrated if begin is None else 0
     fitted, held = divide(traces, share, seed)
     network = train_network(
@@ -115,6 +107,18 @@ def train_model(
     outputs = 2 + len(module.pattern_names()) + 1
     forest = grow_forest(fitted, outputs, seed) if plan.trees else None
     return stack(network, forest, fitted, held, seed, card or {})
+
+
+def _need(module: str, called: str, what_for: str) -> None:
+    """Import a module of the extra ``train``; say here, not after hours, that it cannot
+    be."""
+    try:
+        import_module(module)
+    except (ImportError, OSError) as error:
+        raise TrainingError(
+            f"{what_for} needs {called}, which cannot be imported ({error}): "
+            "pip install 'torchtraceap[train]'"
+        ) from error
 
 
 def divide(
@@ -192,16 +196,11 @@ def stack(
 def _weights(traces: Sequence[LearningTrace]) -> NDArray[np.float64]:
     """Return a weight for each window: sources count as they are drawn."""
     shares = shares_of(sorted({trace.source for trace in traces}))
-    sizes: dict[str, int] = {}
+    sizes: Counter[str] = Counter()
     for trace in traces:
-        sizes[trace.source] = sizes.get(trace.source, 0) + len(trace)
-    total = sum(sizes.values())
-    return np.concatenate(
-        [
-            np.full(len(trace), shares[trace.source] * total / sizes[trace.source])
-            for trace in traces
-        ]
-    )
+        sizes[trace.source] += len(trace)
+    each = [shares[t.source] * sizes.total() / sizes[t.source] for t in traces]
+    return np.repeat(each, [len(trace) for trace in traces])
 
 
 def _mixed(
@@ -232,11 +231,8 @@ def _types_mixed(
     voices: NDArray[np.float32], kind: NDArray[np.int16]
 ) -> tuple[float, float, float]:
     """Return what network, trees and rules count where the pattern is told: the three
-    of a grid that name most right, of these those under which that is likeliest.
-
-    Args:
-        voices: [3, n, P]: the logit that each gives a pattern.
-        kind: [n]: the pattern, or -1.
+    of a grid that name most right, of these those under which that is likeliest. The
+    voices [3, n, P] are the logits that each gives a pattern; kind [n] is it, or -1.
     """
     rows = np.flatnonzero(kind >= 0)
     if len(rows) < _LEAST_OF_BOTH:
@@ -244,14 +240,13 @@ def _types_mixed(
     sides = sides_of(load_torch_module().pattern_names())
     mine = sides[None, :] == sides[kind[rows]][:, None]
 
-    def wrong(mix: tuple[float, ...]) -> tuple[float, float]:
+    def wrong(mix: tuple[float, float, float]) -> tuple[float, float]:
         scores = np.where(mine, np.tensordot(mix, voices[:, rows], 1), -np.inf)
         right = scores[np.arange(len(rows)), kind[rows]]
         unlikely = (np.logaddexp.reduce(scores, axis=1) - right).mean()
         return float((scores.argmax(axis=1) != kind[rows]).mean()), float(unlikely)
 
-    best = min(itertools.product(_GRID, repeat=3), key=wrong)
-    return best[0], best[1], best[2]
+    return min(itertools.product(_GRID, _GRID, _GRID), key=wrong)
 
 
 def _share_of(
@@ -261,14 +256,12 @@ def _share_of(
     rows = np.flatnonzero(np.isfinite(truth))
     if len(rows) < _LEAST_OF_BOTH:
         return 1.0
-    return float(
-        min(
-            np.linspace(0, 1, 11),
-            key=lambda a: np.abs(
-                a * network[rows] + (1 - a) * trees[rows] - truth[rows]
-            ).mean(),
-        )
-    )
+
+    def error(share: float) -> float:
+        mixed = share * network[rows] + (1 - share) * trees[rows]
+        return float(np.abs(mixed - truth[rows]).mean())
+
+    return float(min(np.linspace(0, 1, 11), key=error))
 
 
 def know(
@@ -302,8 +295,7 @@ def know(
     module = load_torch_module()
     each = [module.strangeness(known, trace.windows) for trace in kept if len(trace)]
     medians = [np.median(one) for one in each]
-    known["window_from"] = float(
-        np.quantile(np.concatenate(each), 1 - _STRANGE_WINDOWS)
-    )
+    windows_from = np.quantile(np.concatenate(each), 1 - _STRANGE_WINDOWS)
+    known["window_from"] = float(windows_from)
     known["trace_from"] = float(np.quantile(medians, 1 - _STRANGE_TRACES))
     return known

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,35 +49,21 @@ _DAMAGE = (
 _ANEW = "Make the set again."
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LearningTrace:
-    """A trace as arrays and what is known of its n windows.
-
-    Attributes:
-        name: What it is called.
-        group: Traces of a group are related: they are all learned from, or none.
-        source: Where it comes from; sources are drawn by shares.
-        arrays: ``_torch.Arrays``.
-        windows: float32 [n, F]: the window columns again.
-        any: int8 [n, 2]: a pattern of the CPU, the GPU; 1, 0, -1 not known.
-        types: int8 [n, P]: which.
-        kind: int16 [n]: the one of them that costs most; -1: none, or not known.
-        recoverable: float32 [n]; NaN: not known.
-        bad: The whole trace is slow, good, or nobody knows.
-        twin: Name of its other form, slow or fixed; "": none.
-    """
+    """A trace as arrays and what is known of its n windows."""
 
     name: str
-    group: str
-    source: str
-    arrays: Any = field(repr=False)
-    windows: NDArray[np.float32] = field(repr=False)
-    any: NDArray[np.int8] = field(repr=False)
-    types: NDArray[np.int8] = field(repr=False)
-    kind: NDArray[np.int16] = field(repr=False)
-    recoverable: NDArray[np.float32] = field(repr=False)
-    bad: bool | None = None
-    twin: str = ""
+    group: str  # Traces of a group are related: they are all learned from, or none.
+    source: str  # Where it comes from; sources are drawn by shares.
+    arrays: Any  # ``_torch.Arrays``.
+    windows: NDArray[np.float32]  # [n, F]: the window columns again.
+    any: NDArray[np.int8]  # [n, 2]: a pattern of the CPU, the GPU; 1, 0, -1 not known.
+    types: NDArray[np.int8]  # [n, P]: which.
+    kind: NDArray[np.int16]  # [n]: what costs most of them; -1: none, or not known.
+    recoverable: NDArray[np.float32]  # [n]; NaN: not known.
+    bad: bool | None = None  # The whole trace is slow, good, or nobody knows.
+    twin: str = ""  # Name of its other form, slow or fixed; "": none.
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -107,8 +93,8 @@ class LearningTrace:
 def read_set(folder: Path, names: Iterable[str] | None = None) -> list[LearningTrace]:
     """Read a training set: the traces to learn from, or those of some names.
 
-    Raises:
-        TrainingError: A file is missing, damaged, or of other features or patterns.
+    Raises TrainingError if a file is missing, damaged, or of other features or
+    patterns.
     """
     try:
         return _read_set(folder, None if names is None else set(names))

@@ -39,18 +39,13 @@ def train(
     """Train the detector and write its weights.
 
     Args:
-        sets: Folders of training sets.
-        own: Traces beside them.
-        out: The file to write.
+        sets: Folders of training sets, which `own` traces come beside.
         begin: Weights to go on from: a file, ``bundled`` or ``nothing``; None: the
             former without sets, else the latter.
         steps: Of the network's training; None: as the recipe has it.
-        seed: Of weights and of what is drawn.
         checkpoint: Written while it runs; a training that was stopped goes on from it.
         trees: Grow trees beside the network, if it begins from nothing.
-        device: As torch names it.
         said: Called with what there is to say before and after it, a line each.
-        told: Called with the progress of it.
 
     Raises:
         TrainingError: Something that was named cannot be used, tells nothing to learn,

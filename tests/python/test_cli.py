@@ -287,9 +287,9 @@ def test_a_trace_that_is_gone_when_a_file_is_written(
     path, target = tmp_path / "trace.json.gz", tmp_path / "out"
     path.write_bytes((data / TINY).read_bytes())
 
-    def remove_and_write(*given: Any) -> bool:
+    def remove_and_write(*given: Any) -> None:
         path.unlink()
-        return write_report(*given)
+        write_report(*given)
 
     monkeypatch.setattr(cli_analyze, "write_report", remove_and_write)
     code = cli.main(["analyze", str(path), "-q", f"--{form}", str(target)])

@@ -126,8 +126,8 @@ def test_a_bad_recording_is_marked(data: Path) -> None:
 IMPATIENT = """
 import sys
 from torchtraceap.base import progress
-from torchtraceap.cli import main, stages
-stages.PATIENCE_S = 0.002
+from torchtraceap.cli import main, output
+output.PATIENCE_S = 0.002
 sys.exit(main(sys.argv[1:]))
 """
 

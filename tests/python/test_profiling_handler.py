@@ -20,7 +20,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.analysis_plan import AnalysisPlan
-from torchtraceap.profiling import kept_trace, live
+from torchtraceap.profiling import live
 
 torch = pytest.importorskip("torch")
 from torch.profiler import (  # noqa: E402
@@ -168,7 +168,7 @@ def test_the_copy_is_kinetos_file(
 
     removed = shutil.rmtree
     monkeypatch.setattr(
-        kept_trace.shutil,
+        shutil,
         "rmtree",
         lambda path, **kw: (keep(path), removed(path, **kw)),
     )

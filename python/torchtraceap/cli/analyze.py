@@ -8,29 +8,21 @@ import os
 
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.base.errors import ConfigError
-from torchtraceap.cli.options import (
-    RuleOptions,
-    count,
-    loading_parser,
-    quiet_option,
-    rule_options,
-    rules_parser,
-)
+from torchtraceap.cli.options import analysis_parsers, count, quiet_option
 from torchtraceap.cli.output import (
     BAD_INPUT,
-    FAILURES,
     OK,
     Commands,
+    Refused,
+    about,
     complain,
     in_color,
-    reason,
     say,
+    stage,
 )
-from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import (
-    are_fine,
     prints_summary,
+    refuse_unwritable,
     report_options,
     report_targets,
     write_report,
@@ -54,10 +46,9 @@ EXAMPLES = (
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
     command = commands.add_parser(
         "analyze",
-        parents=[loading_parser(), rules_parser()],
+        parents=analysis_parsers(),
         help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
@@ -88,53 +79,45 @@ def add(commands: Commands) -> None:
         help="rules only, as --detector off",
     )
     quiet_option(command)
-    command.set_defaults(run=_run)
 
 
 def _detector_of(options: argparse.Namespace) -> str:
-    """Return what a command was given; weights that were named are loaded.
-
-    Raises ValueError for what ``analyze`` would not take.
-    """
+    """Return what a command was given; weights that were named are loaded."""
     wish: str = options.detector
-    if wish not in (AUTO, OFF, ""):
+    if not wish:
+        raise Refused("--detector: name a file of weights, auto or off")
+    if wish not in (AUTO, OFF):
         from torchtraceap.detection.model import load_named
 
         with stage("loading torch and the weights", options.quiet):
-            load_named(wish)
-    elif not wish:
-        raise ValueError("name a file of weights, auto or off")
+            try:
+                load_named(wish)
+            except ValueError as error:
+                raise Refused(f"--detector: {error}") from error
     return wish
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     wanted = report_targets(options, OUTPUTS)
     several = len(options.traces) > 1
     for output in wanted:
         if several and not output.takes_several:
-            return complain(f"--{output.name} takes one trace. Run it for each.")
-    if not are_fine(list(wanted.values()), options.traces):
-        return BAD_INPUT
-    try:
-        rules = rule_options(options)
-    except ConfigError as error:
-        return complain(str(error))
-    try:
-        detector = _detector_of(options)
-    except ValueError as error:
-        return complain(f"--detector: {error}")
+            raise Refused(f"--{output.name} takes one trace. Run it for each.")
+    refuse_unwritable(list(wanted.values()), options.traces)
+    detector = _detector_of(options)
     shown = prints_summary(options, wanted.values())
     asks = shown or any(output.asks_detector for output in wanted)
     reports: list[Report] = []
     failed: list[str] = []
     for path in options.traces:
         try:
-            report = _analyze(path, options, rules, detector, asks)
-            # Part of it is read from the file again, which may have changed since.
-            summary = report.summary(windows=options.windows) if shown else ""
-            tables = report.tables() if shown and options.tables else ""
-        except FAILURES as error:
-            complain(reason(path, error))
+            with about(path):
+                report = _analyze(path, options, detector, asks)
+                # Part of it is read from the file again, which may have changed since.
+                summary = report.summary(windows=options.windows) if shown else ""
+                tables = report.tables() if shown and options.tables else ""
+        except Refused as error:
+            complain(str(error))
             failed.append(path)
             continue
         if shown:
@@ -147,15 +130,14 @@ def _run(options: argparse.Namespace) -> int:
         complain(f"{how_many}: {', '.join(failed)}")
     for output, target in wanted.items():
         with stage(f"writing {target.path}", options.quiet):
-            if reports and not write_report(output, reports, target, several):
-                return BAD_INPUT
+            if reports:
+                write_report(output, reports, target, several)
     return BAD_INPUT if failed else OK
 
 
 def _analyze(
     path: str,
     options: argparse.Namespace,
-    rules: RuleOptions,
     detector: str,
     asks: bool,
 ) -> Report:
@@ -163,7 +145,7 @@ def _analyze(
     name = os.path.basename(path)
     trace = load(path, **options.loading)
     with stage(f"analyzing {name}", options.quiet):
-        report = of_torch(analyze(trace, **rules, detector=detector))
+        report = of_torch(analyze(trace, **options.analysis, detector=detector))
     with stage(f"replaying {name} without what was found", options.quiet):
         _ = report.rule_findings
     if asks:

@@ -8,30 +8,21 @@ from collections.abc import Sequence
 
 from torchtraceap.analysis import analyze
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.base.errors import ConfigError
-from torchtraceap.cli.options import (
-    RuleOptions,
-    loading_parser,
-    quiet_option,
-    root_option,
-    rule_options,
-    rules_parser,
-    share,
-)
+from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option, share
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
-    FAILURES,
     OK,
     Commands,
+    Refused,
+    about,
     complain,
-    reason,
     say,
 )
 from torchtraceap.cli.targets import (
     Target,
-    are_fine,
     prints_summary,
+    refuse_unwritable,
     targets_of,
     write,
 )
@@ -53,10 +44,9 @@ EXAMPLES = (
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
     command = commands.add_parser(
         "check",
-        parents=[loading_parser(), rules_parser()],
+        parents=analysis_parsers(),
         help="hold traces against a budget; exit code 1 if one is over it",
         description="Hold traces against a budget (docs/ci.md), a baseline, or "
         "both. Exit code 0: within; 1: over, or it cannot be told; 2: bad input.",
@@ -97,47 +87,42 @@ def add(commands: Commands) -> None:
         help="folder that --sarif names files relative to (default: the working one)",
     )
     quiet_option(command)
-    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     targets = targets_of(options, FORMS)
     to_write = targets_of(options, ["write-budget"])
     inputs = [*options.traces, options.baseline]
     if not to_write:  # Else that budget may be written anew.
         inputs.append(options.budget)
-    if not are_fine([*targets, *to_write], filter(None, inputs)):
-        return BAD_INPUT
+    refuse_unwritable([*targets, *to_write], filter(None, inputs))
     if options.baseline is not None and len(options.traces) > 1:
-        return complain("--baseline takes one trace. Run it for each.")
-    try:
-        rules = rule_options(options)
-        budget = _budget(options, rules)
-    except ConfigError as error:
-        return complain(str(error))
+        raise Refused("--baseline takes one trace. Run it for each.")
+    budget = _budget(options)
     if budget is None and not to_write:
-        return complain(_NO_BUDGET)
+        raise Refused(_NO_BUDGET)
     reports: list[Report] = []
     for path in options.traces:
         try:
-            reports.append(of_torch(analyze(path, **rules, **options.loading)))
-        except FAILURES as error:
-            complain(reason(path, error))
+            with about(path):
+                report = analyze(path, **options.analysis, **options.loading)
+                reports.append(of_torch(report))
+        except Refused as error:
+            complain(str(error))
     failed = len(reports) < len(options.traces)
-    if to_write:
-        return BAD_INPUT if failed else _write_budget(reports, options, *to_write)
-    if not reports:
+    if not reports or (to_write and failed):
         return BAD_INPUT
+    if to_write:
+        _write_budget(reports, options, *to_write)
+        return OK
     comparison = None
     if options.baseline is not None:
         from torchtraceap.comparison import compare
 
-        try:
+        with about(options.baseline):
             comparison = compare(
-                options.baseline, reports[0], **rules, roots=options.root
+                options.baseline, reports[0], **options.analysis, roots=options.root
             )
-        except FAILURES as error:
-            return complain(reason(options.baseline, error))
     checks = [
         check_report(report, budget or Budget(), comparison) for report in reports
     ]
@@ -145,15 +130,13 @@ def _run(options: argparse.Namespace) -> int:
         for checked in checks:
             say(check_text(checked))
     for target in targets:
-        text = FORMS[target.option].text(checks, options.source_root)
-        if not write(target, text):
-            return BAD_INPUT
+        write(target, FORMS[target.option].text(checks, options.source_root))
     if failed:
         return BAD_INPUT
     return BUDGET_BROKEN if any(checked.broken for checked in checks) else OK
 
 
-def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
+def _budget(options: argparse.Namespace) -> Budget | None:
     path = options.budget
     settings = options.config or project_file()
     if path is None and settings is not None and has_budget(settings):
@@ -161,7 +144,7 @@ def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
     if path is not None:
         return read_budget(
             path,
-            rules=[rule.name for rule in rules["rules"]],
+            rules=[rule.name for rule in options.analysis["rules"]],
             needs_limit=options.baseline is None and options.write_budget is None,
         )
     return Budget() if options.baseline is not None else None
@@ -169,15 +152,13 @@ def _budget(options: argparse.Namespace, rules: RuleOptions) -> Budget | None:
 
 def _write_budget(
     reports: Sequence[Report], options: argparse.Namespace, target: Target
-) -> int:
+) -> None:
     from torchtraceap.gate.ratchet import budget_toml
 
     try:
         text = budget_toml(reports, options.headroom)
     except ValueError as error:
-        return complain(str(error))
-    if not write(target, text):
-        return BAD_INPUT
+        raise Refused(str(error)) from error
+    write(target, text)
     if prints_summary(options, [target]):
         say(f"{target.path} written; hold traces against it with --budget.")
-    return OK

@@ -5,25 +5,14 @@ from __future__ import annotations
 
 import argparse
 
-from torchtraceap.base.errors import ConfigError
-from torchtraceap.cli.options import (
-    loading_parser,
-    quiet_option,
-    root_option,
-    rule_options,
-    rules_parser,
+from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option
+from torchtraceap.cli.output import BUDGET_BROKEN, OK, Commands, about, say
+from torchtraceap.cli.targets import (
+    prints_summary,
+    refuse_unwritable,
+    targets_of,
+    write,
 )
-from torchtraceap.cli.output import (
-    BAD_INPUT,
-    BUDGET_BROKEN,
-    FAILURES,
-    OK,
-    Commands,
-    complain,
-    reason,
-    say,
-)
-from torchtraceap.cli.targets import are_fine, prints_summary, targets_of, write
 from torchtraceap.comparison import compare_sides, read_side
 from torchtraceap.gate.compare_text import WORSE
 from torchtraceap.gate.side import Side
@@ -41,10 +30,9 @@ EXAMPLES = (
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
     command = commands.add_parser(
         "compare",
-        parents=[loading_parser(), rules_parser()],
+        parents=analysis_parsers(),
         help="say what changed between two traces: findings, step time, idle time",
         description="Say what changed between two traces, each given as a trace or as "
         "the report that analyze --json wrote of it. docs/ci.md says what counts.",
@@ -64,23 +52,15 @@ def add(commands: Commands) -> None:
     group.add_argument("--json", metavar="F", help="write the comparison as JSON")
     group.add_argument("--markdown", metavar="F", help="write it for a pull request")
     quiet_option(command)
-    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     targets = targets_of(options, ["json", "markdown"])
-    if not are_fine(targets, [options.before, options.after]):
-        return BAD_INPUT
-    try:
-        rules = rule_options(options)
-    except ConfigError as error:
-        return complain(str(error))
+    refuse_unwritable(targets, [options.before, options.after])
     sides: list[Side] = []
     for path in (options.before, options.after):
-        try:
-            sides.append(read_side(path, **rules, **options.loading))
-        except FAILURES as error:
-            return complain(reason(path, error))
+        with about(path):
+            sides.append(read_side(path, **options.analysis, **options.loading))
     before, after = sides
     comparison = compare_sides(before, after, options.root)
     shown = prints_summary(options, targets)
@@ -89,8 +69,7 @@ def _run(options: argparse.Namespace) -> int:
     for target in targets:
         is_json = target.option == "json"
         text = json_text(comparison.to_dict()) if is_json else comparison.to_markdown()
-        if not write(target, text):
-            return BAD_INPUT
+        write(target, text)
     worse = comparison.worse(options.fail_on)
     if worse and shown:
         say("\nWorse, or cannot be told (--fail-on):")

@@ -37,15 +37,13 @@ _WORDS: dict[str, Callable[[], Iterable[str]]] = {
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
     command = commands.add_parser(
         "completion", help="print what lets a shell complete commands and files"
     )
     command.add_argument("shell", choices=_SHELLS, help="the shell it is for")
-    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     say(completion_script(options.parser, options.shell))
     return OK
 

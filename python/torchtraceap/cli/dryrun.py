@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
 from torchtraceap.analysis import analyze
@@ -14,17 +15,17 @@ from torchtraceap.base.safe_text import encodable
 from torchtraceap.base.units import counted
 from torchtraceap.cli.options import count, quiet_option, time
 from torchtraceap.cli.output import (
-    BAD_INPUT,
     BUDGET_BROKEN,
     INTERRUPTED,
     OK,
     Commands,
+    Refused,
     complain,
     say,
+    stage,
 )
-from torchtraceap.cli.stages import stage
 from torchtraceap.cli.targets import (
-    are_fine,
+    refuse_unwritable,
     report_options,
     report_targets,
     targets_of,
@@ -53,7 +54,6 @@ EXAMPLES = (
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
     command = commands.add_parser(
         "dryrun",
         help="run a script as if on a GPU, without one; say where it waits for it",
@@ -153,23 +153,21 @@ def add(commands: Commands) -> None:
     )
     report_options(group, _REPORTS)
     quiet_option(command)
-    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     targets = [
         *targets_of(options, ["json"]),
         *targets_of(options, ["trace-out"], takes_stdout=False),
         *report_targets(options, _REPORTS).values(),
     ]
-    if not are_fine(targets, [] if options.module else [options.script]):
-        return BAD_INPUT
+    refuse_unwritable(targets, [] if options.module else [options.script])
     if options.step is not None and (options.module or not options.steps):
-        return complain("--step FUNCTION takes a file and --steps of 1 or more.")
+        raise Refused("--step FUNCTION takes a file and --steps of 1 or more.")
     if not options.module and not os.path.exists(options.script):
-        return complain(f"there is no {options.script} to run. Check the path.")
+        raise Refused(f"there is no {options.script} to run. Check the path.")
     if not hasattr(os, "fork"):
-        return complain(
+        raise Refused(
             "a program cannot be run dry on this system, which has no os.fork. Use "
             "torchtraceap.dry_run() in it."
         )
@@ -181,7 +179,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         the_gpu = gpu(options.gpu)
     except ValueError as error:
-        return complain(str(error))
+        raise Refused(str(error)) from error
     program = Program(
         options.script,
         options.arguments,
@@ -207,20 +205,13 @@ def _tell(
     run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
     """Say what was found, write it, and hold it against limits; return the exit code.
-
-    Args:
-        run: The run, which is over.
-        ended: How its program ended.
-        options: Of the command.
-        to_stdout: Whether standard output is one of the files to write.
-    """
+    With ``to_stdout`` one of the files is standard output."""
     if ended.steps_by:
         run.record.notes.append(f"a step ends with {ended.steps_by}")
     if run.record.entries:
         if not (options.quiet or to_stdout):
             say(run.summary())
-        if not _write(run, options):
-            return BAD_INPUT
+        _write(run, options)
     if ended.failure and sys.stderr is not None:
         print(encodable(ended.failure, sys.stderr.encoding), file=sys.stderr)
     if ended.remark:
@@ -232,23 +223,22 @@ def _tell(
         return INTERRUPTED
     if not ended.well:
         hint = _misplaced(options)
-        return complain((ended.message or "the program failed, see above") + hint)
+        raise Refused((ended.message or "the program failed, see above") + hint)
     if not run.record.entries:
-        return complain(
+        raise Refused(
             f"nothing that {options.script} did would have run on a GPU. Does it move "
             'its model and data to "cuda"?'
         )
     return _judge(run, options)
 
 
-def _write(run: Outcome, options: argparse.Namespace) -> bool:
-    """Write all files that were asked for; complain and return False if one fails."""
+def _write(run: Outcome, options: argparse.Namespace) -> None:
+    """Write all files that were asked for. Raises Refused if one cannot be."""
     for target in targets_of(options, ["json"]):
-        if not write(target, json_text(run.to_dict())):
-            return False
+        write(target, json_text(run.to_dict()))
     wanted, path = report_targets(options, _REPORTS), options.trace_out
     if not wanted and path is None:
-        return True
+        return
     with stage("simulating a timeline", options.quiet):
         trace = run.trace(host_us=options.host_us)
     if path is not None:
@@ -256,13 +246,12 @@ def _write(run: Outcome, options: argparse.Namespace) -> bool:
             try:
                 write_whole(path, trace)
             except ValueError as error:
-                complain(f"--trace-out {path}: {error}")
-                return False
-    if not wanted:
-        return True
-    with stage("analyzing it", options.quiet):
-        report = analyze(trace)
-    return all(write_report(form, [report], to) for form, to in wanted.items())
+                raise Refused(f"--trace-out {path}: {error}") from error
+    if wanted:
+        with stage("analyzing it", options.quiet):
+            report = analyze(trace)
+        for form, target in wanted.items():
+            write_report(form, [report], target)
 
 
 def _misplaced(options: argparse.Namespace) -> str:
@@ -276,18 +265,15 @@ def _misplaced(options: argparse.Namespace) -> str:
 
 def _judge(run: Outcome, options: argparse.Namespace) -> int:
     """Say which limits the run does not keep; return the exit code."""
-    given = [
-        (option, limit, one, many)
-        for option, limit, one, many in (
-            ("--max-syncs", options.max_syncs, "wait", "waits"),
-            ("--max-launches", options.max_launches, "launch", "launches"),
-        )
-        if limit is not None
-    ]
+    limits = (
+        ("--max-syncs", options.max_syncs, "wait", "waits"),
+        ("--max-launches", options.max_launches, "launch", "launches"),
+    )
+    given = [row for row in limits if row[1] is not None]
     steps = run.steps or (run.usual_step,)
     judged = range(options.warmup, len(steps))
     if given and not judged:
-        return complain(
+        raise Refused(
             f"the limits hold after {options.warmup} steps, and there were no more "
             f"than {len(steps)}. Take more --steps, or less --warmup"
         )
@@ -307,10 +293,9 @@ def _judge(run: Outcome, options: argparse.Namespace) -> int:
 
 def _lines(run: Outcome, step: int, name: str) -> str:
     """Name the lines that most of it is at."""
-    counts = {
-        line: int(getattr(totals, name)) for line, totals in run.by_line(step).items()
-    }
-    lines = sorted(filter(counts.__getitem__, counts), key=lambda line: -counts[line])
-    shown = [f"{line or 'elsewhere'} ({counts[line]})" for line in lines[:_MOST_LINES]]
-    more = f" and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
+    by_line = run.by_line(step).items()
+    counts = +Counter({line: int(getattr(totals, name)) for line, totals in by_line})
+    most = counts.most_common(_MOST_LINES)
+    shown = [f"{line or 'elsewhere'} ({count})" for line, count in most]
+    more = f" and {len(counts) - len(most)} more" if len(counts) > len(most) else ""
     return ": " + ", ".join(shown) + more

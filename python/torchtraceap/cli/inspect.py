@@ -7,7 +7,7 @@ import argparse
 
 from torchtraceap.analysis import load
 from torchtraceap.cli.options import loading_parser
-from torchtraceap.cli.output import FAILURES, OK, Commands, complain, reason, say
+from torchtraceap.cli.output import OK, Commands, about, say
 from torchtraceap.views.json_form import json_text
 
 EXAMPLES = (
@@ -18,7 +18,6 @@ EXAMPLES = (
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
     command = commands.add_parser(
         "inspect",
         parents=[loading_parser()],
@@ -28,15 +27,12 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--json", action="store_true", help="print one JSON object in one line"
     )
-    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     from torchtraceap.views.inspection import inspect_trace, inspection_text
 
-    try:
+    with about(options.trace):
         facts = inspect_trace(load(options.trace, **options.loading))
-    except FAILURES as error:
-        return complain(reason(options.trace, error))
     say(json_text(facts, indent=None) if options.json else inspection_text(facts))
     return OK

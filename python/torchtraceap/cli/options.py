@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import TypedDict, TypeVar
+from typing import TypedDict, TypeVar, cast
 
 from torchtraceap.analysis_plan import plan_analysis
 from torchtraceap.base.errors import ConfigError
@@ -22,8 +22,8 @@ _Number = TypeVar("_Number", int, float)
 def number(
     read: Callable[[str], _Number], what: str, least: float, most: float = math.inf
 ) -> Callable[[str], _Number]:
-    """Return what reads the number of an option; it raises ArgumentTypeError for what
-    is none of these bounds, no ``what``."""
+    """Return what reads the number of an option, ``what``, from ``least`` to ``most``;
+    it raises ArgumentTypeError for all else."""
 
     def checked(text: str) -> _Number:
         try:
@@ -62,6 +62,11 @@ def root_option(command: argparse._ActionsContainer) -> None:
         help="folder that the program lies in, before or after: its files are known by "
         "their paths below; may be repeated (default: the working one)",
     )
+
+
+def analysis_parsers() -> list[argparse.ArgumentParser]:
+    """Return parents for the parsers of commands that analyze traces."""
+    return [loading_parser(), _rules_parser()]
 
 
 def loading_parser() -> argparse.ArgumentParser:
@@ -111,15 +116,10 @@ def loading_options(options: argparse.Namespace) -> LoadOptions:
 
     Raises ValueError for what neither would take.
     """
-    loading = LoadOptions(
-        recover=options.recover,
-        steps=options.steps,
-        skip_categories=options.skip_categories,
-        max_text_bytes=options.max_text_bytes,
-        max_ratio=options.max_ratio,
-        threads=options.threads,
-        progress=False if getattr(options, "quiet", False) else None,
-    )
+    given = vars(options)
+    own = LoadOptions.__annotations__.keys() & given.keys()
+    loading = cast("LoadOptions", {name: given[name] for name in own})
+    loading["progress"] = False if given.get("quiet") else None
     plan_load(**loading)
     return loading
 
@@ -140,8 +140,7 @@ class RuleOptions(TypedDict):
     rules: list[Rule]
 
 
-def rules_parser() -> argparse.ArgumentParser:
-    """Return a parent for the parsers of commands that run rules."""
+def _rules_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False)
     group = parser.add_argument_group("what counts as a finding (docs/rules.md)")
     group.add_argument(

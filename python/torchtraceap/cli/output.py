@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""output.py: what the program says, and the codes that it ends with.
+"""output.py: what the program says, and while it works, and the codes it ends with.
 
 On a terminal two things are marked: where a part begins, in bold, and how much a
 finding matters, in red (high) and yellow (medium). Nothing is said by color alone.
@@ -9,20 +9,122 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
 from torchtraceap import cli
 from torchtraceap.base.errors import RuleError
+from torchtraceap.base.progress import PATIENCE_S, somebody_watches
 from torchtraceap.base.safe_text import encodable, printable
 from torchtraceap.data.findings import Finding
 from torchtraceap.report import Report
 
+# What `add_subparsers` returns.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+# Exit codes; a message goes with 2.
+OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
+# What loading and analyzing a trace may raise.
+FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
+# More is no message; names of files can be long, and longer when escaped.
+_MESSAGE_WIDTH = 1900
 _BY_SEVERITY = {"high": "red", "medium": "yellow"}
 _BY_VERDICT = {"unusable": "red", "degraded": "yellow"}
 # How a part begins: "Device 0:". Names of the trace stand further right.
 _HEADING = re.compile(r"[A-Z][A-Za-z0-9 -]{0,40}:(?= )|[A-Z].*:$")
+
+
+def say(text: str) -> None:
+    """Print what was asked for."""
+    _print(text, sys.stdout)
+
+
+def complain(text: str) -> int:
+    """Print a message and return the exit code that goes with it."""
+    _print(f"torchtraceap: {printable(text, _MESSAGE_WIDTH)}", sys.stderr)
+    return BAD_INPUT
+
+
+def _print(text: str, file: TextIO | None) -> None:
+    if file is not None:  # As under pythonw, or with the descriptor closed.
+        print(encodable(text, file.encoding), file=file)
+
+
+class Refused(Exception):
+    """What a command cannot do: its message goes with the exit code BAD_INPUT."""
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """Make Refused of what loading and analyzing this trace raises."""
+    try:
+        yield
+    except FAILURES as error:
+        raise Refused(reason(path, error)) from error
+
+
+def reason(path: str, error: BaseException) -> str:
+    """Return what is wrong with a trace; the core's messages name it themselves."""
+    if isinstance(error, MemoryError):
+        return f"{path}: does not fit into memory. Record fewer steps, or free some."
+    if isinstance(error, FileNotFoundError) and not str(error).endswith("."):
+        return f"{error}. Check the path and whether the file may be read."
+    if isinstance(error, RuleError):
+        return f"{path}: {error}"
+    if isinstance(error, RuntimeError):  # What the core checks of itself failed.
+        return (
+            f"{path}: the analysis failed, not by a fault of the trace: {error}. "
+            "Please report it, with the trace if you can."
+        )
+    return str(error)
+
+
+@contextmanager
+def stage(what: str, quiet: bool = False) -> Iterator[None]:
+    """Tell people at a terminal what takes so long, once it does, with the seconds it
+    took so far. Nothing is written elsewhere, nor is a thread started."""
+    if quiet or not somebody_watches():
+        yield
+        return
+    over = threading.Event()
+    thread = threading.Thread(target=_tick, args=(what, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _tick(what: str, over: threading.Event) -> None:
+    begin = time.monotonic()
+    shown = ""
+    while not over.wait(PATIENCE_S):
+        width = shutil.get_terminal_size().columns - 1
+        seconds = f" {time.monotonic() - begin:.0f} s"
+        shown = printable(what, max(9, width - len(seconds))) + seconds
+        _overwrite(f"\r{shown}")
+    if shown:
+        _overwrite(f"\r{' ' * len(shown)}\r")
+
+
+def _overwrite(text: str) -> None:
+    print(encodable(text, sys.stderr.encoding), end="", file=sys.stderr, flush=True)
+
+
+def commands_of(
+    parser: argparse.ArgumentParser,
+) -> Mapping[str, argparse.ArgumentParser]:
+    """Return the parser of each command, by its name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return action.choices
+    return {}
 
 
 def in_color(summary: str, report: Report) -> str:
@@ -61,58 +163,3 @@ def _lines(summary: str, report: Report) -> Iterator[str]:
             yield place + colored(kind, color) + rest
         else:
             yield line
-
-
-# What loading and analysing a trace may raise.
-FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
-
-
-def reason(path: str, error: BaseException) -> str:
-    """Return what is wrong with a trace; the core's messages name it themselves."""
-    if isinstance(error, MemoryError):
-        return f"{path}: does not fit into memory. Record fewer steps, or free some."
-    if isinstance(error, FileNotFoundError) and not str(error).endswith("."):
-        return f"{error}. Check the path and whether the file may be read."
-    if isinstance(error, RuleError):
-        return f"{path}: {error}"
-    if isinstance(error, RuntimeError):  # What the core checks of itself failed.
-        return (
-            f"{path}: the analysis failed, not by a fault of the trace: {error}. "
-            "Please report it, with the trace if you can."
-        )
-    return str(error)
-
-
-# What `add_subparsers` returns.
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-# Exit codes; a message goes with 2.
-OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
-# More is no message; names of files can be long, and longer when escaped.
-_MESSAGE_WIDTH = 1900
-
-
-def say(text: str) -> None:
-    """Print what was asked for."""
-    _print(text, sys.stdout)
-
-
-def complain(text: str) -> int:
-    """Print a message and return the exit code that goes with it."""
-    _print(f"torchtraceap: {printable(text, _MESSAGE_WIDTH)}", sys.stderr)
-    return BAD_INPUT
-
-
-def _print(text: str, file: TextIO | None) -> None:
-    if file is not None:  # As under pythonw, or with the descriptor closed.
-        print(encodable(text, file.encoding), file=file)
-
-
-def commands_of(
-    parser: argparse.ArgumentParser,
-) -> Mapping[str, argparse.ArgumentParser]:
-    """Return the parser of each command, by its name."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return action.choices
-    return {}

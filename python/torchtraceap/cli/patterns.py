@@ -12,7 +12,7 @@ from torchtraceap import _core
 from torchtraceap.base.arguments import instead_of
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.base.text_table import align
-from torchtraceap.cli.output import OK, Commands, complain, say
+from torchtraceap.cli.output import OK, Commands, say
 from torchtraceap.views.json_form import json_text
 
 _WIDTH = 88
@@ -24,7 +24,6 @@ EXAMPLES = (
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
     command = commands.add_parser(
         "patterns", help="list what is looked for, and the thresholds"
     )
@@ -34,14 +33,10 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--json", action="store_true", help="print a JSON array, one object a pattern"
     )
-    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace) -> int:
-    try:
-        forms = pattern_forms(options.name)
-    except ConfigError as error:
-        return complain(str(error))
+def run(options: argparse.Namespace) -> int:
+    forms = pattern_forms(options.name)
     say(json_text(forms) if options.json else patterns_text(forms))
     return OK
 
@@ -53,14 +48,8 @@ def pattern_forms(name: str | None = None) -> list[dict[str, Any]]:
     """
     thresholds: dict[str, list[dict[str, Any]]] = {}
     for row in _core.thresholds():
-        thresholds.setdefault(row.pattern, []).append(
-            {
-                "name": row.name,
-                "default": row.default,
-                "unit": row.unit,
-                "why": row.why,
-            }
-        )
+        form = {name: getattr(row, name) for name in ("name", "default", "unit", "why")}
+        thresholds.setdefault(row.pattern, []).append(form)
     forms: list[dict[str, Any]] = [
         {
             "name": pattern.name,

@@ -16,6 +16,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from torchtraceap import _core
+from torchtraceap.base.errors import ConfigError
 from torchtraceap.base.safe_text import printable
 from torchtraceap.cli import (
     analyze,
@@ -28,18 +29,19 @@ from torchtraceap.cli import (
     train,
     what_if,
 )
-from torchtraceap.cli.options import loading_options
+from torchtraceap.cli.options import loading_options, rule_options
 from torchtraceap.cli.output import (
     BAD_INPUT,
     INTERRUPTED,
     OK,
     Commands,
+    Refused,
     commands_of,
     complain,
 )
 
 # In the order of the help. Each has `add(commands)`, which adds the parser of the
-# command and sets its default `run`, a function of the options that returns the code;
+# command; `run(options)`, which returns the exit code or raises Refused or ConfigError;
 # and `EXAMPLES`, lines to type with what each is for.
 _COMMANDS = (
     analyze,
@@ -74,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     try:
-        code: int = options.run(options)
+        code = _run(options)
         # What cannot be written must be known here, not after the exit code is set.
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -88,6 +90,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(f"cannot write to standard output: {why}")
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        if hasattr(options, "no_config"):
+            options.analysis = rule_options(options)
+        code: int = options.run(options)
+        return code
+    except (Refused, ConfigError) as error:
+        return complain(str(error))
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -107,6 +119,7 @@ def make_parser() -> argparse.ArgumentParser:
     for command in _COMMANDS:
         command.add(commands)
         *_, added = commands_of(parser).values()
+        added.set_defaults(run=command.run)
         added.epilog = _epilog(command.EXAMPLES)
         added.formatter_class = argparse.RawDescriptionHelpFormatter
         # The line of the list of commands says it for itself, too.

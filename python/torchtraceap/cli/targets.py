@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torchtraceap.base.files import same_file, write_text
-from torchtraceap.cli.output import complain, say
+from torchtraceap.cli.output import Refused, say
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import Output, write_output
 
@@ -54,9 +54,9 @@ def prints_summary(options: argparse.Namespace, targets: Iterable[Target]) -> bo
     return not options.quiet and all(target.path != "-" for target in targets)
 
 
-def are_fine(targets: Sequence[Target], inputs: Iterable[str]) -> bool:
-    """Tell whether all can be written as far as can be known, none of the inputs among
-    them; complain if not."""
+def refuse_unwritable(targets: Sequence[Target], inputs: Iterable[str]) -> None:
+    """Raise Refused if one of them cannot be written, as far as can be known before any
+    work, is named twice, or is one of the inputs."""
     inputs = list(inputs)
     taken: dict[str, Target] = {}
     for target in targets:
@@ -68,11 +68,9 @@ def are_fine(targets: Sequence[Target], inputs: Iterable[str]) -> bool:
                 "folder. Give them two."
             )
         if text:
-            complain(text)
-            return False
+            raise Refused(text)
         if not os.path.exists(place) or os.path.isfile(place) or os.path.isdir(place):
             taken[place] = target  # /dev/null takes any number.
-    return True
 
 
 def _problem(target: Target, inputs: Iterable[str]) -> str:
@@ -114,17 +112,15 @@ def _refuse(path: str, is_folder: bool) -> None:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def write(target: Target, text: str) -> bool:
-    """Write a target; complain and return False if that cannot be."""
+def write(target: Target, text: str) -> None:
+    """Write a target. Raises Refused if that cannot be."""
     if target.path == "-":
         say(text)
-        return True
+        return
     try:
         write_text(target.path, text)
     except OSError as error:
-        complain(target.unwritable(error))
-        return False
-    return True
+        raise Refused(target.unwritable(error)) from error
 
 
 def report_options(group: argparse._ArgumentGroup, outputs: Iterable[Output]) -> None:
@@ -149,8 +145,8 @@ def report_targets(
 
 def write_report(
     output: Output, reports: Sequence[Report], target: Target, several: bool = False
-) -> bool:
-    """Write reports in one form; complain and return False if that cannot be."""
+) -> None:
+    """Write reports in one form. Raises Refused if that cannot be."""
     text = ""
     try:
         if target.path == "-" and output.text is not None:
@@ -160,10 +156,7 @@ def write_report(
     except (OSError, ImportError, ValueError, RuntimeError) as error:
         # The core's OSError, about the trace, has no number, and says what to do.
         if isinstance(error, OSError) and error.errno is not None:
-            complain(target.unwritable(error))
-        else:
-            complain(f"--{output.name} {target.path}: {error}")
-        return False
+            raise Refused(target.unwritable(error)) from error
+        raise Refused(f"--{output.name} {target.path}: {error}") from error
     if text:
         say(text)
-    return True

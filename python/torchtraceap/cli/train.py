@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.base.progress import somebody_watches
 from torchtraceap.cli.options import number, quiet_option
-from torchtraceap.cli.output import (
-    BAD_INPUT,
-    FAILURES,
-    OK,
-    Commands,
-    complain,
-    reason,
-    say,
-)
-from torchtraceap.cli.targets import are_fine, targets_of
+from torchtraceap.cli.output import FAILURES, OK, Commands, Refused, reason, say
+from torchtraceap.cli.targets import refuse_unwritable, targets_of
 
 if TYPE_CHECKING:
     from torchtraceap_train.loop import Progress
@@ -45,7 +37,6 @@ _LINES = 20  # Where nobody watches, at most so many in a training.
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
     command = commands.add_parser(
         "train",
         help="train the detector, on a corpus or on traces of your own",
@@ -58,14 +49,15 @@ def add(commands: Commands) -> None:
         "sets", nargs="*", metavar="SET", help="folder of a training set"
     )
     traces = command.add_argument_group("traces of your own")
-    for name, what in (
-        ("good", "traces of programs that are fine"),
-        ("bad", "traces of programs that lose time somewhere"),
+    for name, metavar, what in (
+        ("good", "TRACE", "traces of programs that are fine"),
+        ("bad", "TRACE", "traces of programs that lose time somewhere"),
+        ("labels", "FILE", "review queues in which somebody answered cpu and gpu"),
     ):
         traces.add_argument(
             f"--{name}",
             nargs="+",
-            metavar="TRACE",
+            metavar=metavar,
             default=[],
             action="extend",
             help=what,
@@ -77,14 +69,6 @@ def add(commands: Commands) -> None:
         default=[],
         action="append",
         help="two forms of one program",
-    )
-    traces.add_argument(
-        "--labels",
-        nargs="+",
-        metavar="FILE",
-        default=[],
-        action="extend",
-        help="review queues in which somebody answered cpu and gpu",
     )
     how = command.add_argument_group("how")
     how.add_argument("--out", metavar="FILE", required=True, help="weights to write")
@@ -121,13 +105,12 @@ def add(commands: Commands) -> None:
         help="as torch names it; default: cpu",
     )
     quiet_option(command)
-    command.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     traces = [*options.good, *options.bad, *(p for pair in options.pair for p in pair)]
     if not (options.sets or traces or options.labels):
-        return complain(
+        raise Refused(
             "nothing to learn from: name a SET, or traces by --good and --bad, --pair "
             "or --labels."
         )
@@ -142,8 +125,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         answers = read_answers(options.labels)
         inputs = [*traces, *options.labels, *answers, *of_sets, *begin]
-        if not are_fine(targets, inputs):
-            return BAD_INPUT
+        refuse_unwritable(targets, inputs)
         pairs = [(slow, fixed) for slow, fixed in options.pair]
         with _bar(options.quiet) as told:
             train(
@@ -161,15 +143,16 @@ def _run(options: argparse.Namespace) -> int:
             )
     except BrokenPipeError:
         raise  # The reader has seen enough: that is for the program to end.
-    except MemoryError:
-        return complain(
+    except MemoryError as error:
+        raise Refused(
             "the training does not fit into memory. Learn from fewer traces, or free "
             "some."
-        )
+        ) from error
     except OSError as error:
-        return complain(reason(str(error.filename or options.out), error))
+        path = str(error.filename or options.out)
+        raise Refused(reason(path, error)) from error
     except (ImportError, *FAILURES) as error:
-        return complain(str(error))
+        raise Refused(str(error)) from error
     return OK
 
 

@@ -10,24 +10,14 @@ from typing import Any
 from torchtraceap import edits
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.base.errors import ConfigError
-from torchtraceap.cli.options import (
-    loading_parser,
-    quiet_option,
-    rule_options,
-    rules_parser,
+from torchtraceap.cli.options import analysis_parsers, quiet_option
+from torchtraceap.cli.output import OK, Commands, about, say, stage
+from torchtraceap.cli.targets import (
+    prints_summary,
+    refuse_unwritable,
+    targets_of,
+    write,
 )
-from torchtraceap.cli.output import (
-    BAD_INPUT,
-    FAILURES,
-    OK,
-    Commands,
-    complain,
-    reason,
-    say,
-)
-from torchtraceap.cli.stages import stage
-from torchtraceap.cli.targets import are_fine, prints_summary, targets_of, write
 from torchtraceap.edits import Edit
 from torchtraceap.replaying import what_if
 from torchtraceap.views.json_form import json_text
@@ -71,7 +61,7 @@ def add(commands: Commands) -> None:
     """Add the command, with an option for each edit."""
     command = commands.add_parser(
         "whatif",
-        parents=[loading_parser(), rules_parser()],
+        parents=analysis_parsers(),
         help="replay a trace with changes, and say what they would gain",
         description="Replay a trace as it is, or with changes made. Several add up.",
     )
@@ -104,33 +94,28 @@ def add(commands: Commands) -> None:
         help="write the changed timeline to F, a trace that Perfetto opens",
     )
     quiet_option(command)
-    command.set_defaults(edits=[], run=_run)
+    command.set_defaults(edits=[])
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     results = targets_of(options, ["json"])
     timelines = targets_of(options, ["trace-out"], takes_stdout=False)
-    if not are_fine([*results, *timelines], [options.trace]):
-        return BAD_INPUT
+    refuse_unwritable([*results, *timelines], [options.trace])
     name = os.path.basename(options.trace)
-    try:
-        rules = rule_options(options)
+    with about(options.trace):
         trace = load(options.trace, **options.loading)
         with stage(f"analyzing {name}", options.quiet):
-            report = of_torch(analyze(trace, **rules))
+            report = of_torch(analyze(trace, **options.analysis))
         with stage(f"replaying {name}", options.quiet):
             result = what_if(report, *options.edits)
         for target in timelines:
             with stage(f"writing {target.path}", options.quiet):
                 result.to_trace(target.path)
-    except ConfigError as error:
-        return complain(str(error))
-    except FAILURES as error:
-        return complain(reason(options.trace, error))
     if prints_summary(options, results):
         say(result.summary())
-    written = [write(target, json_text(result.to_dict())) for target in results]
-    return OK if all(written) else BAD_INPUT
+    for target in results:
+        write(target, json_text(result.to_dict()))
+    return OK
 
 
 def _scaled(text: str) -> Edit:

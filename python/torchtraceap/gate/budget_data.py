@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from torchtraceap.base.location import Location
+from torchtraceap.base.location import Location, whole_place
 from torchtraceap.data.findings import Finding
+from torchtraceap.gate.side import Seen
 
 #: In ``Budget.patterns``: what holds for every pattern, where it sets no other.
 EVERY = "*"
@@ -98,6 +99,11 @@ class Violation:
     def location(self) -> Location | None:
         """Where that is."""
         return self.finding.location if self.finding else None
+
+
+def place_of(finding: Finding | Seen) -> str:
+    """Return where a finding is, in one line that is safe to print."""
+    return whole_place(finding.location, finding.operator, function=False)
 
 
 def limit_text(limit: str, allowed: float | str) -> str:

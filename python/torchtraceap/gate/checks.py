@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from torchtraceap import _core
-from torchtraceap.base.location import location_form, whole_place
+from torchtraceap.base.location import location_form
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.findings import Finding
-from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text
+from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text, place_of
 from torchtraceap.gate.changes import ComparisonData, comparison_form
 from torchtraceap.gate.compare_text import WORSE, comparison_markdown, find_worse
 from torchtraceap.gate.judge import judge
@@ -22,6 +22,9 @@ from torchtraceap.views.heading import simulated_text
 from torchtraceap.views.json_form import json_text
 from torchtraceap.views.markdown import HEAD, code, findings_rows, joined, plain, table
 from torchtraceap.views.sarif import sarif_log, sarif_run
+
+_PLACES = 5  # Of one limit, on a terminal.
+_ROWS = 20  # Of one trace, in Markdown.
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,16 @@ class Checked:
                     "limit": line.limit,
                     "allowed": line.allowed,
                     "passes": line.passes,
-                    "violations": [_violation_form(v) for v in line.violations],
+                    "violations": [
+                        {
+                            "known": violation.known,
+                            "found": violation.found,
+                            "message": violation.message,
+                            "location": location_form(violation.location),
+                            "findings": [found.id for found in violation.findings],
+                        }
+                        for violation in line.violations
+                    ],
                 }
                 for line in self.lines
             ],
@@ -96,20 +108,6 @@ def _regressions(comparison: ComparisonData, report: ReportData) -> Iterator[Vio
             worse.known,
             (findings[seen.id],) if seen and seen.id in findings else (),
         )
-
-
-def _violation_form(violation: Violation) -> dict[str, Any]:
-    return {
-        "known": violation.known,
-        "found": violation.found,
-        "message": violation.message,
-        "location": location_form(violation.location),
-        "findings": [finding.id for finding in violation.findings],
-    }
-
-
-_PLACES = 5  # Of one limit, on a terminal.
-_ROWS = 20  # Of one trace, in Markdown.
 
 
 def check_text(checked: Checked) -> str:
@@ -164,9 +162,8 @@ def _text(checked: Checked) -> Iterator[str]:
 def _places(findings: Sequence[Finding], report: ReportData) -> Iterator[str]:
     whole_us = report.trace.device_time_us
     for finding in findings[:_PLACES]:
-        place = whole_place(finding.location, finding.operator, function=False)
         yield (
-            f"      {place}: {finding.kind} ×{finding.count}, "
+            f"      {place_of(finding)}: {finding.kind} ×{finding.count}, "
             f"{time_text(finding.wasted_us)} "
             f"({share_text(finding.wasted_us, whole_us)})"
         )
@@ -203,11 +200,8 @@ def _limit_rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
         said = line.violations
         sign = "➖" if line.passes else "❌"
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        yield (
-            code(limit_text(line.limit, line.allowed)),
-            sign,
-            code(said[0].message, 400) + more,
-        )
+        limit = code(limit_text(line.limit, line.allowed))
+        yield limit, sign, code(said[0].message, 400) + more
     if len(lines) > _ROWS:
         yield f"and {len(lines) - _ROWS} more", "", ""
 
@@ -228,9 +222,8 @@ def _sarif(checks: Sequence[Checked], root: str | None) -> str:
     says is a notification of it."""
     runs = []
     for checked in checks:
-        findings = _blamed(checked)
         notes = [v.message for line in checked.broken for v in line.violations]
-        runs.append(sarif_run(checked.report, findings, notes, root))
+        runs.append(sarif_run(checked.report, _blamed(checked), notes, root))
     return json_text(sarif_log(runs))
 
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.gate.budget_data import INCOMPLETE
+from torchtraceap.gate.budget_data import INCOMPLETE, place_of
 from torchtraceap.gate.changes import (
     LEAST_SHARE,
     RELATIVE,
@@ -80,11 +79,8 @@ def _slower(step: Change | None) -> Iterator[Worse]:
 
 def _grown(comparison: ComparisonData, kind: str) -> Iterator[Worse]:
     for finding in comparison.of(kind):
-        place = whole_place(
-            finding.seen.location, finding.seen.operator, function=False
-        )
         what = f"{kind} {printable(finding.seen.kind)}"
-        text = f"{place}: {what}, {_costs(finding, comparison.unit)}"
+        text = f"{place_of(finding.seen)}: {what}, {_costs(finding, comparison.unit)}"
         yield Worse(kind, text, finding=finding, found=finding.cost.after)
 
 
@@ -118,9 +114,8 @@ def _step(step: Change) -> str:
     word = "no change"
     if step.counts:
         word = "slower" if step.after > step.before else "faster"
-    noise = ""
-    if step.noise:  # Of simulations it is 0.
-        noise = f"; ±{time_text(step.noise)} is noise"
+    # Of simulations it is 0.
+    noise = f"; ±{time_text(step.noise)} is noise" if step.noise else ""
     change = "" if step.relative is None else f" ({step.relative:+.1%})"
     return f"{time_text(step.before)} -> {time_text(step.after)}{change}: {word}{noise}"
 
@@ -196,11 +191,8 @@ def _finding_lines(comparison: ComparisonData) -> Iterator[str]:
     yield f"Findings, {_unit(comparison)}: {_counts(comparison)}"
     rows = []
     for finding in _changed(comparison):
-        place = whole_place(
-            finding.seen.location, finding.seen.operator, function=False
-        )
         before, after = _figures(finding, comparison.unit)
-        kind = printable(finding.seen.kind)
+        place, kind = place_of(finding.seen), printable(finding.seen.kind)
         rows.append((finding.status, place, kind, before, "->", after))
     for line in align(rows[:_FINDINGS], right=(3, 5)):
         yield f"  {line.rstrip()}"

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import stdev
 
+import numpy as np
+
 from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.changes import (
     LEAST_SHARE,
@@ -94,28 +96,25 @@ class _Differences:
     def causes(self) -> dict[str, Change]:
         """Return the change of the time of each pattern, the largest first."""
         before, after = self._sides
-        changes = {
-            name: self._cost(
-                name, before.causes.get(name, 0.0), after.causes.get(name, 0.0)
-            )
-            for name in dict.fromkeys((*before.causes, *after.causes))
-        }
+        changes = {}
+        for name in dict.fromkeys((*before.causes, *after.causes)):
+            was, now = (side.causes.get(name, 0.0) for side in self._sides)
+            changes[name] = self._cost(name, was, now)
         seen = [(name, c) for name, c in changes.items() if c.before or c.after]
         return dict(sorted(seen, key=lambda item: -abs(item[1].after - item[1].before)))
 
     def finding(self, pair: Pair) -> FindingChange:
         """Return what became of a finding."""
         was, now = pair
-        pattern = (was or now or self._sides[0].findings[0]).pattern
+        pattern = next(seen.pattern for seen in pair if seen)
         before_us, after_us = (seen.wasted_us if seen else 0.0 for seen in pair)
         cost = self._cost(pattern, before_us, after_us, pair)
         often = self._often(was, now)
         if was is None or now is None:
             if self._simulated:  # A wait that costs no time is there or not, too.
                 cost = replace(cost, counts=True)
-            return FindingChange(
-                "new" if was is None else "gone", was, now, cost, often
-            )
+            status = "new" if was is None else "gone"
+            return FindingChange(status, was, now, cost, often)
         told = cost
         if often is not None and often.counts:
             told, cost = often, replace(cost, counts=True)
@@ -153,12 +152,8 @@ class _Differences:
         before, after = before_us / self.sizes[0], after_us / self.sizes[1]
         noise = None
         if self.per_step:
-            noise = _both(
-                *(
-                    _cause_error(side, pattern, one)
-                    for side, one in zip(self._sides, seen, strict=True)
-                )
-            )
+            each = zip(self._sides, seen, strict=True)
+            noise = _both(*(_cause_error(side, pattern, one) for side, one in each))
         least = max(self._floor, RELATIVE * max(before, after))
         return self._change(before, after, noise, least)
 
@@ -219,17 +214,10 @@ def median_error(values: Sequence[float]) -> float | None:
     count = len(values)
     if count < _FEWEST:
         return None
-    ordered = sorted(values)
     middle, ranks = (count - 1) / 2, math.sqrt(count) / 2
-    between = _at(ordered, middle + ranks) - _at(ordered, middle - ranks)
-    return _SURE * between / 2
-
-
-def _at(ordered: Sequence[float], rank: float) -> float:
-    below = math.floor(rank)
-    above = min(below + 1, len(ordered) - 1)
-    part = rank - below
-    return ordered[below] * (1 - part) + ordered[above] * part
+    around = [middle - ranks, middle + ranks]
+    low, high = np.interp(around, range(count), sorted(values))
+    return float(_SURE * (high - low) / 2)
 
 
 def _both(before: float | None, after: float | None) -> float | None:

@@ -6,11 +6,10 @@ docs/ci.md states the rules, pattern_limits.py has those of findings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import median
 
 from torchtraceap import _core
-from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import share_text, time_text, us_from_ns
 from torchtraceap.data.facts import Balance
@@ -29,6 +28,7 @@ from torchtraceap.gate.budget_data import (
     BudgetData,
     Violation,
     broken,
+    place_of,
     untold,
 )
 from torchtraceap.gate.pattern_limits import judge_patterns, judge_wasted
@@ -41,7 +41,7 @@ def judge(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
     if report.quality.verdict == "unusable":
         yield from _unusable(budget, report)
     elif report.trace.simulated is not None:
-        yield from _simulated(budget, report, list(_limits(budget, report)))
+        yield from _simulated(budget, report)
     else:
         yield from _limits(budget, report)
 
@@ -77,12 +77,11 @@ def _unusable(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
             yield untold(name, allowed, f"the trace is unusable: {why}")
 
 
-def _simulated(
-    budget: BudgetData, report: ReportData, found: Sequence[Violation]
-) -> Iterator[Violation]:
+def _simulated(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
     """Yield what is not kept of a simulated trace. Of times nothing can be told, kept
     or not, for none was measured; nor of counts of what rules find by such times. Of
     counts of waits it can: the trace lists each."""
+    found = list(_limits(budget, report))
     listed = report.lists_waits
     limits = [budget.patterns.get(name) for name in (WAITS, EVERY)]
     tells_waits = listed and not any(
@@ -161,7 +160,7 @@ def _busy(report: ReportData, row: Balance, allowed: float) -> Iterator[Violatio
 
 def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violation]:
     name = "max_gap_us"
-    begin_ns, end_ns = longest_pause(report, row)
+    begin_ns, end_ns = report.core.longest_pause(row._key)
     found = us_from_ns(end_ns - begin_ns)
     if found <= allowed:
         return
@@ -173,8 +172,7 @@ def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violati
         yield untold(name, allowed, f"{text}; {INCOMPLETE}", found)
         return
     if cause := _cause_of(report, row, begin_ns, end_ns):
-        place = whole_place(cause.location, cause.operator, function=False)
-        text = f"{place}: {text}, mostly by {cause.kind}"
+        text = f"{place_of(cause)}: {text}, mostly by {cause.kind}"
         yield broken(name, allowed, found, text, [cause])
         return
     # Idle time that is accounted for, but is nobody's to mend.
@@ -190,27 +188,17 @@ def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violati
 _OF_DEVICES = {"max_gap_us": _pause, "min_busy": _busy}
 
 
-def longest_pause(report: ReportData, device: Balance) -> tuple[int, int]:
-    """Return begin and end, in the trace's nanoseconds, of the longest time between two
-    pieces of a device's work; they are one if it never paused.
-
-    What lies before its first and after its last work is where the recording began
-    and ended, not a pause.
-    """
-    return report.core.longest_pause(device._key)
-
-
 def _cause_of(
     report: ReportData, device: Balance, begin_ns: int, end_ns: int
 ) -> Finding | None:
     """Return the finding to which most of a stretch is attributed; None if none is."""
-    best, most_ns = None, 0
-    for index, finding in enumerate(report.core.findings):
-        part_ns = sum(
+    parts_ns = [
+        sum(
             max(0, min(claim.end, end_ns) - max(claim.begin, begin_ns))
             for claim in finding.claims
             if claim.idle and claim.device == device._key
         )
-        if part_ns > most_ns:
-            best, most_ns = index, part_ns
-    return None if best is None else report.rule_findings[best]
+        for finding in report.core.findings
+    ]
+    most_ns = max(parts_ns, default=0)
+    return report.rule_findings[parts_ns.index(most_ns)] if most_ns else None

@@ -30,13 +30,8 @@ def match(
     in the order of their lines; then what is on one side only.
 
     Where one side has more of a kind, those of it are new or gone whose costs are least
-    like those of the other side.
-
-    Args:
-        before: Findings of one side.
-        after: Those of the other.
-        sizes: What the costs of each are divided by, to be compared.
-        roots: Folders that a program lies in, before or after, as of `path_below`.
+    like those of the other side. The sizes are what costs of each side are divided by,
+    to be compared; the roots are those of `path_below`.
     """
     roots = tuple(roots)
     lefts, rights = _by_key(before, roots), _by_key(after, roots)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from torchtraceap import _core
-from torchtraceap.base.location import whole_place
 from torchtraceap.base.source_lines import display_path, resolve
-from torchtraceap.base.units import share_text, time_text, us_from_ns
+from torchtraceap.base.units import counted, share_text, time_text, us_from_ns
 from torchtraceap.data.findings import Finding
 from torchtraceap.gate.budget_data import (
     EVERY,
@@ -21,6 +20,7 @@ from torchtraceap.gate.budget_data import (
     PatternLimits,
     Violation,
     broken,
+    place_of,
     untold,
 )
 from torchtraceap.report_data import ReportData
@@ -35,6 +35,16 @@ class Cost:
     finding: Finding
     count: int
     wasted_us: float
+
+
+@dataclass(frozen=True)
+class Total:
+    """What several of these cost together."""
+
+    findings: list[Finding]  # Costliest first.
+    count: int
+    wasted_us: float
+    share: float  # Of ``TraceFacts.device_time_us``, 0 to 1.
 
 
 def costs(
@@ -58,6 +68,21 @@ def costs(
         elif long := [us for us in _occurrences_us(report, index) if us >= over_us]:
             found.append(Cost(finding, len(long), sum(long)))
     return found
+
+
+def total(parts: Iterable[Cost], report: ReportData) -> Total:
+    """Return what counts of some findings, added up."""
+    ordered = sorted(parts, key=lambda cost: -cost.wasted_us)
+    count = sum(cost.count for cost in ordered)
+    wasted_us = sum(cost.wasted_us for cost in ordered)
+    whole_us = report.trace.device_time_us
+    share = wasted_us / whole_us if whole_us else 0.0
+    return Total([cost.finding for cost in ordered], count, wasted_us, share)
+
+
+def patterns_of(report: ReportData) -> list[str]:
+    """Return the patterns that a report has findings of, in their order."""
+    return list(dict.fromkeys(finding.pattern for finding in report.rule_findings))
 
 
 def _is_allowed(finding: Finding, allow: Iterable[str]) -> bool:
@@ -95,23 +120,21 @@ def _occurrences_us(report: ReportData, index: int) -> Iterable[float]:
 def judge_wasted(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
     """Hold all findings but those that are allowed against ``max_wasted_share``."""
     name, allowed = "max_wasted_share", budget.max_wasted_share or 0.0
-    counted = [
+    counting = [
         cost
-        for pattern in _patterns_of(report)
+        for pattern in patterns_of(report)
         for cost in costs(report, pattern, _allow(budget, pattern))
     ]
-    findings, wasted_us, share = _together(counted, report)
+    whole = total(counting, report)
     if report.quality.incomplete:
-        yield untold(name, allowed, INCOMPLETE, share)
-    elif share > allowed:
-        worst = findings[0]
-        place = whole_place(worst.location, worst.operator, function=False)
+        yield untold(name, allowed, INCOMPLETE, whole.share)
+    elif whole.share > allowed:
+        worst = whole.findings[0]
         text = (
-            f"{place}: {time_text(wasted_us)} "
-            f"are wasted ({share_text(wasted_us, report.trace.device_time_us)}), most "
-            f"of it by {worst.kind} here"
+            f"{place_of(worst)}: {time_text(whole.wasted_us)} are wasted "
+            f"({share_text(whole.share, 1.0)}), most of it by {worst.kind} here"
         )
-        yield broken(name, allowed, share, text, findings)
+        yield broken(name, allowed, whole.share, text, whole.findings)
 
 
 def judge_patterns(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
@@ -119,7 +142,7 @@ def judge_patterns(budget: BudgetData, report: ReportData) -> Iterator[Violation
     if not budget.patterns:
         return
     # Of a pattern without findings, `*` has nothing to limit.
-    found = _patterns_of(report)
+    found = patterns_of(report)
     named = [name for name in budget.patterns if name != EVERY]
     for pattern in (*named, *(name for name in found if name not in named)):
         yield from _judge_pattern(budget, report, pattern)
@@ -131,33 +154,29 @@ def _judge_pattern(
 ) -> Iterator[Violation]:
     own, every = (budget.patterns.get(key, _NONE) for key in (pattern, EVERY))
     over_us = every.over_us if own.over_us is None else own.over_us
-    counted = costs(report, pattern, _allow(budget, pattern), over_us)
-    findings, wasted_us, share = _together(counted, report)
-    count = float(sum(cost.count for cost in counted))
-    figures = {"max_count": count, "max_wasted_us": wasted_us, "max_share": share}
-    for key in PATTERN_LIMITS:
+    whole = total(costs(report, pattern, _allow(budget, pattern), over_us), report)
+    figures = float(whole.count), whole.wasted_us, whole.share
+    for key, found in zip(PATTERN_LIMITS, figures, strict=True):
         section = EVERY if getattr(own, key) is None else pattern
         limits = every if section == EVERY else own
         if (allowed := getattr(limits, key)) is None:
             continue
-        name, found = f"patterns.{section}.{key}", figures[key]
+        name = f"patterns.{section}.{key}"
         if report.quality.incomplete:
             of = f"{pattern}: " if section == EVERY else ""
             yield untold(name, allowed, of + INCOMPLETE, found)
         elif found > allowed:
-            worst = findings[0]
-            place = whole_place(worst.location, worst.operator, function=False)
+            wasted = share_text(whole.wasted_us, report.trace.device_time_us)
             text = (
-                f"{place}: {pattern} "
-                f"×{count:g}, {time_text(wasted_us)} "
-                f"({share_text(wasted_us, report.trace.device_time_us)})"
+                f"{place_of(whole.findings[0])}: {pattern} ×{whole.count:g}, "
+                f"{time_text(whole.wasted_us)} ({wasted})"
             )
-            if len(findings) > 1:
-                text += f" at {len(findings)} places"
-            yield broken(name, allowed, found, text, findings)
+            if len(whole.findings) > 1:
+                text += f" at {len(whole.findings)} places"
+            yield broken(name, allowed, found, text, whole.findings)
         elif (
             section == pattern
-            and pattern not in _patterns_of(report)
+            and pattern not in patterns_of(report)
             and _needs_device(report, pattern)
         ):
             yield untold(name, allowed, NO_DEVICE, found)
@@ -178,23 +197,8 @@ def _absent(
         if report.quality.incomplete and not found - own:
             yield untold(name, allowed, INCOMPLETE)
         elif absent:
-            count = f"{len(absent)} pattern{'s' * (len(absent) > 1)}"
-            yield untold(name, allowed, f"{NO_DEVICE}, in which {count} would show")
-
-
-def _patterns_of(report: ReportData) -> list[str]:
-    return list(dict.fromkeys(finding.pattern for finding in report.rule_findings))
-
-
-def _together(
-    counted: list[Cost], report: ReportData
-) -> tuple[list[Finding], float, float]:
-    """Return the findings, costliest first, their time in µs and its share."""
-    ordered = sorted(counted, key=lambda cost: -cost.wasted_us)
-    wasted_us = sum(cost.wasted_us for cost in ordered)
-    whole_us = report.trace.device_time_us
-    share = wasted_us / whole_us if whole_us else 0.0
-    return [cost.finding for cost in ordered], wasted_us, share
+            many = counted(len(absent), "pattern")
+            yield untold(name, allowed, f"{NO_DEVICE}, in which {many} would show")
 
 
 def _needs_device(report: ReportData, pattern: str) -> bool:

@@ -12,20 +12,15 @@ from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
-from torchtraceap.gate.judge import longest_pause
-from torchtraceap.gate.pattern_limits import costs
+from torchtraceap.gate.pattern_limits import Total, costs, patterns_of, total
 from torchtraceap.report_data import ReportData
 
 
 def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
-    """Return a budget as TOML that all these reports keep.
+    """Return a budget as TOML that all these reports keep: each limit allows the worst
+    figure, and this share of it more.
 
-    Args:
-        reports: What it is made of: the worst of each figure counts.
-        headroom: What each limit allows beyond that, as a share of the figure.
-
-    Raises:
-        ValueError: One of the traces is unusable, or there is none.
+    Raises ValueError if one of the traces is unusable, or there is none.
     """
     for report in reports:
         if report.quality.verdict == VERDICTS[-1]:
@@ -49,7 +44,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
     on_devices = all(report.trace.working_devices for report in reports)
     rows = [(r, b) for r in reports for b in r.balance if b.device is not None]
     if complete and on_devices and rows:
-        pauses_ns = [longest_pause(report, row) for report, row in rows]
+        pauses_ns = [report.core.longest_pause(row._key) for report, row in rows]
         longest_us = us_from_ns(max(end - begin for begin, end in pauses_ns))
         yield f"max_gap_us = {_rounded(longest_us * more)}"
         busy = min(row.busy_fraction for _, row in rows) * less
@@ -63,7 +58,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
         if complete and on_devices and len(most) == len(reports):
             yield f"max_kernels_per_step = {math.ceil(max(most) * more)}"
     if complete:
-        share = max(_share(report, None) for report in reports)
+        share = max(_total(report, *patterns_of(report)).share for report in reports)
         yield f"max_wasted_share = {_rounded(min(1.0, share * more))}"
         if any(report.trace.simulated for report in reports):
             yield from _waits(reports, more)
@@ -75,7 +70,7 @@ def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
     """Of counts, those of waits alone can be told of a simulated trace."""
     if any(r.trace.simulated and not r.lists_waits for r in reports):
         return
-    most = max(sum(cost.count for cost in costs(r, WAITS)) for r in reports)
+    most = max(_total(report, WAITS).count for report in reports)
     yield f"\n[patterns.{WAITS}]"
     yield f"max_count = {math.ceil(most * more)}"
 
@@ -83,7 +78,7 @@ def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
 def _patterns(
     reports: Sequence[ReportData], more: float, on_devices: bool
 ) -> Iterator[str]:
-    names = dict.fromkeys(f.pattern for r in reports for f in r.rule_findings)
+    names = dict.fromkeys(name for r in reports for name in patterns_of(r))
     if not on_devices:
         # Of what shows in device work alone, not all of these could tell.
         known = [p for p in _core.patterns() if p.user_finding]
@@ -91,11 +86,8 @@ def _patterns(
         host = [p.name for p in known if p.on_host]
         names = dict.fromkeys(n for n in (*names, *host) if n not in of_device)
     for name in names:
-        most = max(
-            sum(f.count for f in report.rule_findings if f.pattern == name)
-            for report in reports
-        )
-        share = max(_share(report, name) for report in reports)
+        totals = [_total(report, name) for report in reports]
+        most, share = max(t.count for t in totals), max(t.share for t in totals)
         yield f"\n[patterns.{name}]"
         yield f"max_count = {math.ceil(most * more)}"
         yield f"max_share = {_rounded(min(1.0, share * more))}"
@@ -104,13 +96,9 @@ def _patterns(
         yield "max_count = 0"
 
 
-def _share(report: ReportData, pattern: str | None) -> float:
-    """Return the share that findings of a pattern, None: of all, waste."""
-    whole_us = report.trace.device_time_us
-    wasted_us = sum(
-        f.wasted_us for f in report.rule_findings if pattern in (None, f.pattern)
-    )
-    return wasted_us / whole_us if whole_us else 0.0
+def _total(report: ReportData, *patterns: str) -> Total:
+    counted = (cost for pattern in patterns for cost in costs(report, pattern))
+    return total(counted, report)
 
 
 def _rounded(value: float, how: str = ROUND_CEILING) -> str:

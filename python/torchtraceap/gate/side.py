@@ -176,29 +176,26 @@ def _causes(row: Mapping[str, Any], of: str) -> dict[str, float]:
 
 
 def _step_us(step: Mapping[str, Any]) -> float:
-    start, end = step["start_us"], step["end_us"]
     name = "end_us - start_us"
-    return _figure({name: end - start}, name, "steps")
+    return _figure({name: step["end_us"] - step["start_us"]}, name, "steps")
 
 
 def _seen(form: Mapping[str, Any]) -> Seen:
     where = form["location"]
     if where is None:
         where = {"file": "", "line": None, "function": "", "recorded_line": 0}
-    line = where["line"]
-    if line is not None:
-        line = int(_figure(where, "line", "findings.location"))
+    of = "findings.location"
     return Seen(
         id=str(form["id"]),
         pattern=str(form["pattern"]),
         subtype=str(form["subtype"] or ""),
         file=str(where["file"]),
-        line=int(_figure(where, "recorded_line", "findings.location")),
+        line=int(_figure(where, "recorded_line", of)),
         function=str(where["function"]),
         operator=str(form["operator"]),
         count=int(_figure(form, "count", "findings")),
         wasted_us=_figure(form, "wasted_us", "findings"),
-        shown=line,
+        shown=None if where["line"] is None else int(_figure(where, "line", of)),
     )
 
 

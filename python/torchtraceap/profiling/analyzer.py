@@ -1,27 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""analyzer.py: a handler of profilers that analyses, writes, checks and tells."""
+"""analyzer.py: a handler of profilers that analyzes, writes, checks and tells."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchtraceap.analysis_plan import plan_analysis
 from torchtraceap.base.arguments import checked_int, of_type
 from torchtraceap.base.safe_text import printable
+from torchtraceap.data.config import Config
+from torchtraceap.data.rules import Rule
 from torchtraceap.data.wish import AUTO, Wish
+from torchtraceap.gate.budget import Budget, read_budget
+from torchtraceap.gate.budget_data import Violation
 from torchtraceap.profiling import cycle_files, live
 from torchtraceap.profiling.cycle_files import CycleFiles
 from torchtraceap.profiling.notices import guarded, reason, show, warn
-
-if TYPE_CHECKING:
-    from torchtraceap.data.config import Config
-    from torchtraceap.data.rules import Rule
-    from torchtraceap.gate.budget import Budget
-    from torchtraceap.gate.budget_data import Violation
-    from torchtraceap.report import Report
+from torchtraceap.report import Report
 
 Handler = Callable[[Any], object]
 
@@ -29,7 +27,7 @@ _MOST = 2**31
 
 
 class Analyzer:
-    """An ``on_trace_ready`` handler that analyses every recorded cycle::
+    """An ``on_trace_ready`` handler that analyzes every recorded cycle::
 
         handler = torchtraceap.Analyzer("reports", formats=["json", "trace"])
         with torch.profiler.profile(schedule=..., on_trace_ready=handler) as prof:
@@ -85,28 +83,21 @@ class Analyzer:
         detector: Wish = AUTO,
     ) -> None:
         self._plan = plan_analysis(max_events, config, rules, detector)
-        self._files = CycleFiles(folder, formats, name)
         self._verbosity = checked_int("verbosity", verbosity, 0, 2)
         self._callbacks = _functions("callbacks", callbacks)
         self._then = _functions("then", then)
         self._keep = checked_int("keep", keep, 0, _MOST)
-        self._budget: Budget | None = None
-        if budget is not None:
-            from torchtraceap.gate.budget import Budget, read_budget
-
+        if budget is not None and not isinstance(budget, Budget):
             names = [rule.name for rule in self._plan.rules]
-            self._budget = (
-                budget
-                if isinstance(budget, Budget)
-                else read_budget(budget, rules=names)
-            )
-        self._files.make_folder()
+            budget = read_budget(budget, rules=names)
+        self._budget = budget
+        self._files = CycleFiles(folder, formats, name)
         self.reports: list[Report] = []
         self.violations: list[Violation] = []
 
     @property
     def report(self) -> Report | None:
-        """The report of the last cycle that was analysed, None without one."""
+        """The report of the last cycle that was analyzed, None without one."""
         return self.reports[-1] if self.reports else None
 
     def __call__(self, prof: Any) -> None:
@@ -188,13 +179,10 @@ def _standing(violation: Violation) -> str:
 
 def _what(report: Report) -> str:
     """Returns what stands for the path of a trace that has none."""
-    numbers = [step.number for step in report.steps]
-    if not numbers:
-        return "<profiler>"
-    first, last = min(numbers), max(numbers)
-    if first == last:
-        return f"<profiler: step {first}>"
-    return f"<profiler: steps {first} to {last}>"
+    numbers = {step.number for step in report.steps}
+    if len(numbers) < 2:
+        return f"<profiler: step {min(numbers)}>" if numbers else "<profiler>"
+    return f"<profiler: steps {min(numbers)} to {max(numbers)}>"
 
 
 def _functions(

@@ -5,16 +5,68 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from torchtraceap.base.arguments import instead_of, of_type
 from torchtraceap.profiling import live
-from torchtraceap.profiling.notices import guarded
+from torchtraceap.profiling.notices import guarded, reason, warn
+from torchtraceap.report import Report
 from torchtraceap.views.outputs import OUTPUTS, Output, write_output
 
-if TYPE_CHECKING:
-    from torchtraceap.report import Report
+# The profiler's own trace is a format of its own; TensorBoard knows the suffix.
+_TRACE = Output("trace", ".pt.trace.json.gz", "the profiler's trace itself")
+_USUAL = ("json", "html")
+
+
+class CycleFiles:
+    """Writes the files of cycles to one folder, which is made if there is none.
+
+    Raises ValueError for an unknown format, one without a folder, or a wrong name, and
+    OSError if the folder cannot be made.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None,
+        formats: Iterable[str] | None,
+        name: str,
+    ) -> None:
+        if not name or os.path.basename(name) != name or "\0" in name:
+            raise ValueError(
+                f"name must be what names of files can begin with, but is {name!r}"
+            )
+        self._folder = None if folder is None else os.fspath(folder)
+        self._outputs = _outputs(formats, self._folder)
+        self._name = name
+        if self._folder is not None:
+            os.makedirs(self._folder, exist_ok=True)
+
+    def write(self, report: Report | None, prof: Any) -> list[str]:
+        """Writes what there is to write and returns the paths of that.
+
+        A file that cannot be written is warned of. Once the trace is written,
+        ``report.trace.path`` is its path.
+        """
+        wanted = [o for o in self._outputs if report is not None or o is _TRACE]
+        if self._folder is None or not wanted:
+            return []
+        stem = _file_stem(self._name, getattr(prof, "step_num", 0))
+        try:
+            paths = _claim(self._folder, stem, wanted)
+        except OSError as error:
+            warn(f"nothing was written to {self._folder}: {reason(error)}")
+            return []
+        written = [
+            path
+            for output, path in zip(wanted, paths, strict=True)
+            if guarded(
+                f"{path} was not written", partial(_write, output, report, prof, path)
+            )
+        ]
+        _give_up(paths)  # removes what stayed empty
+        return written
 
 
 def rank() -> int | None:
@@ -28,7 +80,7 @@ def rank() -> int | None:
     return int(number) if number.isdecimal() and not alone else None
 
 
-def file_stem(name: str, step: int) -> str:
+def _file_stem(name: str, step: int) -> str:
     """Returns the name of a cycle's files, as in "report-rank1-step5"."""
     parts = [name]
     if (number := rank()) is not None:
@@ -46,65 +98,10 @@ def _loader_worker() -> int | None:
     return None if info is None else int(info.id)
 
 
-# The profiler's own trace is a format of its own; TensorBoard knows the suffix.
-_TRACE = Output("trace", ".pt.trace.json.gz", "the profiler's trace itself")
-_USUAL = ("json", "html")
-
-
-class CycleFiles:
-    """Writes the files of cycles to one folder.
-
-    Raises ValueError for an unknown format, one without a folder, or a wrong name.
-    """
-
-    def __init__(
-        self,
-        folder: str | os.PathLike[str] | None,
-        formats: Iterable[str] | None,
-        name: str,
-    ) -> None:
-        if not name or os.path.basename(name) != name or "\0" in name:
-            raise ValueError(
-                f"name must be what names of files can begin with, but is {name!r}"
-            )
-        self._folder = None if folder is None else os.fspath(folder)
-        self._outputs = _outputs(formats, self._folder)
-        self._name = name
-
-    def make_folder(self) -> None:
-        """Makes the folder if there is none. Raises OSError."""
-        if self._folder is not None:
-            os.makedirs(self._folder, exist_ok=True)
-
-    def write(self, report: Report | None, prof: Any) -> list[str]:
-        """Writes what there is to write and returns the paths of that.
-
-        A file that cannot be written is warned of. Once the trace is written,
-        ``report.trace.path`` is its path.
-        """
-        wanted = [o for o in self._outputs if report is not None or o is _TRACE]
-        if self._folder is None or not wanted:
-            return []
-        stem = file_stem(self._name, getattr(prof, "step_num", 0))
-        paths: list[str] = []
-
-        def claim() -> None:
-            paths.extend(_claim(str(self._folder), stem, wanted))
-
-        guarded(f"nothing was written to {self._folder}", claim)
-        written = [
-            path
-            for output, path in zip(wanted, paths, strict=bool(paths))
-            if guarded(f"{path} was not written", _writer(output, report, prof, path))
-        ]
-        _give_up(paths)  # removes what stayed empty
-        return written
-
-
 def _outputs(formats: Iterable[str] | None, folder: str | None) -> list[Output]:
     known = {output.name: output for output in (_TRACE, *OUTPUTS)}
     if formats is None:
-        return [known[name] for name in _USUAL if folder and name in known]
+        return [known[name] for name in _USUAL if folder]
     if not isinstance(formats, Iterable):
         raise TypeError(f"formats must be names of formats, but is {of_type(formats)}")
     wanted = [formats] if isinstance(formats, str) else list(formats)
@@ -117,18 +114,13 @@ def _outputs(formats: Iterable[str] | None, folder: str | None) -> list[Output]:
     return [output for name, output in known.items() if name in wanted]
 
 
-def _writer(
-    output: Output, report: Report | None, prof: Any, path: str
-) -> Callable[[], object]:
-    if output is _TRACE or report is None:
-        return lambda: _save_trace(report, prof, path)
-    return lambda: write_output(output, [report], path)
-
-
-def _save_trace(report: Report | None, prof: Any, path: str) -> None:
-    live.save(prof, path)
-    if report is not None:
-        report.name_trace(path)
+def _write(output: Output, report: Report | None, prof: Any, path: str) -> None:
+    if output is _TRACE:
+        live.save(prof, path)
+        if report is not None:
+            report.name_trace(path)
+    elif report is not None:
+        write_output(output, [report], path)
 
 
 def _claim(folder: str, stem: str, outputs: Sequence[Output]) -> list[str]:

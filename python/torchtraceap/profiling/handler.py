@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""handler.py: analyses what a torch profiler recorded, as its handler or afterwards."""
+"""handler.py: analyzes what a torch profiler recorded, as its handler or afterwards."""
 
 from __future__ import annotations
 
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from traceback import walk_stack
 from types import FrameType
 from typing import Any
 
@@ -25,7 +26,7 @@ def analyze_profiler(
     *,
     quiet: bool = False,
 ) -> Report | None:
-    """Analyses the last cycle of a profiler and keeps the report on the profiler.
+    """Analyzes the last cycle of a profiler and keeps the report on the profiler.
 
     ``torchtraceap.analyze`` comes here for a profiler, be it the ``on_trace_ready``
     handler, called inside one, or called after the ``with`` block. The report is
@@ -43,7 +44,7 @@ def analyze_profiler(
     try:
         analysis = plan()
         refuse_loading(
-            loading, "a profiler", "Export the trace and analyse that file with them"
+            loading, "a profiler", "Export the trace and analyze that file with them"
         )
         report = analysis.report(live.load(prof))
     except Exception as error:
@@ -80,24 +81,18 @@ def _keep(prof: Any, report: Report) -> None:
 def _is_handler(prof: Any) -> bool:
     """Tells whether torch called us as the handler of `prof`, be it by way of a lambda:
     what either returns is lost."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (
-        is_inside(frame.f_code.co_filename) or frame.f_code.co_name == "<lambda>"
-    ):
+    for frame, _ in walk_stack(sys._getframe()):
         if _calls_handler(frame, prof):
             return True
-        frame = frame.f_back
+        code = frame.f_code
+        if not is_inside(code.co_filename) and code.co_name != "<lambda>":
+            break
     return False
 
 
 def _inside_handler(prof: Any) -> bool:
     """Tells whether `prof` is further up the stack, calling its on_trace_ready."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if _calls_handler(frame, prof):
-            return True
-        frame = frame.f_back
-    return False
+    return any(_calls_handler(frame, prof) for frame, _ in walk_stack(sys._getframe()))
 
 
 def _calls_handler(frame: FrameType, prof: Any) -> bool:

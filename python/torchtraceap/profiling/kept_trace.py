@@ -7,7 +7,6 @@ import gzip
 import inspect
 import json
 import os
-import shutil
 import tempfile
 import warnings
 import weakref
@@ -128,8 +127,8 @@ def is_repeatable(export: Any) -> bool:
 @contextmanager
 def private_path() -> Iterator[str]:
     """Yields a path in a folder of our own, which is removed at once afterwards."""
-    folder = tempfile.mkdtemp(prefix="torchtraceap-")
-    try:
+    made = tempfile.TemporaryDirectory(
+        prefix="torchtraceap-", ignore_cleanup_errors=True
+    )
+    with made as folder:
         yield os.path.join(folder, "trace.json")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

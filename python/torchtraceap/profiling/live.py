@@ -2,7 +2,7 @@
 """live.py: reads a finished profiler run and leaves its owner's exports working.
 
 Kineto writes the JSON of a run once; a second export raises "Trace is already saved".
-Here that one file is written into an unlinked temporary file, analysed, and copied
+Here that one file is written into an unlinked temporary file, analyzed, and copied
 out again whenever the owner exports. So the analysis reads exactly what the owner's
 file holds, on every version of torch, and exports may come in any number and order.
 benchmarks/results/overhead.md tells what else was tried and why it is not equal.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from torchtraceap.profiling.kept_trace import (
 _STEP = "ProfilerStep#"
 _NO_STEP = b'"torchtraceap: after the last step"'
 _CALLS = ("cuda_runtime", "cuda_driver")
+_EXPORTED = "the trace was exported before torchtraceap.analyze was called"
 
 
 def load(prof: Any) -> _core.Trace:
@@ -53,14 +55,14 @@ def load(prof: Any) -> _core.Trace:
         )
     kept = _kept(inner)
     if kept is not None and not getattr(prof, "_use_cupti_monitor", False):
-        return _without_open_step(prof, kept.load(), lambda: _read(kept.path))
+        return _without_open_step(prof, kept.load(), Path(kept.path).read_bytes)
     if kept is None:
         text = _python_export(prof, inner)
     else:
         # This back end merges its device events into each file as it is exported.
         with private_path() as path:
             prof.export_chrome_trace(path)
-            text = _read(path)
+            text = Path(path).read_bytes()
     return _without_open_step(prof, _core.load_bytes(text), lambda: text)
 
 
@@ -113,14 +115,12 @@ def _python_export(prof: Any, inner: Any) -> bytes:
     export = getattr(type(inner), EXPORT)
     if not is_repeatable(export):
         raise RuntimeError(
-            "the trace was exported before torchtraceap.analyze was called, and this "
-            "version of torch can export it only once: call analyze first, or "
-            "analyse the exported file"
+            f"{_EXPORTED}, and this version of torch can export it only once: call "
+            "analyze first, or analyze the exported file"
         )
     warnings.warn(
-        "the trace was exported before torchtraceap.analyze was called, so it is read "
-        "through torch's Python export, which leaves out some device properties and "
-        "the profiler's own warnings: call analyze first",
+        f"{_EXPORTED}, so it is read through torch's Python export, which leaves out "
+        "some device properties and the profiler's own warnings: call analyze first",
         RuntimeWarning,
         stacklevel=5,  # where analyze was called
     )
@@ -130,21 +130,16 @@ def _python_export(prof: Any, inner: Any) -> bytes:
             export(inner, path, metadata, use_python_export=True)
         except UnicodeDecodeError as error:
             raise RuntimeError(
-                "the trace was exported before torchtraceap.analyze was called, and "
-                "torch cannot export it again because some names in it are damaged "
-                "(imports inside a region profiled with stacks): call analyze first"
+                f"{_EXPORTED}, and torch cannot export it again because some names in "
+                "it are damaged (imports inside a region profiled with stacks): call "
+                "analyze first"
             ) from error
-        data = _read(path)
+        data = Path(path).read_bytes()
     # It writes instants as spans with a meaningless duration. Text inside an event
     # has its quotes escaped, so this matches nothing else.
     return data.replace(
         b'{"ph":"X","cat":"cpu_instant_event"', b'{"ph":"i","cat":"cpu_instant_event"'
     )
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def _without_open_step(

@@ -8,7 +8,8 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
+from itertools import takewhile
+from traceback import walk_stack
 
 from torchtraceap.base.safe_text import encodable, printable
 from torchtraceap.base.source_lines import OWN_FOLDERS
@@ -22,10 +23,8 @@ def warn(text: str) -> None:
 
     Where warnings are made errors, it goes to stderr: a notice must not end a run.
     """
-    depth = 1
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and is_inside(frame.f_code.co_filename):
-        depth, frame = depth + 1, frame.f_back
+    files = (frame.f_code.co_filename for frame, _ in walk_stack(sys._getframe()))
+    depth = 1 + sum(1 for _ in takewhile(is_inside, files))
     try:
         warnings.warn(f"torchtraceap: {text}", RuntimeWarning, stacklevel=depth)
     except RuntimeWarning as warning:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""plan.py: what is said when fewer steps came than a schedule needs."""
+"""plan.py: which steps are recorded, and what is said when too few came."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from torchtraceap.base.arguments import checked_int, of_type
 _MOST = 2**31
 # A schedule of a user's own is asked about this many steps.
 _ASKED = 10_000
+
+
+NO_STEPS = (
+    "step() was not called, so the whole block was analyzed, with what only a start "
+    "does. Call prof.step() after each step to leave that out."
+)
 
 
 @dataclass(frozen=True)
@@ -29,17 +35,15 @@ class Plan:
         for name in ("wait", "warmup", "repeat"):
             checked_int(name, getattr(self, name), 0, _MOST)
         checked_int("active", self.active, 1, _MOST)
-        if self.own is not None and not callable(self.own):
+        if self.own is None:
+            return
+        if not callable(self.own):
             raise TypeError(
                 "schedule must be callable, as torch.profiler.schedule(...) returns it"
             )
-        if self.own is not None:
-            self._ask_once(self.own)
-
-    def _ask_once(self, own: Callable[[int], Any]) -> None:
         from torch.profiler import ProfilerAction
 
-        if not isinstance(action := own(0), ProfilerAction):
+        if not isinstance(action := self.own(0), ProfilerAction):
             raise TypeError(
                 "schedule must return a torch.profiler.ProfilerAction for each step, "
                 f"but for step 0 it returns one {of_type(action)}"
@@ -66,7 +70,7 @@ class Plan:
         """How many cycles there are; 0: nobody knows."""
         return 0 if self.own else self.repeat
 
-    def needed(self) -> tuple[int, int] | None:
+    def _needed(self) -> tuple[int, int] | None:
         """Returns how many steps the first recorded one and a whole cycle need.
 
         None if a schedule of the user's own does not record.
@@ -92,37 +96,25 @@ class Plan:
             f"active={self.active})"
         )
 
+    def unreached(self, call: str, calls: int, has_reserve: bool) -> str:
+        """Says that it never got to record; ``call`` is what makes a step."""
+        text = self.shortage(call, calls)
+        if has_reserve:
+            text += ". Analyzed is the first step alone, with what only a start does."
+        else:
+            text += ". Nothing was recorded."
+        if self.own is None:
+            text += " Make more steps, or lower wait and warmup."
+        return text
 
-NO_STEPS = (
-    "step() was not called, so the whole block was analyzed, with what only a start "
-    "does. Call prof.step() after each step to leave that out."
-)
-
-
-def incomplete(plan: Plan, call: str, calls: int) -> str:
-    """Says that the only cycle was cut short."""
-    return f"The cycle is incomplete: {_shortage(plan, call, calls)}."
-
-
-def unreached(plan: Plan, call: str, calls: int, has_reserve: bool) -> str:
-    """Says that the schedule never got to record."""
-    text = _shortage(plan, call, calls)
-    if has_reserve:
-        text += ". Analyzed is the first step alone, with what only a start does."
-    else:
-        text += ". Nothing was recorded."
-    if plan.own is None:
-        text += " Make more steps, or lower wait and warmup."
-    return text
-
-
-def _shortage(plan: Plan, call: str, calls: int) -> str:
-    times = {0: "never", 1: "once"}.get(calls, f"{calls} times")
-    needed = plan.needed()
-    if needed is None:
-        need = "does not record in the first 10,000 steps"
-    else:
-        need = f"needs {needed[0]} for a first recorded step"
-        if needed[1] > needed[0]:
-            need += f" and {needed[1]} for a whole cycle"
-    return f"{call} was called {times}, but {plan} {need}"
+    def shortage(self, call: str, calls: int) -> str:
+        """Says how many steps came, and how many it needs."""
+        times = {0: "never", 1: "once"}.get(calls, f"{calls} times")
+        needed = self._needed()
+        if needed is None:
+            need = "does not record in the first 10,000 steps"
+        else:
+            need = f"needs {needed[0]} for a first recorded step"
+            if needed[1] > needed[0]:
+                need += f" and {needed[1]} for a whole cycle"
+        return f"{call} was called {times}, but {self} {need}"

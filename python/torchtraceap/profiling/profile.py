@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from torchtraceap.base.arguments import instead_of, of_type
+from torchtraceap.data.config import Config
+from torchtraceap.data.rules import Rule
 from torchtraceap.data.wish import AUTO, Wish
+from torchtraceap.gate.budget import Budget
 from torchtraceap.profiling.analyzer import Analyzer, Handler
 from torchtraceap.profiling.plan import Plan
 from torchtraceap.profiling.session import Session
-
-if TYPE_CHECKING:
-    from torchtraceap.data.config import Config
-    from torchtraceap.data.rules import Rule
-    from torchtraceap.gate.budget import Budget
-    from torchtraceap.report import Report
+from torchtraceap.report import Report
 
 
 def profile(
@@ -111,13 +109,12 @@ def _checked_activities(activities: object) -> list[object]:
     """Raises here what torch would only say at the start, and less clearly."""
     from torch.profiler import ProfilerActivity
 
-    is_list = isinstance(activities, Iterable) and not isinstance(activities, str)
-    given = list(cast("Iterable[object]", activities)) if is_list else [activities]
+    given = list(activities) if isinstance(activities, Iterable) else [activities]
     wrong = [one for one in given if not isinstance(one, ProfilerActivity | dict)]
     if wrong or not given:
-        names = ", ".join(f"ProfilerActivity.{name}" for name in ("CPU", "CUDA"))
         raise TypeError(
-            f"activities must be a list of torch.profiler's, such as [{names}], but "
+            "activities must be a list of torch.profiler's, such as "
+            "[ProfilerActivity.CPU, ProfilerActivity.CUDA], but "
             + (f"one is {of_type(wrong[0])}" if wrong else "it is empty")
         )
     return given

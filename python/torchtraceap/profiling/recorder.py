@@ -18,17 +18,13 @@ _BEFORE_RECORDING = (ProfilerAction.NONE, ProfilerAction.WARMUP)
 
 
 class CycleRecorder:
-    """Records by a schedule, from `start` to `stop`. Loads torch.
+    """Records by a schedule, from `start` to `stop`.
 
     `on_ready` is called with torch's profiler after each cycle, and with one that
     `stop` cut short. It is called with `is_stopping` True then.
 
     If the schedule waits in the first step, that can be recorded all the same, and kept
     in reserve: it is what is left if the schedule never gets to record.
-
-    Attributes:
-        profiler: Torch's.
-        steps_over: How many steps of the present cycle are over.
     """
 
     def __init__(
@@ -53,7 +49,7 @@ class CycleRecorder:
             on_trace_ready=self._ready,
             **options,
         )
-        self.steps_over = 0
+        self.steps_over = 0  # Of the present cycle.
         self.is_stopping = False
         self._on_ready = on_ready
         self._is_lost = False  # The reserve.

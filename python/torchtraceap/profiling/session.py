@@ -9,19 +9,15 @@ import textwrap
 import threading
 from typing import TYPE_CHECKING, Any
 
-from torchtraceap.profiling import plan, turn
+from torchtraceap.gate.budget_data import Violation
+from torchtraceap.profiling import turn
+from torchtraceap.profiling.analyzer import Analyzer
 from torchtraceap.profiling.notices import reason, show, warn
+from torchtraceap.profiling.plan import NO_STEPS, Plan
+from torchtraceap.report import Report
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self
-
-    from torchtraceap.gate.budget_data import Violation
-    from torchtraceap.profiling.analyzer import Analyzer
-    from torchtraceap.profiling.plan import Plan
-    from torchtraceap.profiling.recorder import CycleRecorder
-    from torchtraceap.report import Report
+    from torchtraceap.profiling.recorder import CycleRecorder  # It loads torch.
 
 
 class Session:
@@ -32,7 +28,6 @@ class Session:
         torch_profiler: The ``torch.profiler.profile`` behind it, None before the
             start. Its methods and attributes are this object's too:
             ``prof.export_chrome_trace(...)``, ``prof.key_averages()``.
-        step_call: What makes a step, for messages.
     """
 
     def __init__(
@@ -47,7 +42,7 @@ class Session:
         self._analyzer = analyzer
         self._options = options
         self._wants_reserve = reserve
-        self.step_call = "step()"
+        self.step_call = "step()"  # What makes a step, for messages.
         self._recorder: CycleRecorder | None = None  # while it runs
         self._owner: tuple[int, threading.Thread | None] = (0, None)
         self._steps = 0
@@ -76,16 +71,11 @@ class Session:
         """Whether something is being recorded or still will be."""
         return self._recorder is not None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Session:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.stop()
 
     def __getattr__(self, name: str) -> Any:
@@ -102,7 +92,8 @@ class Session:
 
         Raises RuntimeError if another profiler is running in this process.
         """
-        if self.is_running and self._is_at_home() and self.is_running:
+        # One whose thread is over ends as it is asked whether it is at home.
+        if self.is_running and self._is_at_home():
             raise RuntimeError("this profile is running already: it cannot be nested")
         turn.take(self)
         try:
@@ -141,7 +132,8 @@ class Session:
         if not self._cycles:
             self._report_reserve(recorder.take_reserve())
         elif self._is_cut and self._cycles == 1:
-            self._note(plan.incomplete(self._plan, self.step_call, self._steps))
+            shortage = self._plan.shortage(self.step_call, self._steps)
+            self._note(f"The cycle is incomplete: {shortage}.")
 
     def _begin(self) -> None:
         from torchtraceap.profiling.recorder import CycleRecorder
@@ -193,10 +185,9 @@ class Session:
         if is_there:
             self._analyzer(self.torch_profiler)
         if is_there and not self._steps:
-            self._note(plan.NO_STEPS)
+            self._note(NO_STEPS)
         else:
-            call = self.step_call
-            warn(plan.unreached(self._plan, call, self._steps, is_there))
+            warn(self._plan.unreached(self.step_call, self._steps, is_there))
 
     def _note(self, text: str) -> None:
         if self._analyzer.prints:

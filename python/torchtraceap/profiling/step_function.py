@@ -7,28 +7,25 @@ import inspect
 import threading
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchtraceap.base.arguments import of_type
 from torchtraceap.profiling import turn
 from torchtraceap.profiling.notices import warn
 from torchtraceap.profiling.profile import profile
+from torchtraceap.profiling.session import Session
 
-if TYPE_CHECKING:
-    from typing_extensions import ParamSpec
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
 
-    from torchtraceap.profiling.session import Session
 
-    P = ParamSpec("P")
-    R_co = TypeVar("R_co", covariant=True)
+class SteppedFunction(Protocol[P, R_co]):
+    """A function whose calls are profiled as steps."""
 
-    class SteppedFunction(Protocol[P, R_co]):
-        """A function whose calls are profiled as steps."""
+    session: Session
 
-        session: Session
-
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
-        def __get__(self, obj: Any, owner: Any = None) -> Callable[..., R_co]: ...
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    def __get__(self, obj: Any, owner: Any = None) -> Callable[..., R_co]: ...
 
 
 @overload
@@ -96,13 +93,10 @@ def _works_later(function: Callable[..., Any]) -> bool:
     while isinstance(function, partial):
         function = function.func
     return any(
-        kind(one)
+        inspect.iscoroutinefunction(one)
+        or inspect.isgeneratorfunction(one)
+        or inspect.isasyncgenfunction(one)
         for one in (function, vars(type(function)).get("__call__"))
-        for kind in (
-            inspect.iscoroutinefunction,
-            inspect.isgeneratorfunction,
-            inspect.isasyncgenfunction,
-        )
     )
 
 
