@@ -21,8 +21,20 @@ if TYPE_CHECKING:
 class Report(ReportData):
     """The analysis of one trace. Made by ``torchtraceap.analyze``.
 
-    What it says is told at ``ReportData``. Each form has a module of its own, imported
-    when it is asked for.
+    Each form has a module of its own, imported when it is asked for; ``ReportData`` has
+    what a report says.
+
+    Attributes:
+        trace: Path, number of events, analyzed time, devices, rank; what it assumes if
+            it is ``simulated``.
+        quality: How far the trace can be trusted, and why.
+        settings: The thresholds that were not the defaults, by pattern, with
+            ``enabled`` for rules that were off.
+        loaded: The trace's events, as ``load`` returns them.
+
+    The rest is made or converted on first use: what ran (``kernels``, ``copies``,
+    ``operators``, ``threads``, ``kernel_counts``, ``overlap``) and the ``story`` cost
+    nothing until they are asked for. A report keeps its trace in memory.
     """
 
     def summary(self, *, windows: bool | int = False, findings: int = 10) -> str:

@@ -56,18 +56,8 @@ class ReportData:
     """What the analysis of one trace says; ``Report`` adds the forms to have it in.
 
     Attributes:
-        trace: Path, number of events, analysed time, devices, rank; what it assumes if
-            it is ``simulated``.
-        quality: How far the trace can be trusted, and why.
-        settings: The thresholds that were not the defaults, by pattern, with
-            ``enabled`` for rules that were off.
-        loaded: The trace's events, as ``load`` returns them.
         core: The core's report, with what has no form of its own here: claims, lanes,
             pauses. For the package's own modules: it changes from version to version.
-
-    The rest is made or converted on first use: what ran (``kernels``, ``copies``,
-    ``operators``, ``threads``, ``kernel_counts``, ``overlap``) and the ``story`` cost
-    nothing until they are asked for. A report keeps its trace in memory.
     """
 
     def __init__(

@@ -178,7 +178,8 @@ def dry_run(
             tensors (4,096 numbers, or 65,536 of integers and bools), or "all". What the
             host reads of others is a guess, and said to be one.
         seed: Of guesses, and what random numbers on the device begin with.
-        gpu: The GPU that there seems to be: a name of ``dryrun.estimate.gpus``.
+        gpu: The GPU that there seems to be, such as "A100"; of an unknown one the
+            error lists those that there are.
         max_ops: Operators after which DryRunLimit is raised in the block.
         max_seconds: The same of seconds. Only operators on the device look at the
             clock: a loop that runs none is not ended.

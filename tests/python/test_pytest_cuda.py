@@ -93,7 +93,7 @@ def of_wait(what: str, line: int, kind: str) -> Table:
     return {
         f"test_{what}": failed(
             f"step.py:{line}*[[]no_sync_stalls[]]",
-            f"  step.py:{line}*µs blocked",
+            f"  step.py:{line}*s blocked",
             "FAILED no_sync_stalls [[]GPU: calls that blocked the CPU[]]",
             "Measured on the GPU*",
         ),

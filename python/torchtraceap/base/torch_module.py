@@ -32,11 +32,13 @@ def load_torch_module() -> ModuleType:
     try:
         # First, so that its libraries are those that the module finds.
         import torch
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
+    except (ImportError, OSError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            why = "there is none"
+        else:  # Its own libraries are missing, for example.
+            why = f"that here cannot be imported ({error})"
         raise ImportError(
-            f"the learned detector needs torch {built}, and there is none: {install}"
+            f"the learned detector needs torch {built}, and {why}: {install}"
         ) from error
     there = str(torch.__version__)
     if there.split(".")[:2] != built.split("."):

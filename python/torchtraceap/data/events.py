@@ -147,7 +147,9 @@ def read_windows(core: _core.Report, trace: _core.Trace) -> tuple[Window, ...]:
             Window,
             row,
             trace,
-            labels=tuple(from_core(Label, label) for label in row.labels),
+            labels=tuple(
+                from_core(Label, label, probability=None) for label in row.labels
+            ),
             cpu_probability=None,
             gpu_probability=None,
             _report=core,

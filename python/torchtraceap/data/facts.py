@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
@@ -197,7 +198,12 @@ def read_balance(
         ByPattern(zeros | {name: us_from_ns(time) for name, time in by_pattern.items()})
         for by_pattern in (core.idle_ns, core.excess_ns)
     )
-    return from_core(Balance, core, pid=pid, idle_us=idle_us, excess_us=excess_us)
+    # The balance of a step is of all devices, and says nothing of delays.
+    of_step = isinstance(core, _core.StepBalance)
+    without: dict[str, Any] = {"delay_us": 0.0, "_key": -1} if of_step else {}
+    return from_core(
+        Balance, core, pid=pid, idle_us=idle_us, excess_us=excess_us, **without
+    )
 
 
 def read_stage(core: _core.Stage) -> Stage:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar
 
@@ -24,13 +24,14 @@ def from_core(
     becomes a tuple; all else stays as it is.
 
     Args:
-        cls: A dataclass. What the core's object lacks keeps its default.
+        cls: A dataclass. AttributeError if the core's object lacks a field that is not
+            given: a default would hide that one of the two was renamed.
         core: The core's object.
         trace: What pids and tids are of.
         **given: Fields that are no field of the core's object.
     """
-    kinds: Any = (cls, type(core))
-    for name, source, is_time in _sources(*kinds, frozenset(given)):
+    kind: Any = cls
+    for name, source, is_time in _sources(kind, frozenset(given)):
         value = getattr(core, source)
         if is_time:
             value = us_from_ns(value)
@@ -44,9 +45,7 @@ def from_core(
 
 
 @cache
-def _sources(
-    cls: Any, core: Any, given: frozenset[str]
-) -> tuple[tuple[str, str, bool], ...]:
+def _sources(cls: Any, given: frozenset[str]) -> tuple[tuple[str, str, bool], ...]:
     """Return of each field to fill its name, its name in the core, and whether it is a
     time."""
     found = []
@@ -55,8 +54,7 @@ def _sources(
         is_time = name.endswith("_us")
         source = name.removesuffix("_us") + "_ns" if is_time else name.lstrip("_")
         source = "begin_ns" if name == "start_us" else source
-        has_default = field.default is not MISSING
-        if name not in given and (hasattr(core, source) or not has_default):
+        if name not in given:
             found.append((name, source, is_time))
     return tuple(found)
 

@@ -178,6 +178,7 @@ class _Unexplained:
         return windows[int(np.argmax(self._strength[windows].max(axis=1)))]
 
     def _id(self, group: _Group) -> str:
+        # The core makes the ids of its own findings: of a pattern, which this is not.
         where = group.location
         place = (where.file, where.line, where.function) if where else group.operator
         digest = sha256(repr((place,)).encode("utf-8", "backslashreplace"))

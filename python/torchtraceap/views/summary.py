@@ -151,9 +151,10 @@ def detector_text(detection: Detection) -> str:
 
 def _cost(detection: Detection) -> str:
     whole = detection.load_seconds + detection.score_seconds
-    text = f"It took {whole:.1f} s"
+    text = f"It took {time_text(whole * 1e6)}"
     if detection.load_seconds >= 0.05:
-        text += f", {detection.load_seconds:.1f} s of it to load torch and the weights"
+        loading = time_text(detection.load_seconds * 1e6)
+        text += f", {loading} of it to load torch and the weights"
     return text + "."
 
 

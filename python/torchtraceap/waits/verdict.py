@@ -14,6 +14,7 @@ from functools import cached_property
 from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line, display_path
+from torchtraceap.base.units import time_text
 from torchtraceap.waits.wait import Wait, by_place, explain
 
 #: A shorter wait, in µs, costs no more than a few launches.
@@ -191,7 +192,7 @@ def _is_allowed(wait: Wait, allow: Sequence[str]) -> bool:
 def _described(wait: Wait, steps: int) -> str:
     """Return one place in one line; ``steps`` is how many there are."""
     place = _place(wait.line, "(no Python line was recorded)")
-    cost = "" if wait.us is None else f", {wait.us:,.0f} µs blocked"
+    cost = "" if wait.us is None else f", {time_text(wait.us)} blocked"
     head = f"  {printable(wait.head)}" if wait.api else ""
     guessed = " (value guessed)" if wait.guessed else ""
     return f"{place}{head}  {_often(wait, steps)}{cost}{guessed}"

@@ -8,7 +8,7 @@ function axisText(us, step) {
   return `+${(us / size).toFixed(Math.min(digits, 9))} ${unit}`;
 }
 
-/** As time_text in units.py: three digits. */
+/** As duration_text in cpp/patterns/wording.cpp: three digits. */
 function timeText(us) {
   for (const [unit, size] of [["s", 1e6], ["ms", 1e3]]) {
     if (Math.abs(us) >= size * 0.9995) return `${threeDigits(us / size)} ${unit}`;
