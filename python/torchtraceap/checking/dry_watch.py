@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
 from torchtraceap.checking.device import Watch, under_way
 from torchtraceap.waits.verdict import Observation
-from torchtraceap_dryrun.dry_run import dry_run
 from torchtraceap_dryrun.observation import Since, cannot_be_run, now, observe
 
 
@@ -16,6 +15,8 @@ class DryWatch(Watch):
     """Reads the record of the dry run that is under way, else of one of its own."""
 
     def __init__(self) -> None:
+        from torchtraceap_dryrun.dry_run import dry_run
+
         self._own = under_way() is None
         self._run = under_way() or dry_run()
         self._open = ExitStack()
