@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking.device import Device
 from torchtraceap.checking.whole_body import NAME
-from torchtraceap.waits.verdict import LaunchVerdict, Verdict, decide
-from torchtraceap_dryrun.observation import cannot_be_run
+from torchtraceap.waits.verdict import LaunchVerdict, Verdict
 
 #: What becomes of a test one of whose checks could not be made.
 Unknown = Literal["fail", "skip", "pass"]
@@ -84,11 +82,6 @@ def of_verdict(verdict: Verdict, unknown: Unknown) -> Outcome:
         wasted_us=verdict.wasted_us,
         unknown=unknown,
     )
-
-
-def of_dry_run_error(error: DryRunError, unknown: Unknown) -> Outcome:
-    """Put into these words that a test cannot be run dry."""
-    return of_verdict(decide(cannot_be_run(error)), unknown)
 
 
 def of_launches(verdict: LaunchVerdict, mode: str, unknown: Unknown) -> Outcome:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pytest_hooks.py: the dry run that a test is in, from before its fixtures to after
-them; what fails a test whose checks failed; and what pytest says of all tests together.
+"""pytest_hooks.py: the log of a test and what fails one whose checks failed; fixtures
+that outlive a dry run; and what pytest says of all tests together.
 
-A plugin of its own, which pytest_plugin.py registers: its hooks are wrapped around
-those. Loads torch only for tests that are checked.
+A plugin of its own, which pytest_plugin.py registers. Loads no torch.
 """
 
 from __future__ import annotations
@@ -17,21 +16,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
+from torchtraceap.base.units import counted
 from torchtraceap.checking import whole_body
 from torchtraceap.checking.device import (
     DEVICES,
     Device,
-    begin_stage,
     checked_device,
-    end_stage,
-    resolved,
     stage,
     suspended,
 )
 
 if TYPE_CHECKING:
     from torchtraceap.checking.outcome import CheckLog
-    from torchtraceap_dryrun.dry_run import DryRun
 
 LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
 
@@ -54,10 +50,12 @@ def not_checked(item: pytest.Item, error: DryRunError) -> str | None:
     if log is None or error not in log.explained:
         if stage() is None or isinstance(error, DryRunUnderWay):
             return None
-        from torchtraceap.checking.outcome import of_dry_run_error
+        from torchtraceap.checking.outcome import of_verdict
+        from torchtraceap.waits.verdict import decide
+        from torchtraceap_dryrun.observation import cannot_be_run
 
         log = log_of(item)
-        log.add(of_dry_run_error(error, log.unknown or "fail"))
+        log.add(of_verdict(decide(cannot_be_run(error)), log.unknown or "fail"))
     return log.outcomes[-1].headline
 
 
@@ -73,14 +71,6 @@ def settle(item: pytest.Item) -> None:
         pytest.fail(failure_text(fails), pytrace=False)
     if skips := [one for one in log.new if one.skips]:
         pytest.skip(skip_text(skips))
-
-
-_STAGE: pytest.StashKey[DryRun | None] = pytest.StashKey()
-_ON_ERROR = (
-    "This test ran dry, as there is no GPU here: torch.cuda had one, and of what is on "
-    "it only\nsmall tensors have values, some of them guessed. To run it on the CPU: "
-    '--traceap-device=cpu,\nor device="cpu" in the test\'s marker no_sync_stalls.'
-)
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -102,28 +92,6 @@ def device_of(config: pytest.Config) -> Device:
         return checked_device(given) or "auto"
     except ValueError as error:
         raise pytest.UsageError(f"traceap_device: {error}") from None
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Begin before the first fixture, and before other plugins prepare the test."""
-    if _is_dry(item):
-        item.stash[_STAGE] = run = begin_stage()
-        if run is not None:
-            # Should pytest be interrupted, no teardown follows.
-            item.config.add_cleanup(end_stage)
-    return (yield)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
-    """End after the last fixture."""
-    try:
-        return (yield)
-    finally:
-        if item.stash.get(_STAGE, None) is not None:
-            end_stage()
-            item.stash[_STAGE] = None  # Nor is its record needed any more.
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -151,39 +119,6 @@ def _resume() -> None:
         run.resume()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say of an error of the test's own that it ran dry."""
-    report = yield
-    run = item.stash.get(_STAGE, None)
-    own = call.excinfo is not None and not call.excinfo.errisinstance(
-        pytest.fail.Exception
-    )
-    if report.failed and own and run is not None and run.record.entries:
-        report.sections.append(("torchtraceap", _ON_ERROR))
-    return report
-
-
-def _is_dry(item: pytest.Item) -> bool:
-    """Tell whether a test is to be in a dry run. Loads torch if it may be."""
-    try:
-        options = whole_body.options_of(item)
-    except TypeError:
-        return False  # The plugin says what is wrong.
-    names = getattr(item, "fixturenames", ())
-    if options is None and whole_body.NAME not in names:
-        return False
-    if importlib.util.find_spec("torch") is None:
-        return False
-    try:
-        device = checked_device((options or {}).get("device"))
-    except ValueError:
-        return False  # The same.
-    return resolved(device or device_of(item.config)) == "dry"
-
-
 _FIXTURES = {whole_body.NAME, "trace_check"}
 _LOOKS = {
     "cuda": "looks for calls that blocked the CPU",
@@ -203,7 +138,7 @@ def pytest_report_collectionfinish(
     )
     if not number:
         return []
-    tests = "1 test uses" if number == 1 else f"{number} tests use"
+    tests = f"{counted(number, 'test')} {'uses' if number == 1 else 'use'}"
     return f"torchtraceap: {tests} its checks; {_device(config)}"
 
 
@@ -237,13 +172,14 @@ def pytest_terminal_summary(
                 modes[mode] += 1
             if checks := found.get("torchtraceap.not_checked"):
                 not_made.append(f"  {report.nodeid}: {checks}")
-    if (modes and config.get_verbosity() > 0) or not_made:
+    verbose = config.get_verbosity() > 0
+    if not_made or (modes and verbose):
         terminalreporter.section("torchtraceap")
-    if config.get_verbosity() > 0:
+    if verbose:
         for mode, number in modes.items():
             terminalreporter.line(f"{number} checked by: {mode}")
     if not_made:
-        tests = "1 test" if len(not_made) == 1 else f"{len(not_made)} tests"
+        tests = counted(len(not_made), "test")
         terminalreporter.line(f"Checks that could not be made, of {tests}:")
         for line in not_made:
             terminalreporter.line(line)
