@@ -21,14 +21,11 @@ Device = Literal["auto", "cuda", "dry", "cpu"]
 DEVICES: tuple[Device, ...] = ("auto", "cuda", "dry", "cpu")
 
 
-def checked_device(value: object) -> Device | None:
+def checked_device(value: str | None) -> Device | None:
     """Return the value of an option ``device``; ValueError if it makes no sense."""
-    if value is None:
-        return None
-    for known in DEVICES:
-        if value == known:
-            return known
-    raise ValueError(f"device must be one of {DEVICES}, but is {value!r}")
+    if value is not None and value not in DEVICES:
+        raise ValueError(f"device must be one of {DEVICES}, but is {value!r}")
+    return value
 
 
 def under_way() -> DryRun | None:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from torchtraceap.analysis import analyze
-from torchtraceap.base.arguments import checked_names, wrong_number
+from torchtraceap.base.arguments import checked_names
 from torchtraceap.base.location import NAME_WIDTH, whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
@@ -129,9 +129,7 @@ class TraceCheck:
 
     def _limit(self, name: str, limit: float) -> None:
         __tracebackhide__ = True
-        if wrong := wrong_number(limit):
-            raise ValueError(f"{name}(...) {wrong}")
-        self._check(f"{name}({limit:g})", {name: limit})
+        self._check(f"{name}({limit})", {name: limit})
 
     def _check(
         self, what: str, limits: str | os.PathLike[str] | Mapping[str, Any]
@@ -141,8 +139,8 @@ class TraceCheck:
         budget = read_budget(limits, rules=[one.rule for one in report.rules])
         # What cannot be told is asked for, so that it is said whatever comes of it.
         found = replace(budget, unknown="fail").check(report)
-        own: Unknown | None = "pass" if budget.unknown == "pass" else None
-        unknown = self._unknown or own or self._log.unknown or self._default
+        of_budget: Unknown | None = "pass" if budget.unknown == "pass" else None
+        unknown = self._unknown or of_budget or self._log.unknown or self._default
         check = printable(f"{NAME} {what}")
         mode = _mode_of(report, self._recording)
         self._log.begun(self)
@@ -160,13 +158,6 @@ class TraceCheck:
                 "`with trace_check() as check:`, and check after the block"
             )
         return self._report
-
-    @property
-    def unused(self) -> str:
-        """What is wrong if no check is made of it."""
-        if self._recording:
-            return 'nothing was checked: add check.no("..."), or another, to the block'
-        return 'nothing was checked: add check.no("..."), or another'
 
     def __enter__(self) -> TraceCheck:
         __tracebackhide__ = True
@@ -264,7 +255,9 @@ class TraceChecks:
             elif options:
                 raise TypeError(f"{', '.join(options)}: the Report is made already")
             check = TraceCheck(self._log, unknown, report=source)
-        self._log.announce(check, Outcome(NAME, "", "failed", check.unused))
+        unused = 'nothing was checked: add check.no("..."), or another'
+        unused += ", to the block" if source is None else ""
+        self._log.announce(check, Outcome(NAME, "", "failed", unused))
         return check
 
 
