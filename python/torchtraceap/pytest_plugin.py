@@ -18,7 +18,7 @@ import pytest
 
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking import pytest_hooks, whole_body
-from torchtraceap.checking.device import begin_stage, end_stage, resolved
+from torchtraceap.checking.device import DEVICES, begin_stage, end_stage, resolved
 from torchtraceap.checking.pytest_hooks import LOG, log_of, not_checked, settle
 
 if TYPE_CHECKING:
@@ -43,18 +43,23 @@ _RUN: pytest.StashKey[DryRun | None] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
-    parser.getgroup("torchtraceap").addoption(
+    group = parser.getgroup("torchtraceap")
+    group.addoption(
         "--traceap-unknown",
         choices=("fail", "skip", "pass"),
         help="what becomes of a test one of whose checks cannot be made, where it does "
         "not say so itself. Default: it fails; skipped for want of a GPU",
     )
-    pytest_hooks.add_options(parser)
+    device = (
+        "what no_sync_stalls checks on, where a test does not say so itself: cuda "
+        "(real waits), dry (as if on a GPU), cpu (all tensors are taken to be on a "
+        "GPU), auto (cuda where there is a GPU, else dry). Default: auto"
+    )
+    group.addoption("--traceap-device", choices=DEVICES, help=device)
+    parser.addini("traceap_device", device, default="auto")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, the dry run and what is said of all tests together."""
     config.addinivalue_line("markers", _HELP)
     pytest_hooks.device_of(config)  # a wrong one is named at once
     config.pluginmanager.register(pytest_hooks, "torchtraceap-hooks")
@@ -107,8 +112,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     """Begin to run a checked test dry, before its first fixture and before other
     plugins prepare it; prepare to watch a marked one; fail what a fixture found."""
     wrong, options = "", None
-    # Tests may be run again.
-    item.stash[LOG] = item.stash[_WHOLE] = item.stash[_RUN] = None
+    item.stash[LOG] = item.stash[_WHOLE] = item.stash[_RUN] = None  # it may run again
     try:
         options = whole_body.options_of(item)
         if options is not None:
@@ -201,9 +205,8 @@ def pytest_runtest_makereport(
     if log and log.outcomes:
         from torchtraceap.checking.outcome import PREFIX, properties
 
-        kept = [
-            one for one in item.user_properties if not str(one[0]).startswith(PREFIX)
-        ]
+        given = item.user_properties
+        kept = [one for one in given if not str(one[0]).startswith(PREFIX)]
         item.user_properties[:] = kept + properties(log.outcomes)
     report = yield
     if report.skipped and isinstance(report.longrepr, tuple):

@@ -64,7 +64,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     special = where.startswith(("/dev/std", "/dev/fd/", "/proc/")) or (
         os.path.exists(where) and not os.path.isfile(where) and not os.path.isdir(where)
     )
-    with _naming(where):
+    try:
         place = where if special else _meant_by(where)
         with tempfile.TemporaryDirectory(
             prefix=BESIDE,
@@ -78,6 +78,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
                     shutil.copyfileobj(source, target)
             else:
                 _move(new, place)
+    except OSError as error:  # Of a file that the user knows, not one of ours.
+        name = error.filename
+        if error.errno and (name is None or BESIDE in os.fsdecode(name)):
+            raise OSError(error.errno, error.strerror, where) from error
+        raise
 
 
 @contextmanager
@@ -100,18 +105,6 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file, or leave it as it was. Raises as `new_file` does."""
     with new_file(os.fspath(path)) as new, open(new, "wb") as file:
         file.write(data)
-
-
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Let an OSError name the file that the user knows, not one of ours."""
-    try:
-        yield
-    except OSError as error:
-        name = error.filename
-        if error.errno and (name is None or BESIDE in os.fsdecode(name)):
-            raise OSError(error.errno, error.strerror, path) from error
-        raise
 
 
 def _move(new: str, place: str) -> None:

@@ -16,18 +16,18 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchtraceap.base.source_lines import Line, deepest_user_line, stack
 from torchtraceap.checking.device import Watch, suspended
 from torchtraceap.waits.table import BY_OPERATOR, PRINT
 from torchtraceap.waits.verdict import Observation
 from torchtraceap.waits.wait import Wait
 from torchtraceap.waits.written import written
-from torchtraceap_dryrun.lines import frame_at
+from torchtraceap_dryrun.lines import frame_at, user_stack
 
 
 class CpuWatch(Watch):
@@ -112,12 +112,10 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
 
     def note(self, operator: str) -> None:
         frame = sys._getframe(2)
-        lines = stack(frame)
-        for line, caller in zip(lines, [*lines[1:], None], strict=True):
-            if what := _host_code(line, caller):
-                self.on_host[what] += 1
-                return
-        place = deepest_user_line(lines)
+        if what := _host_code(frame):
+            self.on_host[what] += 1
+            return
+        place = next(iter(user_stack(frame)), None)
         self.found.append(
             Wait(
                 line=place,
@@ -129,19 +127,22 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         )
 
 
-def _host_code(line: Line, caller: Line | None) -> str:
-    """Name the library code a line is of whose tensors live on the CPU also when there
-    is a GPU; "" for all other code."""
-    if "torch/utils/data/" in line.file:
-        return "the data loader"
-    # Adam and its like keep `step` on the CPU unless capturable or fused, and read it
-    # through this function only. ASGD keeps it beside the parameters.
-    if (
-        line.file.endswith("torch/optim/optimizer.py")
-        and line.function == "_get_value"
-        and not (caller and caller.file.endswith("torch/optim/asgd.py"))
-    ):
-        return "optimizers' step counters"
+def _host_code(frame: FrameType | None) -> str:
+    """Name the library code that is running whose tensors live on the CPU also when
+    there is a GPU; "" if none is."""
+    while frame is not None:
+        code, caller = frame.f_code, frame.f_back
+        if "torch/utils/data/" in code.co_filename:
+            return "the data loader"
+        # Adam and its like keep `step` on the CPU unless capturable or fused, and read
+        # it through this function only. ASGD keeps it beside the parameters.
+        if (
+            code.co_name == "_get_value"
+            and code.co_filename.endswith("torch/optim/optimizer.py")
+            and not (caller and caller.f_code.co_filename.endswith("/optim/asgd.py"))
+        ):
+            return "optimizers' step counters"
+        frame = caller
     return ""
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -105,7 +105,8 @@ def failure_text(outcomes: Sequence[Outcome]) -> str:
     """Write what a test fails with. Its first line is all that pytest's short summary
     shows: the worst place of the check that found most, and how many more there are."""
     lines: list[str] = []
-    for one in sorted(outcomes, key=_less_urgent):
+    urgent = sorted(outcomes, key=lambda o: (o.status != "failed", -(o.wasted_us or 0)))
+    for one in urgent:
         # The place as far left as can be: terminals cut the line off.
         lines.append(f"{one.headline} [{one.fixture}]")
         lines += [f"  {place}" for place in one.places[:_MOST_PLACES]]
@@ -117,25 +118,17 @@ def failure_text(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _less_urgent(one: Outcome) -> tuple[bool, float]:
-    return one.status != "failed", -(one.wasted_us or 0.0)
-
-
 def section_text(outcomes: Sequence[Outcome], verbosity: int) -> str:
     """Write the section of a test's report: all its checks, how they were made, what
     they found, what to do."""
-    lines = [line for one in outcomes for line in _in_full(one, verbosity)]
-    return "\n".join([*lines, *dict.fromkeys(n for one in outcomes for n in one.notes)])
-
-
-def _in_full(one: Outcome, verbosity: int) -> Iterator[str]:
-    mode = f" [{one.mode}]" if one.mode else ""
     word = {"passed": "passed", "failed": "FAILED", "unknown": "NOT CHECKED"}
-    yield f"{word[one.status]} {one.check}{mode}"
-    yield f"  {one.headline}"
-    yield from (f"  {line}" for line in one.details)
-    if verbosity > 0:
-        yield from (f"  {line}" for line in one.evidence)
+    lines: list[str] = []
+    for one in outcomes:
+        mode = f" [{one.mode}]" if one.mode else ""
+        lines.append(f"{word[one.status]} {one.check}{mode}")
+        evidence = one.evidence if verbosity > 0 else ()
+        lines += [f"  {line}" for line in (one.headline, *one.details, *evidence)]
+    return "\n".join([*lines, *dict.fromkeys(n for one in outcomes for n in one.notes)])
 
 
 def properties(outcomes: Sequence[Outcome]) -> list[tuple[str, object]]:
@@ -179,15 +172,12 @@ class CheckLog:
         self.device = device
         #: The errors of which an outcome says already what they mean.
         self.explained: list[BaseException] = []
+        #: Checks add what they came to.
         self.outcomes: list[Outcome] = []
         self._taken = 0
         self._watching = ""
         self._watched: Watching | None = None
-        self._waiting: dict[int, tuple[object, Outcome]] = {}
-
-    def add(self, outcome: Outcome) -> None:
-        """Note what one check came to."""
-        self.outcomes.append(outcome)
+        self._waiting: dict[object, Outcome] = {}
 
     @property
     def new(self) -> Sequence[Outcome]:
@@ -202,16 +192,15 @@ class CheckLog:
 
     def announce(self, check: object, otherwise: Outcome) -> None:
         """Note a check that came to ``otherwise`` unless `begun` is told of it."""
-        self._waiting[id(check)] = (check, otherwise)  # held: no id comes twice
+        self._waiting[check] = otherwise
 
     def begun(self, check: object) -> None:
         """Note that a check that was announced is being made."""
-        self._waiting.pop(id(check), None)
+        self._waiting.pop(check, None)
 
     def give_up_waiting(self) -> None:
         """Add what the checks come to that were announced and never begun."""
-        for _, otherwise in self._waiting.values():
-            self.add(otherwise)
+        self.outcomes += self._waiting.values()
         self._waiting.clear()
 
     def watch(self, check: str, watched: Watching) -> None:

@@ -18,13 +18,7 @@ import pytest
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
 from torchtraceap.base.units import counted
 from torchtraceap.checking import whole_body
-from torchtraceap.checking.device import (
-    DEVICES,
-    Device,
-    checked_device,
-    stage,
-    suspended,
-)
+from torchtraceap.checking.device import Device, checked_device, stage, suspended
 
 if TYPE_CHECKING:
     from torchtraceap.checking.outcome import CheckLog
@@ -55,7 +49,9 @@ def not_checked(item: pytest.Item, error: DryRunError) -> str | None:
         from torchtraceap_dryrun.observation import cannot_be_run
 
         log = log_of(item)
-        log.add(of_verdict(decide(cannot_be_run(error)), log.unknown or "fail"))
+        log.outcomes.append(
+            of_verdict(decide(cannot_be_run(error)), log.unknown or "fail")
+        )
     return log.outcomes[-1].headline
 
 
@@ -71,18 +67,6 @@ def settle(item: pytest.Item) -> None:
         pytest.fail(failure_text(fails), pytrace=False)
     if skips := [one for one in log.new if one.skips]:
         pytest.skip(skip_text(skips))
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Add the option, and its like in the configuration."""
-    what = (
-        "what no_sync_stalls checks on, where a test does not say so itself: cuda "
-        "(real waits), dry (as if on a GPU), cpu (all tensors are taken to be on a "
-        "GPU), auto (cuda where there is a GPU, else dry). Default: auto"
-    )
-    group = parser.getgroup("torchtraceap")
-    group.addoption("--traceap-device", choices=DEVICES, help=what)
-    parser.addini("traceap_device", what, default="auto")
 
 
 def device_of(config: pytest.Config) -> Device:

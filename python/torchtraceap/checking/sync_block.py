@@ -74,7 +74,7 @@ class SyncBlock:
     def _judge_launches(self, verdict: Verdict, limit: int) -> None:
         seen = verdict.observation
         found = LaunchVerdict(seen.launches, limit)
-        self._log.add(of_launches(found, seen.mode, self._unknown))
+        self._log.outcomes.append(of_launches(found, seen.mode, self._unknown))
 
     def __enter__(self) -> SyncBlock:
         __tracebackhide__ = True
@@ -86,7 +86,7 @@ class SyncBlock:
             self._log.unwatch()
             if isinstance(error, DryRunError):
                 headline = f"a dry run cannot begin: {error}"
-                self._log.add(
+                self._log.outcomes.append(
                     Outcome(NAME, "", "unknown", headline, unknown=self._unknown)
                 )
                 self._log.explained.append(error)
@@ -106,9 +106,9 @@ class SyncBlock:
         except SyncStalls:
             pass  # the verdict says it
         except ValueError as wrong:
-            self._log.add(Outcome(NAME, "", "failed", str(wrong)))
+            self._log.outcomes.append(Outcome(NAME, "", "failed", str(wrong)))
         if self.verdict is not None:
-            self._log.add(of_verdict(self.verdict, self._unknown))
+            self._log.outcomes.append(of_verdict(self.verdict, self._unknown))
             for limit in self._launch_limits:
                 self._judge_launches(self.verdict, limit)
             if error is not None:

@@ -144,7 +144,7 @@ class TraceCheck:
         check = printable(f"{NAME} {what}")
         mode = _mode_of(report, self._recording)
         self._log.begun(self)
-        self._log.add(_outcome_of(check, mode, found, report, unknown))
+        self._log.outcomes.append(_outcome_of(check, mode, found, report, unknown))
 
     # --- What is checked -----------------------------------------------------------
 
@@ -203,12 +203,9 @@ class TraceCheck:
     @property
     def _default(self) -> Unknown:
         """A machine without a GPU is no fault of the test, anything else may be."""
-        wants_gpu = (
-            self._recording is not None
-            and not self._recording.on_gpu
-            and self.report.quality.verdict != "unusable"
-        )
-        return "skip" if wants_gpu else "fail"
+        lacks_gpu = self._recording is not None and not self._recording.on_gpu
+        is_usable = self.report.quality.verdict != "unusable"
+        return "skip" if lacks_gpu and is_usable else "fail"
 
 
 class TraceChecks:
