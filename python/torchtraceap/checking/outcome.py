@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from torchtraceap.base.units import counted
 from torchtraceap.checking.device import Device
 from torchtraceap.checking.whole_body import NAME
 from torchtraceap.waits.verdict import LaunchVerdict, Verdict
@@ -96,25 +97,21 @@ def of_launches(verdict: LaunchVerdict, mode: str, unknown: Unknown) -> Outcome:
     )
 
 
-def skip_text(outcomes: Sequence[Outcome]) -> str:
-    """Write, on one line, why a test is skipped whose checks could not be made."""
-    return "; ".join(f"{one.headline} [{one.fixture}]" for one in outcomes)
-
-
 def failure_text(outcomes: Sequence[Outcome]) -> str:
     """Write what a test fails with. Its first line is all that pytest's short summary
     shows: the worst place of the check that found most, and how many more there are."""
     lines: list[str] = []
-    urgent = sorted(outcomes, key=lambda o: (o.status != "failed", -(o.wasted_us or 0)))
-    for one in urgent:
+    for one in sorted(
+        outcomes, key=lambda one: (one.status != "failed", -(one.wasted_us or 0))
+    ):
         # The place as far left as can be: terminals cut the line off.
         lines.append(f"{one.headline} [{one.fixture}]")
         lines += [f"  {place}" for place in one.places[:_MOST_PLACES]]
         if (more := len(one.places) - _MOST_PLACES) > 0:
             lines.append(f"  and {more} more places")
     if len(outcomes) > 1:
-        others = len(outcomes) - 1
-        lines[0] += f" and {others} more failing check{'s' * (others > 1)}"
+        others = counted(len(outcomes) - 1, "more failing check")
+        lines[0] += f" and {others}"
     return "\n".join(lines)
 
 
@@ -138,17 +135,16 @@ def properties(outcomes: Sequence[Outcome]) -> list[tuple[str, object]]:
     lines = dict.fromkeys(place for one in outcomes for place in one.places)
     modes = dict.fromkeys(one.mode for one in outcomes if one.mode)
     not_made = [one.check for one in outcomes if one.status == "unknown"]
-    found: list[tuple[str, object]] = [
-        (f"{PREFIX}mode", "; ".join(modes)),
-        (f"{PREFIX}stalls", sum(one.count for one in outcomes)),
+    found = {
+        "mode": "; ".join(modes),
+        "stalls": sum(one.count for one in outcomes),
+        "wasted_us": round(sum(wasted), 3) if wasted else None,
+        "lines": "; ".join(lines) or None,
+        "not_checked": "; ".join(not_made) or None,
+    }
+    return [
+        (f"{PREFIX}{key}", value) for key, value in found.items() if value is not None
     ]
-    if wasted:
-        found.append((f"{PREFIX}wasted_us", round(sum(wasted), 3)))
-    if lines:
-        found.append((f"{PREFIX}lines", "; ".join(lines)))
-    if not_made:
-        found.append((f"{PREFIX}not_checked", "; ".join(not_made)))
-    return found
 
 
 class Watching(Protocol):
@@ -175,8 +171,7 @@ class CheckLog:
         #: Checks add what they came to.
         self.outcomes: list[Outcome] = []
         self._taken = 0
-        self._watching = ""
-        self._watched: Watching | None = None
+        self._watched: tuple[str, Watching] | None = None
         self._waiting: dict[object, Outcome] = {}
 
     @property
@@ -209,17 +204,17 @@ class CheckLog:
         Raises RuntimeError if another one does already.
         """
         __tracebackhide__ = True
-        if self._watching:
+        if self._watched:
             raise RuntimeError(
-                f"{check} inside {self._watching}: code can be watched by one check at "
-                "a time (a GPU has one profiler). Put one after the other, or take one "
-                "of the two out."
+                f"{check} inside {self._watched[0]}: code can be watched by one check "
+                "at a time (a GPU has one profiler). Put one after the other, or take "
+                "one of the two out."
             )
-        self._watching, self._watched = check, watched
+        self._watched = check, watched
 
     def unwatch(self) -> None:
         """Note that the check is over."""
-        self._watching, self._watched = "", None
+        self._watched = None
 
     def watched(self, asked: str) -> Watching:
         """Return the check that watches code now; RuntimeError if none does, where
@@ -227,4 +222,4 @@ class CheckLog:
         __tracebackhide__ = True
         if self._watched is None:
             raise RuntimeError(f"{asked} of code that is being watched, and none is")
-        return self._watched
+        return self._watched[1]

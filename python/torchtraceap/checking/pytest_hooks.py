@@ -60,13 +60,13 @@ def settle(item: pytest.Item) -> None:
     log = item.stash.get(LOG, None)
     if log is None:
         return
-    from torchtraceap.checking.outcome import failure_text, skip_text
+    from torchtraceap.checking.outcome import failure_text
 
     if fails := [one for one in log.new if one.fails]:
         # The message names the lines; a traceback into this file would not help.
         pytest.fail(failure_text(fails), pytrace=False)
     if skips := [one for one in log.new if one.skips]:
-        pytest.skip(skip_text(skips))
+        pytest.skip("; ".join(f"{one.headline} [{one.fixture}]" for one in skips))
 
 
 def device_of(config: pytest.Config) -> Device:
@@ -133,12 +133,12 @@ def _device(config: pytest.Config) -> str:
     if torch is None:  # Nor is it loaded only to say this.
         return "each says whether it ran on a GPU"
     # Unlike is_available, this leaves CUDA alone, so that tests can still fork.
-    here = bool(torch.cuda.device_count())
-    device = device_of(config)
-    if device == "auto":
-        device = "cuda" if here else "dry"
-    where = "a GPU is here" if here else "no GPU here"
-    return f"{where}: no_sync_stalls {_LOOKS[device]}"
+    if torch.cuda.device_count():
+        where, auto = "a GPU is here", "cuda"
+    else:
+        where, auto = "no GPU here", "dry"
+    looks = _LOOKS | {"auto": _LOOKS[auto]}
+    return f"{where}: no_sync_stalls {looks[device_of(config)]}"
 
 
 def pytest_terminal_summary(

@@ -18,7 +18,7 @@ from torchtraceap.analysis import analyze
 from torchtraceap.base.arguments import checked_names
 from torchtraceap.base.location import NAME_WIDTH, whole_place
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import time_text
+from torchtraceap.base.units import counted, time_text
 from torchtraceap.checking.device import suspended
 from torchtraceap.checking.outcome import (
     CheckLog,
@@ -36,7 +36,6 @@ from torchtraceap.report import Report
 from torchtraceap.views.finding_text import wasted_text
 
 NAME = "trace_check"
-_NO_GPU = "without a GPU"
 _DOUBT = {
     "unusable": "The trace is unusable",
     "degraded": "The trace is degraded, so what was found may be wrong or not all",
@@ -141,10 +140,10 @@ class TraceCheck:
         found = replace(budget, unknown="fail").check(report)
         of_budget: Unknown | None = "pass" if budget.unknown == "pass" else None
         unknown = self._unknown or of_budget or self._log.unknown or self._default
-        check = printable(f"{NAME} {what}")
-        mode = _mode_of(report, self._recording)
         self._log.begun(self)
-        self._log.outcomes.append(_outcome_of(check, mode, found, report, unknown))
+        self._log.outcomes.append(
+            _outcome_of(what, found, report, self._recording, unknown)
+        )
 
     # --- What is checked -----------------------------------------------------------
 
@@ -264,14 +263,15 @@ def _mode_of(report: Report, recording: Recording | None) -> str:
     degraded = "" if verdict == "ok" else f", {verdict}"
     if recording is None:
         return f"trace {printable(os.path.basename(report.trace.path))}{degraded}"
-    return f"recorded {'on the GPU' if recording.on_gpu else _NO_GPU}{degraded}"
+    where = "on the GPU" if recording.on_gpu else "without a GPU"
+    return f"recorded {where}{degraded}"
 
 
 def _outcome_of(
-    check: str,
-    mode: str,
+    what: str,
     violations: Sequence[Violation],
     report: Report,
+    recording: Recording | None,
     unknown: Unknown,
 ) -> Outcome:
     """Put what one check of a report came to into these words."""
@@ -283,16 +283,16 @@ def _outcome_of(
         status = "failed" if broken else "unknown"
         headline = first[0].message
         if more := len(first) - 1:
-            headline += f"; and {more} more limit{'s' * (more > 1)}"
+            headline += f"; and {counted(more, 'more limit')}"
     findings = list({id(f): f for one in broken for f in one.findings}.values())
     return Outcome(
-        check,
-        mode,
+        printable(f"{NAME} {what}"),
+        _mode_of(report, recording),
         status,
         headline,
         places=tuple(_place(finding) for finding in findings),
         details=tuple(_details([*broken, *untold], findings)),
-        notes=tuple(_notes(findings, report, mode)),
+        notes=tuple(_notes(findings, report, recording)),
         evidence=tuple(_evidence(findings, report)),
         count=sum(finding.count for finding in findings),
         wasted_us=sum(f.wasted_us for f in findings) if findings else None,
@@ -318,11 +318,13 @@ def _details(
             yield f"      instead: {printable(finding.advice)}"
 
 
-def _notes(findings: Sequence[Finding], report: Report, mode: str) -> Iterator[str]:
+def _notes(
+    findings: Sequence[Finding], report: Report, recording: Recording | None
+) -> Iterator[str]:
     if doubt := _DOUBT.get(report.quality.verdict):
         reasons = " ".join(printable(note.detail) for note in report.quality.reasons)
         yield f"{doubt}: {reasons}"
-    if _NO_GPU in mode:
+    if recording and not recording.on_gpu:
         yield (
             "Recorded without a GPU: the times are those of the CPU's own work, and "
             "what a GPU would wait for may differ."
