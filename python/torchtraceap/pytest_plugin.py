@@ -9,7 +9,6 @@ test fails with all of them when the phase it is in is over (checking/pytest_hoo
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,13 @@ import pytest
 
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking import pytest_hooks, whole_body
-from torchtraceap.checking.device import DEVICES, begin_stage, end_stage, resolved
+from torchtraceap.checking.device import (
+    DEVICES,
+    begin_stage,
+    end_stage,
+    has_torch,
+    resolved,
+)
 from torchtraceap.checking.pytest_hooks import LOG, log_of, not_checked, settle
 
 if TYPE_CHECKING:
@@ -95,12 +100,8 @@ def trace_check(request: pytest.FixtureRequest) -> TraceChecks:
     return TraceChecks(log_of(request.node), lambda: _need_torch("trace_check()"))
 
 
-def _has_torch() -> bool:
-    return importlib.util.find_spec("torch") is not None
-
-
 def _need_torch(what: str) -> None:
-    if not _has_torch():
+    if not has_torch():
         pytest.skip(f"{what} needs PyTorch, and torch is not installed")
 
 
@@ -141,7 +142,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
 def _begin_dry_run(item: pytest.Item, options: dict[str, Any] | None) -> None:
     """Begin it if the test has checks, and they are made dry."""
     names = getattr(item, "fixturenames", ())
-    if (options is None and whole_body.NAME not in names) or not _has_torch():
+    if (options is None and whole_body.NAME not in names) or not has_torch():
         return
     device = (options or {}).get("device") or pytest_hooks.device_of(item.config)
     if resolved(device) == "dry":

@@ -6,6 +6,7 @@ Asked at the start of every pytest, so it imports next to nothing.
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Literal
@@ -40,6 +41,11 @@ def resolved(device: Device) -> Device:
     if device != "auto":
         return device
     return "cuda" if has_gpu() else "dry"
+
+
+def has_torch() -> bool:
+    """Tell whether torch is installed, without loading it."""
+    return importlib.util.find_spec("torch") is not None
 
 
 def has_gpu() -> bool:

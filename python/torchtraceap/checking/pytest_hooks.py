@@ -7,7 +7,6 @@ A plugin of its own, which pytest_plugin.py registers. Loads no torch.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections import Counter
 from collections.abc import Generator, Sequence
@@ -18,7 +17,13 @@ import pytest
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
 from torchtraceap.base.units import counted
 from torchtraceap.checking import whole_body
-from torchtraceap.checking.device import Device, checked_device, stage, suspended
+from torchtraceap.checking.device import (
+    Device,
+    checked_device,
+    has_torch,
+    stage,
+    suspended,
+)
 
 if TYPE_CHECKING:
     from torchtraceap.checking.outcome import CheckLog
@@ -127,7 +132,7 @@ def pytest_report_collectionfinish(
 
 
 def _device(config: pytest.Config) -> str:
-    if importlib.util.find_spec("torch") is None:
+    if not has_torch():
         return "torch is not installed: stored traces can be checked, code cannot"
     torch = sys.modules.get("torch")
     if torch is None:  # Nor is it loaded only to say this.

@@ -159,17 +159,17 @@ def decide(
         max_count = 0
     if observation.problem:
         return Verdict((), 0, max_count, observation, max_per_step)
-    counted = [
+    against = [
         wait
         for wait in observation.waits
         if not _too_short(wait, over_us) and not _is_allowed(wait, allow)
     ]
     in_step: Counter[int] = Counter()
-    for wait in counted:
+    for wait in against:
         in_step.update(wait.in_steps)
     left_out = sum(wait.count for wait in observation.waits) - in_step.total()
     worst = max(in_step.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
-    places = sorted(by_place(counted), key=lambda wait: (-(wait.us or 0), -wait.count))
+    places = sorted(by_place(against), key=lambda wait: (-(wait.us or 0), -wait.count))
     return Verdict(tuple(places), left_out, max_count, observation, max_per_step, worst)
 
 
