@@ -131,8 +131,6 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
         result = yield
     except DryRunError as error:
         refused = not_checked(item, error)
-        if refused is None:
-            raise
     settle(item)
     if refused:
         pytest.skip(refused)  # there is no test without its fixtures
@@ -172,8 +170,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         raise
     except DryRunError as error:
         refused = not_checked(item, error)
-        if refused is None:
-            raise
     if (log := item.stash.get(LOG, None)) and not refused:
         log.give_up_waiting()
     settle(item)

@@ -43,12 +43,16 @@ def log_of(item: pytest.Item) -> CheckLog:
     return log
 
 
-def not_checked(item: pytest.Item, error: DryRunError) -> str | None:
-    """Note that a test cannot be run dry, and return that; None: it is not run dry."""
+def not_checked(item: pytest.Item, error: DryRunError) -> str:
+    """Note that a test cannot be run dry, and return that.
+
+    Raises the error again if it is the test's own: the test is not run dry, or begins
+    a dry run itself.
+    """
     log = item.stash[LOG]
     if log is None or error not in log.explained:
         if stage() is None or isinstance(error, DryRunUnderWay):
-            return None
+            raise error
         from torchtraceap.checking.outcome import of_verdict
         from torchtraceap.waits.verdict import decide
         from torchtraceap_dryrun.observation import cannot_be_run
