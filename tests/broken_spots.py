@@ -220,8 +220,8 @@ SPOTS = (
     Spot(
         "waits-inside-of-operators",
         "python/torchtraceap_dryrun/device/run.py",
-        "if row is not None and row.applies((args, kwargs)):",
-        "if row is not None and not row.hidden and row.applies((args, kwargs)):",
+        "if row is not None and row.applies(args, kwargs):",
+        "if row is not None and not row.hidden and row.applies(args, kwargs):",
         (f"{TESTS}/dryrun/test_probes.py",),
     ),
     Spot(

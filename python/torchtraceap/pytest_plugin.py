@@ -9,7 +9,6 @@ test fails with all of them when the phase it is in is over (checking/pytest_hoo
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
@@ -17,39 +16,55 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torchtraceap.base.errors import DryRunError
-from torchtraceap.checking import whole_body
+from torchtraceap.checking import pytest_hooks, whole_body
+from torchtraceap.checking.device import (
+    DEVICES,
+    begin_stage,
+    end_stage,
+    has_torch,
+    resolved,
+)
 from torchtraceap.checking.pytest_hooks import LOG, log_of, not_checked, settle
 
 if TYPE_CHECKING:
     from torchtraceap.checking.sync_block import NoSyncStalls, SyncBlock
     from torchtraceap.checking.trace_check import TraceChecks
+    from torchtraceap_dryrun.dry_run import DryRun
 
 _OURS = os.path.join(os.path.dirname(__file__), "")
 _HELP = """\
 no_sync_stalls(over_us=50, max_count=0, max_per_step=None, allow=[], warmup=0, \
 device="auto", unknown="fail"): fail the test if its body waits for the GPU \
 (torchtraceap)"""
+_RAN_DRY = (
+    "This test ran dry, as there is no GPU here: torch.cuda had one, and of what is on "
+    "it only\nsmall tensors have values, some of them guessed. To run it on the CPU: "
+    '--traceap-device=cpu,\nor device="cpu" in the test\'s marker no_sync_stalls.'
+)
 # Watches the body of a marked test.
 _WHOLE: pytest.StashKey[SyncBlock | None] = pytest.StashKey()
+# The dry run that a test is in.
+_RUN: pytest.StashKey[DryRun | None] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
-    parser.getgroup("torchtraceap").addoption(
+    group = parser.getgroup("torchtraceap")
+    group.addoption(
         "--traceap-unknown",
         choices=("fail", "skip", "pass"),
         help="what becomes of a test one of whose checks cannot be made, where it does "
         "not say so itself. Default: it fails; skipped for want of a GPU",
     )
-    from torchtraceap.checking import pytest_hooks
-
-    pytest_hooks.add_options(parser)
+    device = (
+        "what no_sync_stalls checks on, where a test does not say so itself: cuda "
+        "(real waits), dry (as if on a GPU), cpu (all tensors are taken to be on a "
+        "GPU), auto (cuda where there is a GPU, else dry). Default: auto"
+    )
+    group.addoption("--traceap-device", choices=DEVICES, help=device)
+    parser.addini("traceap_device", device, default="auto")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, the dry run and what is said of all tests together."""
-    from torchtraceap.checking import pytest_hooks
-
     config.addinivalue_line("markers", _HELP)
     pytest_hooks.device_of(config)  # a wrong one is named at once
     config.pluginmanager.register(pytest_hooks, "torchtraceap-hooks")
@@ -86,44 +101,52 @@ def trace_check(request: pytest.FixtureRequest) -> TraceChecks:
 
 
 def _need_torch(what: str) -> None:
-    if importlib.util.find_spec("torch") is None:
+    if not has_torch():
         pytest.skip(f"{what} needs PyTorch, and torch is not installed")
-
-
-def _block(item: pytest.Item, options: dict[str, Any]) -> SyncBlock:
-    from torchtraceap.checking.sync_block import SyncBlock
-
-    return SyncBlock(log_of(item), **options)
 
 
 # --- The phases of a test ----------------------------------------------------------
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Prepare to watch a marked test; fail what a fixture found."""
-    wrong = ""
-    item.stash[LOG] = item.stash[_WHOLE] = None  # tests may be run again
+    """Begin to run a checked test dry, before its first fixture and before other
+    plugins prepare it; prepare to watch a marked one; fail what a fixture found."""
+    wrong, options = "", None
+    item.stash[LOG] = item.stash[_WHOLE] = item.stash[_RUN] = None  # it may run again
     try:
         options = whole_body.options_of(item)
         if options is not None:
             _need_torch(whole_body.NAME)
-            item.stash[_WHOLE] = _block(item, options)
+            from torchtraceap.checking.sync_block import SyncBlock
+
+            item.stash[_WHOLE] = SyncBlock(log_of(item), **options)
     except (TypeError, ValueError) as error:
         wrong = f"marker {whole_body.NAME}: {error}"
     if wrong:
         pytest.fail(wrong, pytrace=False)
+    _begin_dry_run(item, options)
     refused, result = None, None
     try:
         result = yield
     except DryRunError as error:
         refused = not_checked(item, error)
-        if refused is None:
-            raise
     settle(item)
     if refused:
         pytest.skip(refused)  # there is no test without its fixtures
     return result
+
+
+def _begin_dry_run(item: pytest.Item, options: dict[str, Any] | None) -> None:
+    """Begin it if the test has checks, and they are made dry."""
+    names = getattr(item, "fixturenames", ())
+    if (options is None and whole_body.NAME not in names) or not has_torch():
+        return
+    device = (options or {}).get("device") or pytest_hooks.device_of(item.config)
+    if resolved(device) == "dry":
+        item.stash[_RUN] = begin_stage()
+        # Should pytest be interrupted, no teardown follows.
+        item.config.add_cleanup(end_stage)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
@@ -147,18 +170,21 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         raise
     except DryRunError as error:
         refused = not_checked(item, error)
-        if refused is None:
-            raise
     if (log := item.stash.get(LOG, None)) and not refused:
         log.give_up_waiting()
     settle(item)
     return result
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fail what a fixture found after the test."""
-    result = yield
+    """End the dry run after the last fixture; fail what one found after the test."""
+    try:
+        result = yield
+    finally:
+        if item.stash.get(_RUN, None) is not None:
+            end_stage()
+            item.stash[_RUN] = None  # Nor is its record needed any more.
     settle(item)
     return result
 
@@ -168,16 +194,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the section and the properties, which pytest-xdist carries over."""
+    """Add the section and the properties, which pytest-xdist carries over; say of an
+    error of the test's own that it ran dry."""
     log = item.stash.get(LOG, None)
     if log and log.outcomes:
         from torchtraceap.checking.outcome import PREFIX, properties
 
-        kept = [
-            one for one in item.user_properties if not str(one[0]).startswith(PREFIX)
-        ]
+        given = item.user_properties
+        kept = [one for one in given if not str(one[0]).startswith(PREFIX)]
         item.user_properties[:] = kept + properties(log.outcomes)
     report = yield
     if report.skipped and isinstance(report.longrepr, tuple):
@@ -190,4 +216,8 @@ def pytest_runtest_makereport(
 
         verbosity = getattr(item.config.option, "verbose", 0)
         report.sections.append(("torchtraceap", section_text(new, verbosity)))
+    run = item.stash.get(_RUN, None)
+    own = call.excinfo and not call.excinfo.errisinstance(pytest.fail.Exception)
+    if report.failed and own and run is not None and run.record.entries:
+        report.sections.append(("torchtraceap", _RAN_DRY))
     return report

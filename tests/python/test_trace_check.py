@@ -103,7 +103,7 @@ OF_STORED: Table = {
     "test_pattern": failed(
         "E *no finding has this pattern; did you mean 'graph_break'?"
     ),
-    "test_limit": failed("E *ValueError: min_busy(...) must be a number, but*"),
+    "test_limit": failed("E *ConfigError: *min_busy must be a number, but*"),
     "test_file": failed("E *FileNotFoundError: *nowhere.json*"),
     "test_kind": failed("E *TypeError: *"),
     "test_block": failed(

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 #: What the names of folders begin with that hold a file until it is whole.
 BESIDE = ".torchtraceap-"
@@ -64,7 +64,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     special = where.startswith(("/dev/std", "/dev/fd/", "/proc/")) or (
         os.path.exists(where) and not os.path.isfile(where) and not os.path.isdir(where)
     )
-    with _naming(where):
+    try:
         place = where if special else _meant_by(where)
         with tempfile.TemporaryDirectory(
             prefix=BESIDE,
@@ -78,48 +78,33 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
                     shutil.copyfileobj(source, target)
             else:
                 _move(new, place)
+    except OSError as error:  # Of a file that the user knows, not one of ours.
+        name = error.filename
+        if error.errno and (name is None or BESIDE in os.fsdecode(name)):
+            raise OSError(error.errno, error.strerror, where) from error
+        raise
 
 
 @contextmanager
 def new_file(path: str) -> Iterator[str]:
-    """Do as `replacing`, but say with the core's ValueError what cannot be written."""
-    with ExitStack() as stack:
-        with writing(path):
-            new = stack.enter_context(replacing(path))
-        yield new
-        with writing(path):
-            stack.close()
-
-
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file, or leave it as it was. Raises as `new_file` does."""
-    where = os.fspath(path)
-    with new_file(where) as new, writing(where), open(new, "wb") as file:
-        file.write(data)
-
-
-@contextmanager
-def writing(path: str) -> Iterator[None]:
-    """Turn an OSError into the ValueError with which the core would say it."""
+    """Do as `replacing`, but raise for an OSError that names ``path`` the ValueError
+    with which the core says that a file cannot be written."""
     try:
-        yield
+        with replacing(path) as new:
+            yield new
     except OSError as error:
+        if error.filename != path:
+            raise
         raise ValueError(
             f"{path}: cannot be written: {error.strerror or error}. Choose a file in a "
             "folder that exists, may be written to and has room"
         ) from error
 
 
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Let an OSError name the file that the user knows, not one of ours."""
-    try:
-        yield
-    except OSError as error:
-        name = error.filename
-        if error.errno and (name is None or BESIDE in os.fsdecode(name)):
-            raise OSError(error.errno, error.strerror, path) from error
-        raise
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file, or leave it as it was. Raises as `new_file` does."""
+    with new_file(os.fspath(path)) as new, open(new, "wb") as file:
+        file.write(data)
 
 
 def _move(new: str, place: str) -> None:

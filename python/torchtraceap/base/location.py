@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line
-
-if TYPE_CHECKING:
-    from torchtraceap import _core
 
 NAME_WIDTH = 40  # An operator or device.
 _WIDTH = 48  # A location; the longest of real traces are far longer.

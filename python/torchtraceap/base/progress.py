@@ -28,9 +28,7 @@ def reporting(
 ) -> Iterator[Progress | None]:
     """Yield what to call with the progress of a load, None: nothing.
 
-    True is a bar at once, None one after a second if somebody is watching: in a
-    notebook or on a terminal, but not in a test, on a CI machine, nor in the threads
-    and processes of a pool.
+    True is a bar at once, None one after a second if `somebody_watches`.
     """
     if progress is False or callable(progress):
         yield None if progress is False else progress
@@ -47,15 +45,15 @@ class _Bar:
         self._title = title
         self._asked_for = asked_for
         self._begin = time.monotonic()
-        self._hidden: bool | None = False if asked_for else None  # None: undecided
+        self._is_seen: bool | None = asked_for or None  # None: not known yet.
         self._tqdm: Any = None
 
     def __call__(self, fraction: float, text_bytes: int, events: int) -> None:
-        if self._hidden is None:
+        if self._is_seen is None:
             if time.monotonic() - self._begin < PATIENCE_S or fraction >= 1:
                 return
-            self._hidden = not somebody_watches()
-        if self._hidden:
+            self._is_seen = somebody_watches()
+        if not self._is_seen:
             return
         if self._tqdm is None:
             self._tqdm = self._open()

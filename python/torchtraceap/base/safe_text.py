@@ -65,10 +65,7 @@ def _escape(text: str) -> Iterator[str]:
         is_mark = category in _MARKS
         marks = marks + 1 if is_mark else 0
         hidden = (category in _UNSAFE and c != " ") or c in _INVISIBLE
-        if hidden or marks > _MOST_MARKS:
-            yield _escaped(c)
-        else:
-            yield c
+        yield _escaped(c) if hidden or marks > _MOST_MARKS else c
 
 
 def _escaped(c: str) -> str:

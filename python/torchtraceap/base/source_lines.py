@@ -8,7 +8,6 @@ import os
 import sys
 import sysconfig
 from dataclasses import dataclass
-from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: The folders of our own packages, which lie beside one another.
@@ -38,14 +37,13 @@ class Line:
 
 
 def display_path(file: str) -> str:
-    """Shortens a path below the working folder."""
-    inside = os.path.join(os.getcwd(), "")
-    return file.removeprefix(inside)
+    """Return a path, shortened below the working folder."""
+    return file.removeprefix(os.path.join(os.getcwd(), ""))
 
 
 @functools.lru_cache(maxsize=4096)
 def is_user_file(file: str) -> bool:
-    """Tells whether a file is no library's: not installed, standard, or made up."""
+    """Tell whether a file is no library's: not installed, standard, or made up."""
     if file.startswith("<") or _is_installed(file) or is_standard_file(file):
         return False
     return not resolve(file).startswith(OWN_FOLDERS)
@@ -53,7 +51,7 @@ def is_user_file(file: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_standard_file(file: str) -> bool:
-    """Tells whether a file is of Python's standard library."""
+    """Tell whether a file is of Python's standard library."""
     return not _is_installed(file) and resolve(file).startswith(_STANDARD_FOLDERS)
 
 
@@ -65,7 +63,7 @@ def _is_installed(file: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def resolve(file: str) -> str:
-    """Makes a profiler's file name absolute; it leaves out the sys.path in front."""
+    """Return a profiler's file name as absolute: it leaves out sys.path's folders."""
     if not os.path.isabs(file):
         for folder in sys.path:
             path = os.path.abspath(os.path.join(folder, file))
@@ -74,18 +72,8 @@ def resolve(file: str) -> str:
     return file
 
 
-def stack(frame: FrameType | None) -> list[Line]:
-    """Lists what is running, innermost first."""
-    lines = []
-    while frame is not None:
-        code = frame.f_code
-        lines.append(Line(code.co_filename, frame.f_lineno or 0, code.co_name))
-        frame = frame.f_back
-    return lines
-
-
 def deepest_user_line(lines: list[Line]) -> Line | None:
-    """Returns the innermost line in the user's own files, else the innermost one that
+    """Return the innermost line in the user's own files, else the innermost one that
     is not in torch."""
     for line in lines:
         if is_user_file(line.file):

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from torchtraceap import _core
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _BUILD = "build torchtraceap from its source (pip install --no-build-isolation .)"
 

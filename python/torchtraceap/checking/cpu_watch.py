@@ -15,20 +15,19 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchtraceap.base.source_lines import deepest_user_line, stack
 from torchtraceap.checking.device import Watch, suspended
 from torchtraceap.waits.table import BY_OPERATOR, PRINT
 from torchtraceap.waits.verdict import Observation
 from torchtraceap.waits.wait import Wait
 from torchtraceap.waits.written import written
-from torchtraceap_dryrun.lines import frame_at
+from torchtraceap_dryrun.lines import frame_at, user_stack
 
 
 class CpuWatch(Watch):
@@ -43,20 +42,16 @@ class CpuWatch(Watch):
         self._open.enter_context(suspended())
 
     def start(self) -> None:
-        """Begin to look."""
         self._open.enter_context(self._mode)
         self._open.enter_context(_noting_prints(self._mode))
 
     def step(self) -> None:
-        """End an iteration."""
         self._mode.steps += 1
 
     def abandon(self) -> None:
-        """End."""
         self._open.close()
 
     def stop(self) -> Observation:
-        """Tell what operators were seen that would wait."""
         self.abandon()
         found = self._mode.found
         return Observation(
@@ -66,39 +61,6 @@ class CpuWatch(Watch):
             # What follows the last step is one, too.
             steps=max(1, self._mode.steps, *(max(w.in_steps) + 1 for w in found)),
         )
-
-
-@dataclass(frozen=True)
-class _HostCode:
-    """Library code whose tensors live on the CPU also when there is a GPU."""
-
-    file: str  # End of the path, or a folder in it.
-    function: str  # "" for all.
-    what: str
-    but_not_from: str = ""  # End of the path of the calling file.
-
-
-_HOST_CODE = (
-    # Adam and its like keep `step` on the CPU unless capturable or fused, and read
-    # it through this function only. ASGD keeps it beside the parameters.
-    _HostCode(
-        "torch/optim/optimizer.py",
-        "_get_value",
-        "optimizers' step counters",
-        but_not_from="torch/optim/asgd.py",
-    ),
-    _HostCode("torch/utils/data/", "", "the data loader"),
-)
-
-
-def _host_code(file: str, function: str, caller_file: str) -> _HostCode | None:
-    """Return the row that a Python frame belongs to."""
-    path, caller = file.replace("\\", "/"), caller_file.replace("\\", "/")
-    for row in _HOST_CODE:
-        if row.file in path and row.function in ("", function):
-            excepted = row.but_not_from and caller.endswith(row.but_not_from)
-            return None if excepted else row
-    return None
 
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -114,10 +76,6 @@ def _is_composite(func: Any) -> bool:
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     name = func.name()
     return has_kernel(name, _COMPOSITE) and not has_kernel(name, "CPU")
-
-
-def _is_nested(argument: Any) -> bool:
-    return isinstance(argument, torch.Tensor) and argument.is_nested  # own kernels
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[misc]
@@ -141,23 +99,23 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         schema = getattr(func, "_schema", None)  # higher-order operators have none
         if schema is not None:
-            if _is_composite(func) and not any(_is_nested(one) for one in args):
+            # Nested tensors have kernels of their own.
+            if _is_composite(func) and not any(
+                getattr(one, "is_nested", False) for one in args
+            ):
                 with self:
                     return func._op_dk(_COMPOSITE, *args, **kwargs)
             row = BY_OPERATOR.get(schema.name)
-            if row is not None and row.applies((args, kwargs)):
+            if row is not None and row.applies(args, kwargs):
                 self.note(schema.name)
         return func(*args, **kwargs)
 
     def note(self, operator: str) -> None:
         frame = sys._getframe(2)
-        lines = stack(frame)
-        for line, caller in zip(lines, [*lines[1:], None], strict=True):
-            host = _host_code(line.file, line.function, caller.file if caller else "")
-            if host is not None:
-                self.on_host[host.what] += 1
-                return
-        place = deepest_user_line(lines)
+        if what := _host_code(frame):
+            self.on_host[what] += 1
+            return
+        place = next(iter(user_stack(frame)), None)
         self.found.append(
             Wait(
                 line=place,
@@ -167,6 +125,25 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
                 written=written(frame_at(frame, place)) if place is not None else "",
             )
         )
+
+
+def _host_code(frame: FrameType | None) -> str:
+    """Name the library code that is running whose tensors live on the CPU also when
+    there is a GPU; "" if none is."""
+    while frame is not None:
+        code, caller = frame.f_code, frame.f_back
+        if "torch/utils/data/" in code.co_filename:
+            return "the data loader"
+        # Adam and its like keep `step` on the CPU unless capturable or fused, and read
+        # it through this function only. ASGD keeps it beside the parameters.
+        if (
+            code.co_name == "_get_value"
+            and code.co_filename.endswith("torch/optim/optimizer.py")
+            and not (caller and caller.f_code.co_filename.endswith("/optim/asgd.py"))
+        ):
+            return "optimizers' step counters"
+        frame = caller
+    return ""
 
 
 @contextmanager

@@ -6,6 +6,7 @@ Asked at the start of every pytest, so it imports next to nothing.
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Literal
@@ -21,14 +22,11 @@ Device = Literal["auto", "cuda", "dry", "cpu"]
 DEVICES: tuple[Device, ...] = ("auto", "cuda", "dry", "cpu")
 
 
-def checked_device(value: object) -> Device | None:
+def checked_device(value: str | None) -> Device | None:
     """Return the value of an option ``device``; ValueError if it makes no sense."""
-    if value is None:
-        return None
-    for known in DEVICES:
-        if value == known:
-            return known
-    raise ValueError(f"device must be one of {DEVICES}, but is {value!r}")
+    if value is not None and value not in DEVICES:
+        raise ValueError(f"device must be one of {DEVICES}, but is {value!r}")
+    return value
 
 
 def under_way() -> DryRun | None:
@@ -43,6 +41,11 @@ def resolved(device: Device) -> Device:
     if device != "auto":
         return device
     return "cuda" if has_gpu() else "dry"
+
+
+def has_torch() -> bool:
+    """Tell whether torch is installed, without loading it."""
+    return importlib.util.find_spec("torch") is not None
 
 
 def has_gpu() -> bool:

@@ -15,7 +15,6 @@ from typing import Any
 
 from torch.profiler import record_function
 
-from torchtraceap import _core
 from torchtraceap.base.source_lines import Line, is_user_file, resolve
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.checking.device import Watch
@@ -27,63 +26,6 @@ from torchtraceap.waits.table import cause_of
 from torchtraceap.waits.verdict import Launches, Observation
 from torchtraceap.waits.wait import Wait
 
-
-def line_at(roots: Iterable[Any], time_ns: int, operator: str) -> Line | None:
-    """Return the user's line that was running an operator at a moment.
-
-    `roots` is ``kineto_results.experimental_event_tree()``, `time_ns` on its clock.
-    Where several threads were at work, the one that ran `operator` counts.
-    """
-    best: list[Any] = []
-    for root in roots:
-        chain = _chain_at(root, time_ns)
-        if chain and (not best or any(_name(node) == operator for node in chain)):
-            best = chain
-    return _user_line(best)
-
-
-def _chain_at(node: Any, time_ns: int) -> list[Any]:
-    chain: list[Any] = []
-    nodes = [node]
-    while nodes:
-        inside = [n for n in nodes if n.start_time_ns <= time_ns <= n.end_time_ns]
-        if not inside:
-            break
-        # Where one ends as the next begins, the later one is meant.
-        chain.append(inside[-1])
-        nodes = inside[-1].children
-    return chain
-
-
-def _user_line(chain: list[Any]) -> Line | None:
-    for node in reversed(chain):
-        fields = node.extra_fields
-        if not hasattr(fields, "caller"):
-            continue  # an operator, not a Python frame
-        try:
-            # A Python function (as opposed to one in C) is itself running some line
-            # that is not known; the line it was called from is.
-            begin = getattr(fields, "callsite", None)
-            if begin is not None and is_user_file(begin.file_name):
-                return _line(begin, exact=False)
-            if is_user_file(fields.caller.file_name):
-                return _line(fields.caller, exact=True)
-        except UnicodeDecodeError:
-            continue  # frames of imports hold damaged names
-    return None
-
-
-def _line(frame: Any, exact: bool) -> Line:
-    return Line(resolve(frame.file_name), frame.line_number, frame.function_name, exact)
-
-
-def _name(node: Any) -> str:
-    try:
-        return str(node.name)
-    except UnicodeDecodeError:
-        return ""
-
-
 #: How an observation of this kind came about.
 MODE = "GPU: calls that blocked the CPU"
 
@@ -94,6 +36,45 @@ _SCOPE = (
 _NO_WORK = (
     'To check code for the CPU as if all its tensors were on a GPU: device="cpu".'
 )
+# Marks the end of the code under test: the profiler waits for the GPU as it stops.
+_END = "torchtraceap: end of no_sync_stalls"
+
+
+class GpuWatch(Watch):
+    """Records from `start` to `stop`."""
+
+    def __init__(self) -> None:
+        self._recording = Recording(NAME)
+
+    def start(self) -> None:
+        self._recording.start()
+
+    def step(self) -> None:
+        self._recording.step()
+
+    def abandon(self) -> None:
+        self._recording.abandon()
+
+    def stop(self) -> Observation:
+        with record_function(_END):
+            pass
+        try:
+            report = self._recording.stop()
+        except RuntimeError as error:
+            if not self._recording.is_lost:
+                raise
+            return Observation((), "", str(error), MODE)
+        trace = report.loaded
+        base = int(trace.metadata.get("baseTimeNanoseconds", 0))
+        inner = live.inner_profile(self._recording.profiler)
+        roots = inner.kineto_results.experimental_event_tree()
+
+        def line_of(time_ns: int, operator: str) -> Line | None:
+            return line_at(roots, base + time_ns, operator)
+
+        columns = trace.columns
+        ends = columns["ts"][columns["name"] == trace.strings.index(_END)]
+        return from_report(report, line_of, int(ends.min()))
 
 
 def from_report(
@@ -120,7 +101,9 @@ def from_report(
         if wait.begin_ns >= end_ns:
             break
         operator = wait.operator_name or report.loaded.name(wait.row)
-        line = line_of(wait.begin_ns, operator) or _where_it_begins(wait.location)
+        line = line_of(wait.begin_ns, operator)
+        if line is None and (place := wait.location):
+            line = Line(resolve(place.file), place.line, place.function, exact=False)
         waits.append(
             Wait(
                 line=line,
@@ -130,7 +113,10 @@ def from_report(
                 us=us_from_ns(wait.end_ns - wait.begin_ns),
             )
         )
-    launches = _launches(report)
+    counts = report.kernel_counts.steps
+    launches = Launches(problem="the recording has no steps of which it has kernels")
+    if counts is not None:
+        launches = Launches(counts.each, problem="")
     steps = len(launches.steps)
     if (
         steps > 1
@@ -144,59 +130,49 @@ def from_report(
     )
 
 
-def _launches(report: Report) -> Launches:
-    counts = report.kernel_counts.steps
-    if counts is None:
-        return Launches(problem="the recording has no steps of which it has kernels")
-    return Launches(counts.each, problem="")
+def line_at(roots: Iterable[Any], time_ns: int, operator: str) -> Line | None:
+    """Return the user's line that was running an operator at a moment.
+
+    `roots` is ``kineto_results.experimental_event_tree()``, `time_ns` on its clock.
+    Where several threads were at work, the one that ran `operator` counts.
+    """
+    best: list[Any] = []
+    for root in roots:
+        chain = _chain_at(root, time_ns)
+        if chain and (not best or any(_name(node) == operator for node in chain)):
+            best = chain
+    return _user_line(best)
 
 
-def _where_it_begins(place: _core.Frame | None) -> Line | None:
-    if place is None:
-        return None
-    return Line(resolve(place.file), place.line, place.function, exact=False)
+def _chain_at(root: Any, time_ns: int) -> list[Any]:
+    chain, nodes = [], [root]
+    while inside := [n for n in nodes if n.start_time_ns <= time_ns <= n.end_time_ns]:
+        # Where one ends as the next begins, the later one is meant.
+        chain.append(inside[-1])
+        nodes = inside[-1].children
+    return chain
 
 
-# Marks the end of the code under test: the profiler waits for the GPU as it stops.
-_END = "torchtraceap: end of no_sync_stalls"
+def _name(node: Any) -> str:
+    try:
+        return str(node.name)
+    except UnicodeDecodeError:
+        return ""
 
 
-class GpuWatch(Watch):
-    """Records from `start` to `stop`."""
-
-    def __init__(self) -> None:
-        self._recording = Recording(NAME)
-
-    def start(self) -> None:
-        """Begin to record; raises RuntimeError if a profiler is running already."""
-        self._recording.start()
-
-    def step(self) -> None:
-        """End an iteration."""
-        self._recording.step()
-
-    def abandon(self) -> None:
-        """End, if it has begun."""
-        self._recording.abandon()
-
-    def stop(self) -> Observation:
-        """End, and read what blocked the CPU out of the recording."""
-        with record_function(_END):
-            pass
+def _user_line(chain: list[Any]) -> Line | None:
+    for node in reversed(chain):
+        fields = node.extra_fields
+        if not hasattr(fields, "caller"):
+            continue  # an operator, not a Python frame
         try:
-            report = self._recording.stop()
-        except RuntimeError as error:
-            if not self._recording.is_lost:
-                raise
-            return Observation((), "", str(error), MODE)
-        trace = report.loaded
-        base = int(trace.metadata.get("baseTimeNanoseconds", 0))
-        inner = live.inner_profile(self._recording.profiler)
-        roots = inner.kineto_results.experimental_event_tree()
-
-        def line_of(time_ns: int, operator: str) -> Line | None:
-            return line_at(roots, base + time_ns, operator)
-
-        columns = trace.columns
-        ends = columns["ts"][columns["name"] == trace.strings.index(_END)]
-        return from_report(report, line_of, int(ends.min()))
+            # A Python function (as opposed to one in C) is itself running some line
+            # that is not known; the line it was called from is.
+            begin = getattr(fields, "callsite", None)
+            for at, exact in ((begin, False), (fields.caller, True)):
+                if at is not None and is_user_file(at.file_name):
+                    file = resolve(at.file_name)
+                    return Line(file, at.line_number, at.function_name, exact)
+        except UnicodeDecodeError:
+            continue  # frames of imports hold damaged names
+    return None

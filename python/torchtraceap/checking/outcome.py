@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from torchtraceap.base.errors import DryRunError
+from torchtraceap.base.units import counted
 from torchtraceap.checking.device import Device
 from torchtraceap.checking.whole_body import NAME
-from torchtraceap.waits.verdict import LaunchVerdict, Verdict, decide
-from torchtraceap_dryrun.observation import cannot_be_run
+from torchtraceap.waits.verdict import LaunchVerdict, Verdict
 
 #: What becomes of a test one of whose checks could not be made.
 Unknown = Literal["fail", "skip", "pass"]
@@ -86,11 +85,6 @@ def of_verdict(verdict: Verdict, unknown: Unknown) -> Outcome:
     )
 
 
-def of_dry_run_error(error: DryRunError, unknown: Unknown) -> Outcome:
-    """Put into these words that a test cannot be run dry."""
-    return of_verdict(decide(cannot_be_run(error)), unknown)
-
-
 def of_launches(verdict: LaunchVerdict, mode: str, unknown: Unknown) -> Outcome:
     """Put a verdict on launches into these words."""
     return Outcome(
@@ -103,46 +97,35 @@ def of_launches(verdict: LaunchVerdict, mode: str, unknown: Unknown) -> Outcome:
     )
 
 
-def skip_text(outcomes: Sequence[Outcome]) -> str:
-    """Write, on one line, why a test is skipped whose checks could not be made."""
-    return "; ".join(f"{one.headline} [{one.fixture}]" for one in outcomes)
-
-
 def failure_text(outcomes: Sequence[Outcome]) -> str:
     """Write what a test fails with. Its first line is all that pytest's short summary
     shows: the worst place of the check that found most, and how many more there are."""
     lines: list[str] = []
-    for one in sorted(outcomes, key=_less_urgent):
+    for one in sorted(
+        outcomes, key=lambda one: (one.status != "failed", -(one.wasted_us or 0))
+    ):
         # The place as far left as can be: terminals cut the line off.
         lines.append(f"{one.headline} [{one.fixture}]")
         lines += [f"  {place}" for place in one.places[:_MOST_PLACES]]
         if (more := len(one.places) - _MOST_PLACES) > 0:
             lines.append(f"  and {more} more places")
     if len(outcomes) > 1:
-        others = len(outcomes) - 1
-        lines[0] += f" and {others} more failing check{'s' * (others > 1)}"
+        others = counted(len(outcomes) - 1, "more failing check")
+        lines[0] += f" and {others}"
     return "\n".join(lines)
-
-
-def _less_urgent(one: Outcome) -> tuple[bool, float]:
-    return one.status != "failed", -(one.wasted_us or 0.0)
 
 
 def section_text(outcomes: Sequence[Outcome], verbosity: int) -> str:
     """Write the section of a test's report: all its checks, how they were made, what
     they found, what to do."""
-    lines = [line for one in outcomes for line in _in_full(one, verbosity)]
-    return "\n".join([*lines, *dict.fromkeys(n for one in outcomes for n in one.notes)])
-
-
-def _in_full(one: Outcome, verbosity: int) -> Iterator[str]:
-    mode = f" [{one.mode}]" if one.mode else ""
     word = {"passed": "passed", "failed": "FAILED", "unknown": "NOT CHECKED"}
-    yield f"{word[one.status]} {one.check}{mode}"
-    yield f"  {one.headline}"
-    yield from (f"  {line}" for line in one.details)
-    if verbosity > 0:
-        yield from (f"  {line}" for line in one.evidence)
+    lines: list[str] = []
+    for one in outcomes:
+        mode = f" [{one.mode}]" if one.mode else ""
+        lines.append(f"{word[one.status]} {one.check}{mode}")
+        evidence = one.evidence if verbosity > 0 else ()
+        lines += [f"  {line}" for line in (one.headline, *one.details, *evidence)]
+    return "\n".join([*lines, *dict.fromkeys(n for one in outcomes for n in one.notes)])
 
 
 def properties(outcomes: Sequence[Outcome]) -> list[tuple[str, object]]:
@@ -152,17 +135,16 @@ def properties(outcomes: Sequence[Outcome]) -> list[tuple[str, object]]:
     lines = dict.fromkeys(place for one in outcomes for place in one.places)
     modes = dict.fromkeys(one.mode for one in outcomes if one.mode)
     not_made = [one.check for one in outcomes if one.status == "unknown"]
-    found: list[tuple[str, object]] = [
-        (f"{PREFIX}mode", "; ".join(modes)),
-        (f"{PREFIX}stalls", sum(one.count for one in outcomes)),
+    found = {
+        "mode": "; ".join(modes),
+        "stalls": sum(one.count for one in outcomes),
+        "wasted_us": round(sum(wasted), 3) if wasted else None,
+        "lines": "; ".join(lines) or None,
+        "not_checked": "; ".join(not_made) or None,
+    }
+    return [
+        (f"{PREFIX}{key}", value) for key, value in found.items() if value is not None
     ]
-    if wasted:
-        found.append((f"{PREFIX}wasted_us", round(sum(wasted), 3)))
-    if lines:
-        found.append((f"{PREFIX}lines", "; ".join(lines)))
-    if not_made:
-        found.append((f"{PREFIX}not_checked", "; ".join(not_made)))
-    return found
 
 
 class Watching(Protocol):
@@ -186,15 +168,11 @@ class CheckLog:
         self.device = device
         #: The errors of which an outcome says already what they mean.
         self.explained: list[BaseException] = []
+        #: Checks add what they came to.
         self.outcomes: list[Outcome] = []
         self._taken = 0
-        self._watching = ""
-        self._watched: Watching | None = None
-        self._waiting: dict[int, tuple[object, Outcome]] = {}
-
-    def add(self, outcome: Outcome) -> None:
-        """Note what one check came to."""
-        self.outcomes.append(outcome)
+        self._watched: tuple[str, Watching] | None = None
+        self._waiting: dict[object, Outcome] = {}
 
     @property
     def new(self) -> Sequence[Outcome]:
@@ -209,16 +187,15 @@ class CheckLog:
 
     def announce(self, check: object, otherwise: Outcome) -> None:
         """Note a check that came to ``otherwise`` unless `begun` is told of it."""
-        self._waiting[id(check)] = (check, otherwise)  # held: no id comes twice
+        self._waiting[check] = otherwise
 
     def begun(self, check: object) -> None:
         """Note that a check that was announced is being made."""
-        self._waiting.pop(id(check), None)
+        self._waiting.pop(check, None)
 
     def give_up_waiting(self) -> None:
         """Add what the checks come to that were announced and never begun."""
-        for _, otherwise in self._waiting.values():
-            self.add(otherwise)
+        self.outcomes += self._waiting.values()
         self._waiting.clear()
 
     def watch(self, check: str, watched: Watching) -> None:
@@ -227,17 +204,17 @@ class CheckLog:
         Raises RuntimeError if another one does already.
         """
         __tracebackhide__ = True
-        if self._watching:
+        if self._watched:
             raise RuntimeError(
-                f"{check} inside {self._watching}: code can be watched by one check at "
-                "a time (a GPU has one profiler). Put one after the other, or take one "
-                "of the two out."
+                f"{check} inside {self._watched[0]}: code can be watched by one check "
+                "at a time (a GPU has one profiler). Put one after the other, or take "
+                "one of the two out."
             )
-        self._watching, self._watched = check, watched
+        self._watched = check, watched
 
     def unwatch(self) -> None:
         """Note that the check is over."""
-        self._watching, self._watched = "", None
+        self._watched = None
 
     def watched(self, asked: str) -> Watching:
         """Return the check that watches code now; RuntimeError if none does, where
@@ -245,4 +222,4 @@ class CheckLog:
         __tracebackhide__ = True
         if self._watched is None:
             raise RuntimeError(f"{asked} of code that is being watched, and none is")
-        return self._watched
+        return self._watched[1]

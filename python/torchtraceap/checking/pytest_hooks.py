@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pytest_hooks.py: the dry run that a test is in, from before its fixtures to after
-them; what fails a test whose checks failed; and what pytest says of all tests together.
+"""pytest_hooks.py: the log of a test and what fails one whose checks failed; fixtures
+that outlive a dry run; and what pytest says of all tests together.
 
-A plugin of its own, which pytest_plugin.py registers: its hooks are wrapped around
-those. Loads torch only for tests that are checked.
+A plugin of its own, which pytest_plugin.py registers. Loads no torch.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections import Counter
 from collections.abc import Generator, Sequence
@@ -17,21 +15,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
+from torchtraceap.base.units import counted
 from torchtraceap.checking import whole_body
 from torchtraceap.checking.device import (
-    DEVICES,
     Device,
-    begin_stage,
     checked_device,
-    end_stage,
-    resolved,
+    has_torch,
     stage,
     suspended,
 )
 
 if TYPE_CHECKING:
     from torchtraceap.checking.outcome import CheckLog
-    from torchtraceap_dryrun.dry_run import DryRun
 
 LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
 
@@ -48,16 +43,24 @@ def log_of(item: pytest.Item) -> CheckLog:
     return log
 
 
-def not_checked(item: pytest.Item, error: DryRunError) -> str | None:
-    """Note that a test cannot be run dry, and return that; None: it is not run dry."""
+def not_checked(item: pytest.Item, error: DryRunError) -> str:
+    """Note that a test cannot be run dry, and return that.
+
+    Raises the error again if it is the test's own: the test is not run dry, or begins
+    a dry run itself.
+    """
     log = item.stash[LOG]
     if log is None or error not in log.explained:
         if stage() is None or isinstance(error, DryRunUnderWay):
-            return None
-        from torchtraceap.checking.outcome import of_dry_run_error
+            raise error
+        from torchtraceap.checking.outcome import of_verdict
+        from torchtraceap.waits.verdict import decide
+        from torchtraceap_dryrun.observation import cannot_be_run
 
         log = log_of(item)
-        log.add(of_dry_run_error(error, log.unknown or "fail"))
+        log.outcomes.append(
+            of_verdict(decide(cannot_be_run(error)), log.unknown or "fail")
+        )
     return log.outcomes[-1].headline
 
 
@@ -66,33 +69,13 @@ def settle(item: pytest.Item) -> None:
     log = item.stash.get(LOG, None)
     if log is None:
         return
-    from torchtraceap.checking.outcome import failure_text, skip_text
+    from torchtraceap.checking.outcome import failure_text
 
     if fails := [one for one in log.new if one.fails]:
         # The message names the lines; a traceback into this file would not help.
         pytest.fail(failure_text(fails), pytrace=False)
     if skips := [one for one in log.new if one.skips]:
-        pytest.skip(skip_text(skips))
-
-
-_STAGE: pytest.StashKey[DryRun | None] = pytest.StashKey()
-_ON_ERROR = (
-    "This test ran dry, as there is no GPU here: torch.cuda had one, and of what is on "
-    "it only\nsmall tensors have values, some of them guessed. To run it on the CPU: "
-    '--traceap-device=cpu,\nor device="cpu" in the test\'s marker no_sync_stalls.'
-)
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Add the option, and its like in the configuration."""
-    what = (
-        "what no_sync_stalls checks on, where a test does not say so itself: cuda "
-        "(real waits), dry (as if on a GPU), cpu (all tensors are taken to be on a "
-        "GPU), auto (cuda where there is a GPU, else dry). Default: auto"
-    )
-    group = parser.getgroup("torchtraceap")
-    group.addoption("--traceap-device", choices=DEVICES, help=what)
-    parser.addini("traceap_device", what, default="auto")
+        pytest.skip("; ".join(f"{one.headline} [{one.fixture}]" for one in skips))
 
 
 def device_of(config: pytest.Config) -> Device:
@@ -102,28 +85,6 @@ def device_of(config: pytest.Config) -> Device:
         return checked_device(given) or "auto"
     except ValueError as error:
         raise pytest.UsageError(f"traceap_device: {error}") from None
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Begin before the first fixture, and before other plugins prepare the test."""
-    if _is_dry(item):
-        item.stash[_STAGE] = run = begin_stage()
-        if run is not None:
-            # Should pytest be interrupted, no teardown follows.
-            item.config.add_cleanup(end_stage)
-    return (yield)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
-    """End after the last fixture."""
-    try:
-        return (yield)
-    finally:
-        if item.stash.get(_STAGE, None) is not None:
-            end_stage()
-            item.stash[_STAGE] = None  # Nor is its record needed any more.
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -151,39 +112,6 @@ def _resume() -> None:
         run.resume()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say of an error of the test's own that it ran dry."""
-    report = yield
-    run = item.stash.get(_STAGE, None)
-    own = call.excinfo is not None and not call.excinfo.errisinstance(
-        pytest.fail.Exception
-    )
-    if report.failed and own and run is not None and run.record.entries:
-        report.sections.append(("torchtraceap", _ON_ERROR))
-    return report
-
-
-def _is_dry(item: pytest.Item) -> bool:
-    """Tell whether a test is to be in a dry run. Loads torch if it may be."""
-    try:
-        options = whole_body.options_of(item)
-    except TypeError:
-        return False  # The plugin says what is wrong.
-    names = getattr(item, "fixturenames", ())
-    if options is None and whole_body.NAME not in names:
-        return False
-    if importlib.util.find_spec("torch") is None:
-        return False
-    try:
-        device = checked_device((options or {}).get("device"))
-    except ValueError:
-        return False  # The same.
-    return resolved(device or device_of(item.config)) == "dry"
-
-
 _FIXTURES = {whole_body.NAME, "trace_check"}
 _LOOKS = {
     "cuda": "looks for calls that blocked the CPU",
@@ -203,23 +131,23 @@ def pytest_report_collectionfinish(
     )
     if not number:
         return []
-    tests = "1 test uses" if number == 1 else f"{number} tests use"
+    tests = f"{counted(number, 'test')} {'uses' if number == 1 else 'use'}"
     return f"torchtraceap: {tests} its checks; {_device(config)}"
 
 
 def _device(config: pytest.Config) -> str:
-    if importlib.util.find_spec("torch") is None:
+    if not has_torch():
         return "torch is not installed: stored traces can be checked, code cannot"
     torch = sys.modules.get("torch")
     if torch is None:  # Nor is it loaded only to say this.
         return "each says whether it ran on a GPU"
     # Unlike is_available, this leaves CUDA alone, so that tests can still fork.
-    here = bool(torch.cuda.device_count())
-    device = device_of(config)
-    if device == "auto":
-        device = "cuda" if here else "dry"
-    where = "a GPU is here" if here else "no GPU here"
-    return f"{where}: no_sync_stalls {_LOOKS[device]}"
+    if torch.cuda.device_count():
+        where, auto = "a GPU is here", "cuda"
+    else:
+        where, auto = "no GPU here", "dry"
+    looks = _LOOKS | {"auto": _LOOKS[auto]}
+    return f"{where}: no_sync_stalls {looks[device_of(config)]}"
 
 
 def pytest_terminal_summary(
@@ -237,13 +165,14 @@ def pytest_terminal_summary(
                 modes[mode] += 1
             if checks := found.get("torchtraceap.not_checked"):
                 not_made.append(f"  {report.nodeid}: {checks}")
-    if (modes and config.get_verbosity() > 0) or not_made:
+    verbose = config.get_verbosity() > 0
+    if not_made or (modes and verbose):
         terminalreporter.section("torchtraceap")
-    if config.get_verbosity() > 0:
+    if verbose:
         for mode, number in modes.items():
             terminalreporter.line(f"{number} checked by: {mode}")
     if not_made:
-        tests = "1 test" if len(not_made) == 1 else f"{len(not_made)} tests"
+        tests = counted(len(not_made), "test")
         terminalreporter.line(f"Checks that could not be made, of {tests}:")
         for line in not_made:
             terminalreporter.line(line)

@@ -37,11 +37,6 @@ class Recording:
         self.on_gpu = False
 
     @property
-    def missing_steps(self) -> int:
-        """How many calls of `step` the warm-up still waits for."""
-        return max(0, self._warmup - self._steps)
-
-    @property
     def profiler(self) -> Any:
         """Torch's; None if it was taken away."""
         return self._recorder and self._recorder.profiler
@@ -66,7 +61,13 @@ class Recording:
             last = step == self._warmup - 1
             return ProfilerAction.WARMUP if last else ProfilerAction.NONE
 
-        self._take_turn()
+        try:
+            turn.take(self)
+        except RuntimeError:
+            raise RuntimeError(
+                "a profiler is running already, and only one can run at a time: "
+                f"use {self._fixture} outside of it"
+            ) from None
         try:
             self.on_gpu = torch.cuda.is_available()
             activities = [ProfilerActivity.CPU]
@@ -74,15 +75,13 @@ class Recording:
                 activities.append(ProfilerActivity.CUDA)
                 torch.cuda.synchronize()  # what was queued before is not part of it
             # With a schedule, each step is marked in the trace.
+            options = {
+                "activities": activities,
+                "with_stack": self._stacks,
+                "record_shapes": True,
+            }
             self._recorder = CycleRecorder(
-                action,
-                {
-                    "activities": activities,
-                    "with_stack": self._stacks,
-                    "record_shapes": True,
-                },
-                lambda prof: None,
-                wants_reserve=False,
+                action, options, lambda prof: None, wants_reserve=False
             )
             self._recorder.start()
         except BaseException:
@@ -117,13 +116,14 @@ class Recording:
         __tracebackhide__ = True
         import torch
 
-        if self.on_gpu and not self.missing_steps:
+        missing = max(0, self._warmup - self._steps)
+        if self.on_gpu and not missing:
             torch.cuda.synchronize()  # what was launched is part of it
         self.abandon()
-        if self.missing_steps:
+        if missing:
             raise ValueError(
-                f"nothing was recorded: the block ended {self.missing_steps} calls of "
-                "step() before the end of warmup"
+                f"nothing was recorded: the block ended {missing} calls of step() "
+                "before the end of warmup"
             )
         if self.is_lost:
             raise RuntimeError(
@@ -132,16 +132,6 @@ class Recording:
             )
         report: Report = analyze(self.profiler, **options)
         return report
-
-    def _take_turn(self) -> None:
-        __tracebackhide__ = True
-        try:
-            turn.take(self)
-        except RuntimeError:
-            raise RuntimeError(
-                "a profiler is running already, and only one can run at a time: "
-                f"use {self._fixture} outside of it"
-            ) from None
 
     def _let_go(self) -> None:
         if self._recorder is not None:

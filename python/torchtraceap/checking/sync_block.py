@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from torchtraceap.base.arguments import instead_of
+from torchtraceap.base.arguments import checked_int, instead_of
 from torchtraceap.base.errors import DryRunError
 from torchtraceap.checking.outcome import (
     CheckLog,
@@ -18,10 +21,11 @@ from torchtraceap.checking.outcome import (
     of_launches,
     of_verdict,
 )
-from torchtraceap.checking.sync_check import OPTIONS, SyncCheck, checked_launches
+from torchtraceap.checking.sync_check import SyncCheck
 from torchtraceap.checking.whole_body import NAME
 from torchtraceap.waits.verdict import LaunchVerdict, SyncStalls, Verdict
 
+_OPTIONS = (*inspect.signature(SyncCheck).parameters, "unknown")
 _NO_WITH = (
     "no_sync_stalls() was called, but watches nothing: write `with no_sync_stalls():`"
 )
@@ -41,14 +45,12 @@ class SyncBlock:
     ) -> None:
         self._log = log
         self._unknown = checked_unknown(unknown) or log.unknown or "fail"
-        for name in options.keys() - set(OPTIONS):
-            known = (*OPTIONS, "unknown")
-            raise TypeError(f"no option {name!r}; {instead_of(name, known)}")
+        for name in options.keys() - set(_OPTIONS):
+            raise TypeError(f"no option {name!r}; {instead_of(name, _OPTIONS)}")
         if options.get("device") is None:
             options["device"] = log.device
         self._check = SyncCheck(**options)
         self._launch_limits: list[int] = []
-        self._ended = False
 
     @property
     def verdict(self) -> Verdict | None:
@@ -63,23 +65,16 @@ class SyncBlock:
         """Fail the test if a step launches more kernels than so many: in the block or
         after it."""
         __tracebackhide__ = True
-        self._launch_limits.append(checked_launches(max_per_step))
-        if self._ended:
-            self._judge_launches()
+        limit = checked_int("max_per_step", max_per_step, 0, sys.maxsize)
+        if self.verdict is None:
+            self._launch_limits.append(limit)
+        else:
+            self._judge_launches(self.verdict, limit)
 
-    def _judge_launches(self) -> None:
-        limits, self._launch_limits = self._launch_limits, []
-        verdict = self._check.verdict
-        if verdict is None:
-            return  # An error ended the block, so it is not judged.
-        for limit in limits:
-            found = LaunchVerdict(verdict.observation.launches, limit)
-            mode = verdict.observation.mode
-            self._log.add(of_launches(found, mode, self._unknown))
-
-    def explains(self, error: BaseException) -> bool:
-        """Tell whether an outcome says what an error of the code means."""
-        return error in self._log.explained
+    def _judge_launches(self, verdict: Verdict, limit: int) -> None:
+        seen = verdict.observation
+        found = LaunchVerdict(seen.launches, limit)
+        self._log.outcomes.append(of_launches(found, seen.mode, self._unknown))
 
     def __enter__(self) -> SyncBlock:
         __tracebackhide__ = True
@@ -91,7 +86,7 @@ class SyncBlock:
             self._log.unwatch()
             if isinstance(error, DryRunError):
                 headline = f"a dry run cannot begin: {error}"
-                self._log.add(
+                self._log.outcomes.append(
                     Outcome(NAME, "", "unknown", headline, unknown=self._unknown)
                 )
                 self._log.explained.append(error)
@@ -106,16 +101,16 @@ class SyncBlock:
     ) -> None:
         __tracebackhide__ = True
         self._log.unwatch()
-        self._ended = True
         try:
             self._check.__exit__(kind, error, trace)
         except SyncStalls:
             pass  # the verdict says it
         except ValueError as wrong:
-            self._log.add(Outcome(NAME, "", "failed", str(wrong)))
-        if self._check.verdict is not None:
-            self._log.add(of_verdict(self._check.verdict, self._unknown))
-            self._judge_launches()
+            self._log.outcomes.append(Outcome(NAME, "", "failed", str(wrong)))
+        if self.verdict is not None:
+            self._log.outcomes.append(of_verdict(self.verdict, self._unknown))
+            for limit in self._launch_limits:
+                self._judge_launches(self.verdict, limit)
             if error is not None:
                 self._log.explained.append(error)
 
@@ -161,9 +156,6 @@ class NoSyncStalls:
 def watch_method(item: Any, block: SyncBlock) -> None:
     """Put ``block`` around the method that the item of a TestCase runs: unittest calls
     setUp and tearDown as well, which are not the test's body."""
-    import functools
-    import inspect
-
     method = item.obj
     if inspect.iscoroutinefunction(method):
 
@@ -190,5 +182,5 @@ def _explained(block: SyncBlock) -> Iterator[None]:
     try:
         yield
     except DryRunError as error:
-        if not block.explains(error):
+        if error not in block._log.explained:
             raise

@@ -7,7 +7,6 @@ judges it, and the pytest plugin shows the outcome.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterable
 from types import TracebackType
@@ -123,7 +122,7 @@ class SyncCheck:
         SyncStalls is raised where neither was made.
         """
         __tracebackhide__ = True
-        limit = checked_launches(max_per_step)
+        limit = checked_int("max_per_step", max_per_step, 0, sys.maxsize)
         if self.verdict is None:
             self._launch_limits.append(limit)
             return
@@ -159,10 +158,8 @@ class SyncCheck:
 
 
 def watch_on(device: Device) -> Watch:
-    """Return what finds waits on a device. Loads torch.
-
-    Each way needs it, which nobody should load who only asks for a fixture's name.
-    """
+    """Return what finds waits on a device. Each way loads torch, which nobody should
+    who only asks for a fixture's name."""
     device = resolved(device)
     if device == "cpu":
         from torchtraceap.checking.cpu_watch import CpuWatch
@@ -177,12 +174,3 @@ def watch_on(device: Device) -> Watch:
     from torchtraceap.checking.gpu_watch import GpuWatch
 
     return GpuWatch()
-
-
-def checked_launches(value: int) -> int:
-    """Return a limit on the kernels of a step."""
-    return checked_int("max_per_step", value, 0, sys.maxsize)
-
-
-#: The names of its options.
-OPTIONS = tuple(inspect.signature(SyncCheck).parameters)

@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import Any
 
 from torchtraceap.analysis import analyze
-from torchtraceap.base.arguments import checked_names, wrong_number
+from torchtraceap.base.arguments import checked_names
 from torchtraceap.base.location import NAME_WIDTH, whole_place
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import time_text
+from torchtraceap.base.units import counted, time_text
 from torchtraceap.checking.device import suspended
 from torchtraceap.checking.outcome import (
     CheckLog,
@@ -36,7 +36,6 @@ from torchtraceap.report import Report
 from torchtraceap.views.finding_text import wasted_text
 
 NAME = "trace_check"
-_NO_GPU = "without a GPU"
 _DOUBT = {
     "unusable": "The trace is unusable",
     "degraded": "The trace is degraded, so what was found may be wrong or not all",
@@ -129,9 +128,7 @@ class TraceCheck:
 
     def _limit(self, name: str, limit: float) -> None:
         __tracebackhide__ = True
-        if wrong := wrong_number(limit):
-            raise ValueError(f"{name}(...) {wrong}")
-        self._check(f"{name}({limit:g})", {name: limit})
+        self._check(f"{name}({limit})", {name: limit})
 
     def _check(
         self, what: str, limits: str | os.PathLike[str] | Mapping[str, Any]
@@ -141,12 +138,12 @@ class TraceCheck:
         budget = read_budget(limits, rules=[one.rule for one in report.rules])
         # What cannot be told is asked for, so that it is said whatever comes of it.
         found = replace(budget, unknown="fail").check(report)
-        own: Unknown | None = "pass" if budget.unknown == "pass" else None
-        unknown = self._unknown or own or self._log.unknown or self._default
-        check = printable(f"{NAME} {what}")
-        mode = _mode_of(report, self._recording)
+        of_budget: Unknown | None = "pass" if budget.unknown == "pass" else None
+        unknown = self._unknown or of_budget or self._log.unknown or self._default
         self._log.begun(self)
-        self._log.add(_outcome_of(check, mode, found, report, unknown))
+        self._log.outcomes.append(
+            _outcome_of(what, found, report, self._recording, unknown)
+        )
 
     # --- What is checked -----------------------------------------------------------
 
@@ -160,13 +157,6 @@ class TraceCheck:
                 "`with trace_check() as check:`, and check after the block"
             )
         return self._report
-
-    @property
-    def unused(self) -> str:
-        """What is wrong if no check is made of it."""
-        if self._recording:
-            return 'nothing was checked: add check.no("..."), or another, to the block'
-        return 'nothing was checked: add check.no("..."), or another'
 
     def __enter__(self) -> TraceCheck:
         __tracebackhide__ = True
@@ -212,12 +202,9 @@ class TraceCheck:
     @property
     def _default(self) -> Unknown:
         """A machine without a GPU is no fault of the test, anything else may be."""
-        wants_gpu = (
-            self._recording is not None
-            and not self._recording.on_gpu
-            and self.report.quality.verdict != "unusable"
-        )
-        return "skip" if wants_gpu else "fail"
+        lacks_gpu = self._recording is not None and not self._recording.on_gpu
+        is_usable = self.report.quality.verdict != "unusable"
+        return "skip" if lacks_gpu and is_usable else "fail"
 
 
 class TraceChecks:
@@ -264,7 +251,9 @@ class TraceChecks:
             elif options:
                 raise TypeError(f"{', '.join(options)}: the Report is made already")
             check = TraceCheck(self._log, unknown, report=source)
-        self._log.announce(check, Outcome(NAME, "", "failed", check.unused))
+        unused = 'nothing was checked: add check.no("..."), or another'
+        unused += ", to the block" if source is None else ""
+        self._log.announce(check, Outcome(NAME, "", "failed", unused))
         return check
 
 
@@ -274,14 +263,15 @@ def _mode_of(report: Report, recording: Recording | None) -> str:
     degraded = "" if verdict == "ok" else f", {verdict}"
     if recording is None:
         return f"trace {printable(os.path.basename(report.trace.path))}{degraded}"
-    return f"recorded {'on the GPU' if recording.on_gpu else _NO_GPU}{degraded}"
+    where = "on the GPU" if recording.on_gpu else "without a GPU"
+    return f"recorded {where}{degraded}"
 
 
 def _outcome_of(
-    check: str,
-    mode: str,
+    what: str,
     violations: Sequence[Violation],
     report: Report,
+    recording: Recording | None,
     unknown: Unknown,
 ) -> Outcome:
     """Put what one check of a report came to into these words."""
@@ -293,16 +283,16 @@ def _outcome_of(
         status = "failed" if broken else "unknown"
         headline = first[0].message
         if more := len(first) - 1:
-            headline += f"; and {more} more limit{'s' * (more > 1)}"
+            headline += f"; and {counted(more, 'more limit')}"
     findings = list({id(f): f for one in broken for f in one.findings}.values())
     return Outcome(
-        check,
-        mode,
+        printable(f"{NAME} {what}"),
+        _mode_of(report, recording),
         status,
         headline,
         places=tuple(_place(finding) for finding in findings),
         details=tuple(_details([*broken, *untold], findings)),
-        notes=tuple(_notes(findings, report, mode)),
+        notes=tuple(_notes(findings, report, recording)),
         evidence=tuple(_evidence(findings, report)),
         count=sum(finding.count for finding in findings),
         wasted_us=sum(f.wasted_us for f in findings) if findings else None,
@@ -328,11 +318,13 @@ def _details(
             yield f"      instead: {printable(finding.advice)}"
 
 
-def _notes(findings: Sequence[Finding], report: Report, mode: str) -> Iterator[str]:
+def _notes(
+    findings: Sequence[Finding], report: Report, recording: Recording | None
+) -> Iterator[str]:
     if doubt := _DOUBT.get(report.quality.verdict):
         reasons = " ".join(printable(note.detail) for note in report.quality.reasons)
         yield f"{doubt}: {reasons}"
-    if _NO_GPU in mode:
+    if recording and not recording.on_gpu:
         yield (
             "Recorded without a GPU: the times are those of the CPU's own work, and "
             "what a GPU would wait for may differ."

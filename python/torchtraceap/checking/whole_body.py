@@ -6,11 +6,11 @@ Asked about every test of every project, so it imports next to nothing.
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import pytest
-
 
 #: The marker, and the fixture of the same name.
 NAME = "no_sync_stalls"
@@ -44,8 +44,6 @@ def _closest_mark(item: pytest.Item) -> pytest.Mark | None:
 
 def asks_for_fixture(item: pytest.Item) -> bool:
     """Tell whether the test itself, not another fixture, asks for the fixture."""
-    import inspect
-
     function = getattr(item, "function", None)
     return function is not None and NAME in inspect.signature(function).parameters
 

@@ -15,7 +15,7 @@ import shutil
 from contextlib import ExitStack
 from typing import Any
 
-from torchtraceap.base.files import new_file, refuse_trace, writing
+from torchtraceap.base.files import new_file, refuse_trace
 from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.json_form import members
@@ -39,8 +39,7 @@ def write_perfetto(report: ReportData, path: str | os.PathLike[str]) -> None:
             if plain not in str(error):
                 raise
             raise ValueError(str(error).replace(plain, where)) from error
-        with writing(where):
-            _finish(plain, new, where.endswith(".gz"))
+        _finish(plain, new, where.endswith(".gz"))
 
 
 def _finish(plain: str, new: str, is_packed: bool) -> None:

@@ -10,8 +10,7 @@ operator at all; and a run on a GPU, for the words. No torch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from torchtraceap.waits import conditions as when
 
@@ -76,12 +75,16 @@ class Cause:
     kind: Kind
     operators: tuple[str, ...]  #: Without overload.
     written: str  #: What it looks like in source code.
-    why: str  #: The CPU waits for it.
-    instead: str
+    why: str = ""  #: The CPU waits for it; "" stands for what the kind says.
+    instead: str = ""  #: The same.
     names: tuple[str, ...] = ()  #: What else `allow` may call it.
-    #: Whether an operator waits if it is dispatched with these (args, kwargs).
-    applies: Callable[[when.Arguments], bool] = when.always
+    #: Whether an operator waits if it is dispatched with these arguments.
+    applies: Callable[[when.Args, when.Kwargs], bool] = when.always
     hidden: bool = False  #: Inside CUDA's kernel: no operator of its own shows it.
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "why", self.why or self.kind.why)
+        object.__setattr__(self, "instead", self.instead or self.kind.instead)
 
     @property
     def what(self) -> str:
@@ -89,28 +92,14 @@ class Cause:
         return f"{self.written}: {self.why}"
 
 
-def _cause(
-    kind: Kind,
-    operators: tuple[str, ...],
-    written: str,
-    why: str = "",
-    instead: str = "",
-    **more: Any,
-) -> Cause:
-    """Return a row; what is not said of it is as of all of its kind."""
-    return Cause(
-        kind, operators, written, why or kind.why, instead or kind.instead, **more
-    )
-
-
-CAUSES = (
-    _cause(
+_SEEN = (
+    Cause(
         SCALAR,
         ("aten::_local_scalar_dense",),
         ".item(), float(t), int(t), bool(t), `if t:`, x[:t]",
         names=("item", "is_nonzero"),
     ),
-    _cause(
+    Cause(
         COPY,
         (PRINT,),
         "print(t), str(t), repr(t)",
@@ -118,24 +107,15 @@ CAUSES = (
         "print every N steps, or after the loop",
         names=("print", "repr"),
     ),
-    _cause(
+    Cause(
         SIZE,
         ("aten::nonzero",),
         "nonzero(t), where(t), argwhere(t)",
         instead="where(t, a, b), or nonzero_static(t, size=...)",
     ),
-    _cause(
-        SIZE,
-        ("aten::masked_select",),
-        "masked_select(x, mask)",
-    ),
-    _cause(
-        SIZE,
-        ("aten::index",),
-        "x[mask]",
-        applies=when.by_mask,
-    ),
-    _cause(
+    Cause(SIZE, ("aten::masked_select",), "masked_select(x, mask)"),
+    Cause(SIZE, ("aten::index",), "x[mask]", applies=when.by_mask),
+    Cause(
         SIZE,
         ("aten::index_put", "aten::index_put_"),
         "x[mask] = tensor",
@@ -143,7 +123,7 @@ CAUSES = (
         "x = where(mask, values, x), or masked_scatter",
         applies=when.tensor_by_mask,
     ),
-    _cause(
+    Cause(
         SIZE,
         (
             "aten::_unique",
@@ -157,7 +137,7 @@ CAUSES = (
         "device",
         names=("unique",),
     ),
-    _cause(
+    Cause(
         SIZE,
         ("aten::repeat_interleave",),
         "repeat_interleave(x, repeats_tensor)",
@@ -165,21 +145,21 @@ CAUSES = (
         "pass output_size=",
         applies=when.without_output_size,
     ),
-    _cause(
+    Cause(
         SIZE,
         ("aten::bincount",),
         "bincount(t)",
         "the largest value is the size of the result",
         "zeros(n).scatter_add_(0, t, ones)",
     ),
-    _cause(
+    Cause(
         SCALAR,
         ("aten::equal", "aten::allclose"),
         "equal(a, b), allclose(a, b)",
         "the answer is a Python bool",
         "(a == b).all() stays on the device",
     ),
-    _cause(
+    Cause(
         COPY,
         (TO_HOST,),
         ".cpu(), .to('cpu'), .tolist(), host.copy_(t)",
@@ -187,14 +167,14 @@ CAUSES = (
         "copy with non_blocking=True into pinned memory, or after the loop",
         names=("cpu", "tolist"),
     ),
-    _cause(
+    Cause(
         COPY,
         (TO_DEVICE,),
         "h.cuda(), h.to(device), t.copy_(h)",
         instead="pin_memory() and non_blocking=True, or make the tensor on the device",
         names=("cuda", "to"),
     ),
-    _cause(
+    Cause(
         COPY,
         (OF_DATA,),
         "torch.tensor(data, device=...), as_tensor, new_tensor",
@@ -202,14 +182,14 @@ CAUSES = (
         "torch.full, zeros or arange with device=, or make it once, before the loop",
         names=("tensor",),
     ),
-    _cause(
+    Cause(
         COPY,
         (BY_LIST,),
         "x[[0, 2]], x[array], x[host_tensor]",
         "the indices are copied from the host",
         "a slice, or an index tensor made once on the device",
     ),
-    _cause(
+    Cause(
         EXPLICIT,
         (
             "torch.cuda.synchronize",
@@ -220,13 +200,8 @@ CAUSES = (
         "torch.cuda.synchronize(), stream.synchronize(), barrier()",
         names=("synchronize",),
     ),
-    _cause(
-        EVENT,
-        ("Event.synchronize",),
-        "event.synchronize()",
-        names=("synchronize",),
-    ),
-    _cause(
+    Cause(EVENT, ("Event.synchronize",), "event.synchronize()", names=("synchronize",)),
+    Cause(
         EXPLICIT,
         ("torch.cuda.empty_cache",),
         "torch.cuda.empty_cache()",
@@ -235,8 +210,10 @@ CAUSES = (
         "expandable_segments:True against fragments",
         names=("empty_cache",),
     ),
-    # --- Inside of CUDA's kernels, so that only a table can tell ---
-    _cause(
+)
+# Inside of CUDA's kernels, so that only a table can tell.
+_HIDDEN = (
+    Cause(
         SCALAR,
         (
             "aten::_linalg_check_errors",
@@ -252,9 +229,8 @@ CAUSES = (
         "the error code is read back",
         "inv_ex, solve_ex, cholesky_ex, which leave it on the device",
         names=("linalg",),
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SCALAR,
         (
             "aten::linalg_inv_ex",
@@ -268,18 +244,16 @@ CAUSES = (
         "leave check_errors out",
         names=("linalg",),
         applies=when.checking_errors,
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SCALAR,
         ("aten::linalg_matrix_exp",),
         "linalg.matrix_exp(t)",
         "matrices are sorted by their norms on the host",
         "keep it out of the loop",
         names=("linalg",),
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SCALAR,
         (
             "aten::masked_fill",
@@ -291,92 +265,83 @@ CAUSES = (
         "a value on the device is read back to fill with it",
         "where(mask, t, x)",
         applies=when.value_on_device,
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SCALAR,
         ("aten::normal",),
         "normal(mean, std_tensor), Normal.sample()",
         "it is asked whether a std is negative",
         "mean + std * randn_like(std), Normal.rsample()",
         applies=when.tensor_as_std,
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SCALAR,
         ("aten::linspace", "aten::logspace"),
         "linspace(t, u, steps)",
         "the ends are read back",
         "t + (u - t) * linspace(0, 1, steps)",
         applies=when.tensor_as_end,
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SCALAR,
         ("aten::histc",),
         "histc(x, bins)",
         "the least and the largest value are read back",
         "pass min= and max=",
         applies=when.without_range,
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SIZE,
         ("aten::isin",),
         "isin(x, among)",
         "many values are made unique first, whose number only the device knows",
         "index a table of bools, or assume_unique=True",
         applies=when.among_many,
-        hidden=True,
     ),
-    _cause(
+    Cause(
         COPY,
         ("aten::segment_reduce",),
         "segment_reduce(x, lengths=)",
         "the lengths are checked on the host",
         "unsafe=True",
         applies=when.with_checks,
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SIZE,
         ("aten::_to_sparse", "aten::_coalesce"),
         "to_sparse(), coalesce()",
         "the number of values is known only on the device",
         "make sparse tensors outside of the loop",
         names=("sparse",),
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SCALAR,
         ("aten::_nested_tensor_from_mask_left_aligned",),
         "TransformerEncoder(...)(x, src_key_padding_mask=mask)",
         "whether the mask pads on the right only is asked in Python",
         "TransformerEncoder(..., enable_nested_tensor=False)",
-        hidden=True,
     ),
-    _cause(
+    Cause(
         COPY,
         ("aten::_ctc_loss",),
         "ctc_loss",
         "lengths are copied to the device",
         "keep the lengths on the CPU, so that they are not copied back as well",
-        hidden=True,
     ),
-    _cause(
+    Cause(
         SIZE,
         ("aten::cross_entropy_loss",),
         "cross_entropy(x, target, weight, label_smoothing=)",
         "targets that do not count are left out, whose number only the device knows",
         "weight or label_smoothing, not both; or reduction='sum'",
-        hidden=True,
     ),
 )
+CAUSES = (*_SEEN, *(replace(row, hidden=True) for row in _HIDDEN))
 
 BY_OPERATOR: Mapping[str, Cause] = {
     operator: row for row in CAUSES for operator in row.operators
 }
-_BY_KIND = {kind.name: _cause(kind, (), kind.in_words) for kind in KINDS}
+_BY_KIND = {kind.name: Cause(kind, (), kind.in_words) for kind in KINDS}
 
 
 def cause_of(operator: str, kind: str) -> Cause:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -14,7 +14,7 @@ from functools import cached_property
 from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line, display_path
-from torchtraceap.base.units import time_text
+from torchtraceap.base.units import counted, time_text
 from torchtraceap.waits.wait import Wait, by_place, explain
 
 #: A shorter wait, in µs, costs no more than a few launches.
@@ -118,7 +118,16 @@ class Verdict:
     @cached_property
     def details(self) -> tuple[str, ...]:
         """The places, why each waits and what to do instead, what is tolerated."""
-        return tuple(self._details())
+        lines: list[str] = []
+        explained: set[str] = set()
+        for wait, place in zip(self.waits, self.places, strict=True):
+            lines.append(f"  {place}")
+            lines += [f"      {line}" for line in explain(wait, explained)]
+        if self.left_out:
+            lines.append(
+                f"  and {self.left_out} that are allowed or shorter than over_us"
+            )
+        return tuple(lines)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -136,14 +145,6 @@ class Verdict:
         """All of it."""
         return "\n".join([self.headline, *self.details, *self.notes])
 
-    def _details(self) -> Iterator[str]:
-        explained: set[str] = set()
-        for wait, place in zip(self.waits, self.places, strict=True):
-            yield f"  {place}"
-            yield from (f"      {line}" for line in explain(wait, explained))
-        if self.left_out:
-            yield f"  and {self.left_out} that are allowed or shorter than over_us"
-
 
 def decide(
     observation: Observation,
@@ -158,17 +159,17 @@ def decide(
         max_count = 0
     if observation.problem:
         return Verdict((), 0, max_count, observation, max_per_step)
-    counted = [
+    against = [
         wait
         for wait in observation.waits
         if not _too_short(wait, over_us) and not _is_allowed(wait, allow)
     ]
     in_step: Counter[int] = Counter()
-    for wait in counted:
+    for wait in against:
         in_step.update(wait.in_steps)
     left_out = sum(wait.count for wait in observation.waits) - in_step.total()
     worst = max(in_step.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
-    places = sorted(by_place(counted), key=lambda wait: (-(wait.us or 0), -wait.count))
+    places = sorted(by_place(against), key=lambda wait: (-(wait.us or 0), -wait.count))
     return Verdict(tuple(places), left_out, max_count, observation, max_per_step, worst)
 
 
@@ -225,44 +226,39 @@ class LaunchVerdict:
     @property
     def ok(self) -> bool:
         """Whether it can be said, and is so."""
-        return self.told and self._most <= self.max_per_step
-
-    @property
-    def _most(self) -> int:
-        return max(self.launches.steps, default=0)
+        return self.told and max(self.launches.steps, default=0) <= self.max_per_step
 
     @property
     def headline(self) -> str:
         """One line: the step that launches most."""
         if not self.told:
             return f"launches cannot be told: {self.launches.problem}"
-        steps = self.launches.steps
-        at = self.launches.first + (steps.index(self._most) if steps else 0)
+        steps = self.launches.steps or (0,)
+        at = self.launches.first + steps.index(max(steps))
         limit = f"max_per_step = {self.max_per_step:,}"
-        return f"step {at} launched {_kernels(self._most)}, {limit}"
+        return f"step {at} launched {counted(max(steps), 'kernel')}, {limit}"
 
     @property
     def details(self) -> tuple[str, ...]:
         """Where that step launches them, and what the others launch."""
-        return tuple(self._details()) if self.told and not self.ok else ()
-
-    def _details(self) -> Iterator[str]:
+        if not self.told or self.ok:
+            return ()
         places = self.launches.places
-        yield from (f"  {line}  {_kernels(n)}" for line, n in places[:_MOST_PLACES])
+        lines = [
+            f"  {line}  {counted(n, 'kernel')}" for line, n in places[:_MOST_PLACES]
+        ]
         if rest := places[_MOST_PLACES:]:
-            yield f"  {len(rest)} more lines  {_kernels(sum(n for _, n in rest))}"
+            number = counted(sum(n for _, n in rest), "kernel")
+            lines.append(f"  {len(rest)} more lines  {number}")
         if len(self.launches.steps) > 1:
             each = ", ".join(f"{n:,}" for n in self.launches.steps)
-            yield f"  kernels of each step: {each}"
+            lines.append(f"  kernels of each step: {each}")
+        return tuple(lines)
 
     @property
     def message(self) -> str:
         """All of it."""
         return "\n".join([self.headline, *self.details])
-
-
-def _kernels(number: int) -> str:
-    return f"{number:,} kernel{'s' * (number != 1)}"
 
 
 def checked_limit(name: str, value: int | None) -> int | None:

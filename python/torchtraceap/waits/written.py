@@ -76,9 +76,7 @@ def _told(frame: FrameType) -> str:
             return "`in`"
         case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str())):
             return '"..." % t'
-    if not operation.startswith(_ASKS):
-        return ""
-    return _truth(node, frame)
+    return _truth(node, frame) if operation.startswith(_ASKS) else ""
 
 
 def _node_at(frame: FrameType, at: int) -> Any:
@@ -108,7 +106,9 @@ def _truth(node: Any, frame: FrameType) -> str:
     # Of a comprehension, Python may give all of it: then any of its conditions may ask.
     if parts := getattr(node, "generators", ()):
         tests = [test for one in parts for test in one.ifs]
-        return "`if t:`" if _is_plain(tests) else ""
+        others = (ast.BoolOp, ast.UnaryOp, ast.IfExp)  # These ask by themselves.
+        is_plain = tests and not any(isinstance(test, others) for test in tests)
+        return "`if t:`" if is_plain else ""
     told = ""
     inner, asks = None, node
     while asks is not None:
@@ -139,12 +139,6 @@ def _truth(node: Any, frame: FrameType) -> str:
 def _is_elif(node: ast.If, frame: FrameType) -> bool:
     line = linecache.getline(frame.f_code.co_filename, node.lineno, frame.f_globals)
     return line.encode()[node.col_offset :].startswith(b"elif")
-
-
-def _is_plain(tests: list[ast.expr]) -> bool:
-    """Tell whether nothing but the tests themselves is asked."""
-    asks = (ast.BoolOp, ast.UnaryOp, ast.IfExp)
-    return bool(tests) and not any(isinstance(test, asks) for test in tests)
 
 
 def _call(function: ast.expr, frame: FrameType) -> str:

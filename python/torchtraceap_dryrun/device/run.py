@@ -63,7 +63,7 @@ class Run:
         )
         self.recorder.op(name, func._overloadname, args, kwargs, outs, is_view=is_view)
         row = BY_OPERATOR.get(name)
-        if row is not None and row.applies((args, kwargs)):
+        if row is not None and row.applies(args, kwargs):
             self.recorder.sync(name, "table" if row.hidden else "seen")
         return out
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
-from torchtraceap.base.source_lines import deepest_user_line, stack
+from torchtraceap_dryrun.lines import user_stack
 from torchtraceap_dryrun.record_writer import RecordWriter
 
 _active: RecordWriter | None = None
@@ -86,5 +86,5 @@ def only_run(begun: str = "") -> Iterator[None]:
 
 
 def _begun_at() -> str:
-    line = deepest_user_line(stack(sys._getframe(1)))
-    return f"at {line}" if line else "elsewhere"
+    lines = user_stack(sys._getframe(1))
+    return f"at {lines[0]}" if lines else "elsewhere"
