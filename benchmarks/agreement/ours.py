@@ -58,7 +58,7 @@ def ours(path: Path) -> dict[str, Any]:
         for of in (columns["device"][order] == devices[:, None])
     )
     balance = torchtraceap.analyze(trace).core.balance
-    reported = sum(row.busy_ns for row in balance if row.device >= 0)
+    reported = sum(row.busy_ns for row in balance if row.device is not None)
     assert not balance or reported == busy, (path, reported, busy)
     out: dict[str, Any] = {"busy": busy, "idle": 0}
     if begin.size:
