@@ -24,7 +24,13 @@ from torchtraceap.checking.device import (
     has_torch,
     resolved,
 )
-from torchtraceap.checking.pytest_hooks import LOG, log_of, not_checked, settle
+from torchtraceap.checking.pytest_hooks import (
+    ENDS,
+    LOG,
+    log_of,
+    not_checked,
+    settle,
+)
 
 if TYPE_CHECKING:
     from torchtraceap.checking.sync_block import NoSyncStalls, SyncBlock
@@ -112,8 +118,9 @@ def _need_torch(what: str) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     """Begin to run a checked test dry, before its first fixture and before other
     plugins prepare it; prepare to watch a marked one; fail what a fixture found."""
-    wrong, options = "", None
-    item.stash[LOG] = item.stash[_WHOLE] = item.stash[_RUN] = None  # it may run again
+    options = None
+    # It may run again.
+    item.stash[LOG] = item.stash[_WHOLE] = item.stash[_RUN] = item.stash[ENDS] = None
     try:
         options = whole_body.options_of(item)
         if options is not None:
@@ -123,9 +130,11 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
             item.stash[_WHOLE] = SyncBlock(log_of(item), **options)
     except (TypeError, ValueError) as error:
         wrong = f"marker {whole_body.NAME}: {error}"
-    if wrong:
-        pytest.fail(wrong, pytrace=False)
-    _begin_dry_run(item, options)
+        item.stash[ENDS] = pytest.fail.Exception(wrong, pytrace=False)
+    except pytest.skip.Exception as error:
+        item.stash[ENDS] = error
+    if item.stash[ENDS] is None:
+        _begin_dry_run(item, options)
     refused, result = None, None
     try:
         result = yield

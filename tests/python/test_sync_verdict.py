@@ -74,8 +74,7 @@ def test_message() -> None:
     assert verdict.message.splitlines() == [
         "/home/me/train.py:9: asking for a size (aten::nonzero) and 1 more wait for "
         "the GPU (max_count=0)",
-        "  /home/me/train.py:9  asking for a size (aten::nonzero)  ×2, 1.08 ms "
-        "blocked",
+        "  /home/me/train.py:9  asking for a size (aten::nonzero)  ×2, 1.08 ms blocked",
         f"      {CAUSE.what}",
         f"      instead: {CAUSE.instead}",
         "  /home/me/train.py:7  asking for a size (aten::nonzero)  ×2",

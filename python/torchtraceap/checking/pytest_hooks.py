@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from torchtraceap.checking.outcome import CheckLog
 
 LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
+#: What ends a test before its fixtures: a marker that makes no sense, no torch.
+ENDS: pytest.StashKey[BaseException | None] = pytest.StashKey()
 
 
 def log_of(item: pytest.Item) -> CheckLog:
@@ -85,6 +87,14 @@ def device_of(config: pytest.Config) -> Device:
         return checked_device(given) or "auto"
     except ValueError as error:
         raise pytest.UsageError(f"traceap_device: {error}") from None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """End a test that cannot be run: here, within what other plugins put around the
+    phase, which is not theirs to undo if it never began (pytest's own log fails)."""
+    if ends := item.stash.get(ENDS, None):
+        raise ends
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -176,8 +176,8 @@ def _named(text: str) -> Any:
             if text not in points.names:
                 hint = instead_of(text, sorted(points.names))
                 raise ConfigError(
-                    f"no installed package has a rule {text!r}; {hint} A rule of your "
-                    "own is named as in my_rules:slow_checkpoint."
+                    f"no installed package has a rule {text!r} ({hint}). A rule of "
+                    "your own is named as in my_rules:slow_checkpoint."
                 )
             return points[text].load()
         found: Any = import_module(module)
