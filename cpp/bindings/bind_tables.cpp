@@ -75,7 +75,8 @@ void bind_times(Class& row, Times times_of) {
 
 void bind_rows(py::module_& m) {
   using Kernel = Titled<KernelRow>;
-  py::class_<Kernel> kernel(m, "KernelRow", "See pipeline/tables/tables.h; nanoseconds.");
+  py::class_<Kernel> kernel(m, "KernelRow",
+                            "See pipeline/tables/tables.h; nanoseconds.");
   bind_times(kernel, [](const Kernel& k) -> const WorkTimes& { return k.row.times; });
   kernel.def_property_readonly("name", names_of<KernelRow>())
       .def_property_readonly("communication",

@@ -78,7 +78,8 @@ void bind_errors() {
     try {
       if (p) std::rethrow_exception(p);
     } catch (const trace::TraceError& e) {
-      const auto type = py::module_::import("torchtraceap.base.errors").attr("TraceError");
+      const auto type =
+          py::module_::import("torchtraceap.base.errors").attr("TraceError");
       const py::object error =
           type(text(e.what()), text(e.path()), text(e.kind()), text(e.hint()),
                position(e.offset()), position(e.event()), position(e.line()));
