@@ -37,8 +37,9 @@ TESTS_WITH_TORCH = """
 import torch
 
 def test_step(no_sync_stalls):
+    layer = torch.nn.Linear(64, 8, device="cuda")
     with no_sync_stalls():
-        torch.nn.Linear(64, 8)(torch.randn(32, 64)).sum()
+        layer(torch.randn(32, 64, device="cuda")).sum()
 """
 SCRIPT = """
 import torch
