@@ -98,9 +98,7 @@ demo:  ## Analyze a real trace (DEMO_TRACE=...), with nothing but what that take
 # For the torch that is installed; `make wheel TORCH_SPEC=` in a new .venv: without.
 wheel: $(VENV)/.extra-wheel  ## Build a wheel into dist/: pip installs it without a compiler
 	rm -rf build/wheel dist
-	@# By relative paths, which are ccache's, headers would name themselves in messages.
-	env -u CCACHE_BASEDIR \
-	  pip wheel --quiet --no-build-isolation --no-deps --wheel-dir build/wheel .
+	pip wheel --quiet --no-build-isolation --no-deps --wheel-dir build/wheel .
 	.ci/repair_wheel.sh build/wheel/*.whl dist
 
 try-wheel: wheel  ## Use that wheel in an empty environment, with and without torch

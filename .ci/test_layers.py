@@ -174,6 +174,7 @@ def test_no_import_gets_around_the_rooms(
 
 
 def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(CHECK.parent)
     spec = importlib.util.spec_from_file_location("check_layers", CHECK)
     assert spec and spec.loader
     tables = importlib.util.module_from_spec(spec)

@@ -38,8 +38,11 @@ if(TTA_BUILD_TORCH)
     target_include_directories(tta_torch SYSTEM INTERFACE
       "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
     # Its headers name themselves in messages: by their path in torch, not on the
-    # machine that a wheel is built on.
-    target_compile_options(tta_torch INTERFACE "-fmacro-prefix-map=${torch_dir}=torch")
+    # machine that a wheel is built on, nor as seen from there (ccache's base_dir).
+    file(RELATIVE_PATH torch_from_here "${CMAKE_BINARY_DIR}" "${torch_dir}")
+    target_compile_options(tta_torch INTERFACE
+      "-fmacro-prefix-map=${torch_dir}=torch"
+      "-fmacro-prefix-map=${torch_from_here}=torch")
     target_link_libraries(tta_torch INTERFACE
       "${torch_dir}/lib/libtorch_cpu${CMAKE_SHARED_LIBRARY_SUFFIX}"
       "${torch_dir}/lib/libc10${CMAKE_SHARED_LIBRARY_SUFFIX}")

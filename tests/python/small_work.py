@@ -21,6 +21,13 @@ def work() -> None:
     x.sum().item()
 
 
+def recorded(**options: Any) -> Any:
+    """A profiler that has recorded that work; options are torch.profiler.profile's."""
+    with torch.profiler.profile(activities=CPU, **options) as prof:
+        work()
+    return prof
+
+
 def steps_of(prof: Any) -> list[list[int]]:
     """The numbers of the steps in each report of a profile."""
     return [[step.number for step in report.steps] for report in prof.reports]

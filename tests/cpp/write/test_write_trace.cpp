@@ -12,7 +12,7 @@
 #include "replay/samples.h"
 #include "support/says.h"
 #include "support/trace_text.h"
-#include "write/json_text.h"
+#include "write/write_trace.h"
 
 namespace tta::replay {
 namespace {
@@ -37,16 +37,6 @@ std::vector<std::uint32_t> rows_of(const trace::Trace& t, Category category) {
     }
   }
   return out;
-}
-
-TEST(JsonText, EscapesWhatJsonWantsEscaped) {
-  EXPECT_EQ(write::json_string("a\"b\\c\n\x01 \xc3\xa9"),
-            "\"a\\\"b\\\\c\\u000a\\u0001 \xc3\xa9\"");
-  EXPECT_EQ(write::microseconds(1'234'567), "1234.567");
-  EXPECT_EQ(write::microseconds(5), "0.005");
-  EXPECT_EQ(write::microseconds(-5), "-0.005");
-  EXPECT_EQ(write::microseconds(-1'234'567), "-1234.567");
-  EXPECT_EQ(write::microseconds(1'719'000'000'123'456'789), "1719000000123456.789");
 }
 
 Program step() {

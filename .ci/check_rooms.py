@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""check_rooms.py: holds the imports of the Python packages against the tables below.
+
+check_layers.py calls it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+# --- The tables -------------------------------------------------------------------
+
+# The rooms of the packages, from the ground up; each may use those before it.
+# A room is a folder or a single module of python/torchtraceap, or a package beside it.
+ROOMS = [
+    "base",  # knows nothing of traces: arguments, errors, units, text, files
+    "waits",  # what makes a host wait, and the verdict on it
+    "data",  # from a source to the parts of a report
+    "detection",  # the learned detector's words, as plain data
+    "report_data",  # what a report says
+    "views",  # a report as text, page, table, file
+    "gate",  # budgets and comparisons
+    "report",  # what a user holds: the data and the views of it
+    "analysis_plan",
+    "profiling",  # live profilers
+    "analysis",
+    "edits",
+    "replaying",
+    "comparison",
+    "torchtraceap_dryrun",  # a product of its own: code for a GPU without one
+    "torchtraceap_train",  # another: the detector's training
+    "checking",  # pytest and SyncCheck
+    "cli",  # the program
+]
+# A room that may use no more than these of the rooms below it: the dry run hands the
+# trace that it simulates to `analyze`, and else stands by itself.
+ONLY = {"torchtraceap_dryrun": {"base", "waits", "analysis", "report"}}
+# What stands on top of all, and is imported by nobody inside; and what the package
+# itself may be asked for, beside its rooms: the extension modules.
+ON_TOP = {"torchtraceap", "torchtraceap.__main__", "torchtraceap.pytest_plugin"}
+OF_THE_PACKAGE = {"_core", "_torch"}
+PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
+
+# What a module of the package may import before anything is called.
+IMPORT_AT_TOP = {*PACKAGES, "numpy", *sys.stdlib_module_names}
+# Files that only pytest loads.
+IMPORT_AT_TOP_OF = {f"pytest_{name}.py": {"pytest"} for name in ("plugin", "hooks")}
+# Modules that need torch to be defined, by subclassing for example: they import what
+# they like, and are themselves imported inside functions, or by one another.
+ON_FIRST_USE = {
+    "torchtraceap._torch",
+    "torchtraceap.checking.cpu_watch",
+    "torchtraceap.checking.gpu_watch",
+    "torchtraceap.profiling.recorder",
+    "torchtraceap.waits.written",
+}
+# A dry run is made of torch: all of its modules are such, but these, and all of the
+# folders among them.
+DRY_RUN = "torchtraceap_dryrun."
+DRY_RUN_WITHOUT_TORCH = {
+    f"{DRY_RUN}{name}"
+    for name in (
+        "__init__",
+        "estimate",
+        "limits",
+        "lines",
+        "observation",
+        "outcome",
+        "private_names",
+        "record",
+        "result",
+        "result_views",
+        "script.child",
+        "script.ended",
+        "script.ending",
+        "script.in_child",
+        "script.journal",
+        "script.stopped",
+        "timeline",
+        "wait_places",
+    )
+}
+
+# --- The checks -------------------------------------------------------------------
+
+
+def imports_at_top(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
+    """Yield line and dotted name of what is imported when the module is."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield node.lineno, module
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from imports_at_top(node.orelse)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+                yield from imports_at_top(getattr(node, field, []))
+
+
+def check_python(root: Path) -> Iterator[str]:
+    """Yield a message for each import in the packages that comes too early."""
+    for path in modules_of(root):
+        if is_late(name_of(path, root)):
+            continue
+        allowed = IMPORT_AT_TOP | IMPORT_AT_TOP_OF.get(path.name, set())
+        reported = set()
+        for line, name in imports_at_top(ast.parse(path.read_text()).body):
+            late = is_late(name) or name.split(".")[0] not in allowed
+            if late and line not in reported:
+                reported.add(line)
+                yield (
+                    f"{path.relative_to(root)}:{line}: imports {name}: "
+                    "torch, _torch and extras are imported inside the function "
+                    "that uses them"
+                )
+
+
+def modules_of(root: Path) -> list[Path]:
+    """Return the files of the packages."""
+    return [
+        p for name in PACKAGES for p in sorted((root / "python" / name).rglob("*.py"))
+    ]
+
+
+def name_of(path: Path, root: Path) -> str:
+    """Return the dotted name of a file below python/."""
+    module = ".".join(path.relative_to(root / "python").with_suffix("").parts)
+    return module.removesuffix(".__init__")
+
+
+def room_of(module: str) -> str:
+    """Return the room that a dotted name lies in; of the package itself, its name."""
+    package, _, inner = module.partition(".")
+    return inner.split(".")[0] or package if package == PACKAGES[0] else package
+
+
+def is_ours(module: str) -> bool:
+    """Tell whether a dotted name is one of the packages, or in one."""
+    return module.split(".")[0] in PACKAGES
+
+
+def edges_of(path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield line and name of ours for each import in a file, wherever in it: those
+    inside functions and those for types count like any other. A relative one is ""."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node.lineno, ""
+        elif isinstance(node, ast.ImportFrom) and is_ours(node.module or ""):
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                inner = name in known or node.module == PACKAGES[0]
+                yield node.lineno, name if inner else node.module
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+            yield from ((node.lineno, name) for name in names if is_ours(name))
+        elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func):
+            texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            yield from ((node.lineno, text) for text in texts if text in known)
+
+
+def check_rooms(root: Path) -> Iterator[str]:
+    """Yield a message for each import that goes up, and for a circle of imports."""
+    files = {name_of(path, root): path for path in modules_of(root)}
+    edges: dict[str, set[str]] = {}
+    for module, path in files.items():
+        if module in ON_TOP:
+            continue
+        room = room_of(module)
+        if room not in ROOMS:
+            yield f"{path.relative_to(root)}:1: {room} is no room of the table"
+            continue
+        for line, used in edges_of(path, set(files)):
+            where = f"{path.relative_to(root)}:{line}"
+            other = room_of(used)
+            if not used:
+                yield f"{where}: a relative import; name it all"
+            elif other in OF_THE_PACKAGE:
+                continue
+            elif used in ON_TOP or other not in ROOMS:
+                yield f"{where}: imports {used}: its module is to be named"
+            elif ROOMS.index(other) > ROOMS.index(room):
+                yield f"{where}: imports {used}: {room} stands below {other}"
+            elif other not in ONLY.get(room, {*ROOMS}) | {room}:
+                only = ", ".join(sorted(ONLY[room]))
+                yield f"{where}: imports {used}: {room} may use {only} only"
+            elif used in files and files[used].stem != "__init__":
+                edges.setdefault(module, set()).add(used)
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        circle = ", ".join(sorted(set(error.args[1])))
+        yield f"python:1: a circle of imports: {circle}"
+
+
+def is_late(module: str) -> bool:
+    """Tell whether a module may only be imported where it is used."""
+    if not module.startswith(DRY_RUN):
+        return module in ON_FIRST_USE
+    parts = module.split(".")
+    return not {".".join(parts[:2]), ".".join(parts[:3])} & DRY_RUN_WITHOUT_TORCH
