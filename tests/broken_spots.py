@@ -176,7 +176,7 @@ SPOTS = (
         "nothing-sure-without-a-device",
         "cpp/pipeline/pricing/price.cpp",
         "if (finding.estimate || report.timeline->host) return false;",
-        "if (finding.estimate) return false;",
+        "if (finding.estimate || !report.timeline) return false;",
         (f"{TESTS}/test_what_if.py",),
     ),
     Spot(
