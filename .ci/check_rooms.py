@@ -24,6 +24,7 @@ ROOMS = [
     "report_data",  # what a report says
     "views",  # a report as text, page, table, file
     "gate",  # budgets and comparisons
+    "explain",  # what a finding means and what to do, and a model's second opinion
     "report",  # what a user holds: the data and the views of it
     "analysis_plan",
     "profiling",  # live profilers

@@ -40,6 +40,11 @@ class Names:
         self._ids: dict[tuple[str, str], str] = {}
         self._count: dict[str, int] = {}
 
+    def forget(self) -> None:
+        """Begin anew, with the first numbers."""
+        self._ids.clear()
+        self._count.clear()
+
     def id_of(self, kind: str, name: str) -> str:
         """Return the id of a name, the same for the same name and letter."""
         letter = _LETTERS.get(kind, "u" if kind == "line" else "o")
