@@ -145,7 +145,7 @@ class _Writer:
                 lines = [
                     self._head(finding, windows),
                     *window_figures(self._features, windows, figures),
-                    *self._evidence(finding, windows, names, events),
+                    *self._evidence(finding, windows, calls, names, events),
                     *calls.lines(names, self._form),
                     *_choice(candidates),
                 ]
@@ -187,26 +187,34 @@ class _Writer:
         )
 
     def _evidence(
-        self, finding: Finding | None, windows: Sequence[int], names: Names, most: int
+        self,
+        finding: Finding | None,
+        windows: Sequence[int],
+        calls: Calls,
+        names: Names,
+        most: int,
     ) -> list[str]:
-        """Say which events prove a finding, or the detector looked at most."""
+        """Say which events prove a finding, or the detector looked at most: of each
+        name the first, with what called it."""
         report = self._report
         if finding is not None:
             rows = [event.index for event in finding.events]
-        elif report.detection.run:
-            rows = report.detection.events[windows[0]].tolist()
-            rows = [row for row in rows if row >= 0]
-        else:
-            return []
-        if not rows:
+        else:  # No rows of a detector that was not run.
+            looked_at = report.detection.events[windows[0] : windows[0] + 1].ravel()
+            rows = looked_at[looked_at >= 0].tolist()
+        by_name = {report.loaded.name(row): row for row in reversed(rows)}
+        shown = list(reversed(by_name.items()))[:most]
+        if not shown:
             return []
         duration = report.loaded.columns["dur"]
+        kinds = report.core.kinds([row for _, row in shown])
         parts = []
-        rows = rows[:most]
-        for row, kind in zip(rows, report.core.kinds(rows), strict=True):
-            id = names.id_of(kind, report.loaded.name(row))
-            parts.append(f"{id} {kind} {time_text(duration[row] / 1e3)}")
-        times = f"{finding.count:,} times, the longest: " if finding else ""
+        for (name, row), kind in zip(shown, kinds, strict=True):
+            text = f"{names.id_of(kind, name)} {kind} {time_text(duration[row] / 1e3)}"
+            if caller := calls.caller_of(name):
+                text += f" in {calls.id_of(caller, names)} {caller.kind}"
+            parts.append(text)
+        times = f"{counted(finding.count, 'time')}, the longest: " if finding else ""
         return [f"events that stand out: {times}{', '.join(parts)}"]
 
     def _candidates(self, windows: Sequence[int], most: int) -> tuple[str, ...]:

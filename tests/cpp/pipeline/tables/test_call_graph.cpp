@@ -71,9 +71,9 @@ TEST(CallGraph, TakesOfEachEventWhatLiesInTheWindows) {
 
 TEST(CallGraph, TellsRangesFromKernelsOfTheirName) {
   TraceText text;
-  text.note("same", 0, 50).kernel(60, 10, 9, "same");
+  text.note("same", 0, 50).launched(60, 70, 5, 1).kernel(90, 10, 9, "same");
   const Analyzed report(text);
-  EXPECT_EQ(said(report, all_of(report)),
+  EXPECT_EQ(said(report, all_of(report), 2),
             "-1 range same x1: 50, 50 own, device 0\n"
             "-1 kernel same x1: 10, 10 own, device 0\n");
 }
