@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""asking.py: asks a language model about digests, several at a time.
+
+Two requests a digest. The first shows no text that the trace chose, and its answer
+alone is the opinion's pattern; the second shows all of the digest, and its answer is
+words.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from torchtraceap.base.safe_text import writable
+from torchtraceap.explain.answer_cache import AnswerCache, key_of
+from torchtraceap.explain.answers import problems_of, safe_words
+from torchtraceap.explain.digest import Digest
+from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.explanation import Opinion, Usage
+from torchtraceap.explain.failures import Failed, said_by
+from torchtraceap.explain.messages import Request, advise_request, classify_request
+from torchtraceap.explain.replies import Reply, answer_of, reply_of
+
+if TYPE_CHECKING:
+    from torchtraceap.explain.client import Client
+
+#: How often an answer that was cut off is asked for with how much more room.
+_MORE_ROOM = 8
+
+
+def ask(
+    digests: Sequence[Digest],
+    endpoint: Endpoint,
+    cache: AnswerCache | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    advise: bool = True,
+) -> list[Opinion]:
+    """Return what a model says of each digest, in their order.
+
+    A failure is an opinion that says so; after one that the next question would meet as
+    well (a wrong key, no server), no more is asked. ``progress`` is called in this
+    thread with how many are done and how many there are. ``advise``: ask for words too,
+    not only for the pattern. Ctrl-C ends it at once.
+
+    Raises ImportError, which names the extra, if OpenAI's client is not installed.
+    """
+    run = _Run(_client(endpoint), endpoint, cache, advise)
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[int, Opinion | BaseException]] = queue.SimpleQueue()
+    for index in range(len(digests)):
+        todo.put(index)
+
+    def work() -> None:
+        while not run.halted:
+            try:
+                index = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                done.put((index, run.opinion(digests[index])))
+            except BaseException as error:  # Raised again where it is waited for.
+                done.put((index, error))
+
+    # No pool: that would wait for its threads on Ctrl-C, for as long as a model thinks.
+    count = min(endpoint.parallel, len(digests))
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
+    opinions: dict[int, Opinion] = {}
+    try:
+        for thread in threads:
+            thread.start()
+        for number in range(1, len(digests) + 1):
+            index, opinion = done.get()
+            if isinstance(opinion, BaseException):
+                raise opinion
+            opinions[index] = opinion
+            if progress is not None:
+                progress(number, len(digests))
+    finally:
+        run.halted = True
+        run.client.close()
+    if cache is not None:
+        cache.trim()
+    return [opinions[index] for index in range(len(digests))]
+
+
+def usage_of(opinions: Iterable[Opinion], endpoint: Endpoint) -> Usage:
+    """Add up what opinions cost; the seconds are those of all requests together."""
+    listed = list(opinions)
+    prompt = sum(o.prompt_tokens for o in listed)
+    completion = sum(o.completion_tokens for o in listed)
+    usd = None
+    if endpoint.usd_per_million is not None:
+        into, out = endpoint.usd_per_million
+        usd = (prompt * into + completion * out) / 1e6
+    return Usage(
+        requests=sum(o.requests for o in listed),
+        cached=sum(o.cached for o in listed),
+        failed=sum(bool(o.failure) for o in listed),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        usd=usd,
+        seconds=sum(o.seconds for o in listed),
+    )
+
+
+def _client(endpoint: Endpoint) -> Client:
+    try:
+        from torchtraceap.explain.client import Client
+    except ImportError as error:
+        raise ImportError(
+            "a language model is asked through OpenAI's client, which here cannot be "
+            f"imported ({error}): pip install 'torchtraceap[llm]'"
+        ) from error
+    return Client(endpoint)
+
+
+@dataclass
+class _Spent:
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def add(self, reply: Reply) -> None:
+        self.requests += 1
+        self.prompt_tokens += reply.prompt_tokens
+        self.completion_tokens += reply.completion_tokens
+
+
+@dataclass
+class _Run:
+    """What the threads of one call of `ask` share."""
+
+    client: Client
+    endpoint: Endpoint
+    cache: AnswerCache | None
+    advise: bool
+    halted: bool = False
+    ended_by: Failed | None = field(default=None)
+
+    def opinion(self, digest: Digest) -> Opinion:
+        begin, spent = time.monotonic(), _Spent()
+        opinion = Opinion(
+            subject=digest.subject, model=self.endpoint.model, key=digest.key
+        )
+        try:
+            answer = self._answer(classify_request(digest), spent)
+            opinion = replace(opinion, pattern=answer["pattern"])
+            if self.advise:
+                answer = self._answer(advise_request(digest), spent)
+                explanation = safe_words(answer["explanation"])
+                advice = safe_words(answer["advice"])
+                opinion = replace(
+                    opinion,
+                    explanation=explanation,
+                    advice=advice,
+                    problems=problems_of(f"{explanation}\n{advice}", digest),
+                )
+        except Failed as failed:
+            if failed.ends_all and self.ended_by is None:
+                self.ended_by = failed
+            opinion = replace(opinion, failure=failed.kind, why=failed.why)
+        return replace(
+            opinion,
+            cached=not spent.requests and not opinion.failure,
+            requests=spent.requests,
+            prompt_tokens=spent.prompt_tokens,
+            completion_tokens=spent.completion_tokens,
+            seconds=time.monotonic() - begin,
+        )
+
+    def _answer(self, request: Request, spent: _Spent) -> dict[str, str]:
+        """Return the answer to a request, of the cache if it is there.
+
+        Raises Failed.
+        """
+        key = key_of(request, self.endpoint)
+        kept = self.cache.get(key) if self.cache is not None else None
+        if kept is not None:
+            try:
+                return answer_of(kept, request.schema)
+            except ValueError:  # Damaged: it is asked for anew.
+                pass
+        answer = self._asked(request, spent)
+        if self.cache is not None:
+            self.cache.put(key, writable(json.dumps(answer, ensure_ascii=False)))
+        return answer
+
+    def _asked(self, request: Request, spent: _Spent) -> dict[str, str]:
+        for room in (request.room, _MORE_ROOM * request.room):
+            if self.ended_by is not None:
+                ended = self.ended_by
+                raise Failed(ended.kind, f"Not asked, as it failed before: {ended.why}")
+            try:
+                reply = reply_of(self.client.complete(request, room))
+            except ValueError as error:
+                raise self._malformed(f"{self.endpoint.url} {error}") from error
+            except Failed as failed:
+                # The room for the answer counts as well.
+                if room != request.room and failed.kind == "overflow":
+                    break
+                raise
+            spent.add(reply)
+            if reply.refusal or reply.finish == "content_filter":
+                said = said_by(reply.refusal or "its filter took it out", self.endpoint)
+                raise Failed(
+                    "refused", f"{self.endpoint.model} refuses to answer: {said}"
+                )
+            try:
+                return answer_of(reply.content, request.schema)
+            except ValueError as error:
+                if reply.finish != "length":
+                    raise self._malformed(
+                        f"The answer of {self.endpoint.model} {error}"
+                    ) from error
+        raise Failed(
+            "truncated",
+            f"The answer of {self.endpoint.model} was cut off, also with {_MORE_ROOM} "
+            "times the room. Choose a model that thinks less aloud, or give it more "
+            "context",
+        )
+
+    @staticmethod
+    def _malformed(what: str) -> Failed:
+        return Failed(
+            "malformed",
+            f"{what}. Is the URL that of an OpenAI-compatible server (…/v1), and does "
+            "the model follow a JSON schema?",
+        )
