@@ -29,8 +29,8 @@ from torchtraceap.explain.replies import Reply, answer_of, reply_of
 if TYPE_CHECKING:
     from torchtraceap.explain.client import Client
 
-#: How often an answer that was cut off is asked for with how much more room.
-_MORE_ROOM = 8
+# Tokens that an answer which was cut off is given more, once: for thoughts before it.
+_MORE_ROOM = 4096
 
 
 def ask(
@@ -191,17 +191,17 @@ class _Run:
         return answer
 
     def _asked(self, request: Request, spent: _Spent) -> dict[str, str]:
-        for room in (request.room, _MORE_ROOM * request.room):
+        for more_room in (0, _MORE_ROOM):
             if self.ended_by is not None:
                 ended = self.ended_by
                 raise Failed(ended.kind, f"Not asked, as it failed before: {ended.why}")
             try:
-                reply = reply_of(self.client.complete(request, room))
+                reply = reply_of(self.client.complete(request, more_room))
             except ValueError as error:
                 raise self._malformed(f"{self.endpoint.url} {error}") from error
             except Failed as failed:
                 # The room for the answer counts as well.
-                if room != request.room and failed.kind == "overflow":
+                if more_room and failed.kind == "overflow":
                     break
                 raise
             spent.add(reply)
@@ -219,9 +219,9 @@ class _Run:
                     ) from error
         raise Failed(
             "truncated",
-            f"The answer of {self.endpoint.model} was cut off, also with {_MORE_ROOM} "
-            "times the room. Choose a model that thinks less aloud, or give it more "
-            "context",
+            f"The answer of {self.endpoint.model} was cut off, also with room for "
+            f"{_MORE_ROOM:,} tokens more. Choose a model that thinks less aloud, or "
+            "give it more context",
         )
 
     @staticmethod

@@ -28,8 +28,7 @@ from torchtraceap.explain.messages import Request
 MOST_BYTES = 4 << 20  # Of an answer; those of models that think aloud take some 100 KB.
 MOST_WAIT_S = 30.0  # That an endpoint may ask for before the next attempt.
 _HEADERS = ("host", "accept", "connection", "content-type", "content-length")
-# Models that think take the tokens for that out of the answer's.
-_TO_THINK = 8
+_THOUGHTS = 4096  # Tokens, which some models take out of the answer's room.
 _FORMAT_WORDS = ("response_format", "json_schema", "structured output", "grammar")
 
 
@@ -56,17 +55,15 @@ class Client:
         """Close the connections."""
         self._client.close()
 
-    def complete(self, request: Request, room: int) -> str:
-        """Return the body of the answer to a request, whose words take ``room`` tokens.
+    def complete(self, request: Request, more_room: int = 0) -> str:
+        """Return the body of the answer to a request, with room for so many tokens more
+        than it asks for.
 
         A parameter that the endpoint refuses is left out, now and later. Raises Failed.
         """
+        model = self._endpoint.model
         while True:
-            body = _without(request.body(self._endpoint.model), self._without)
-            scale = room // request.room
-            for name in ("max_tokens", "max_completion_tokens"):
-                if name in body:
-                    body[name] *= scale
+            body = _without(request.body(model, more_room), self._without)
             try:
                 create = self._client.chat.completions.with_raw_response.create
                 return str(create(**body).http_response.text)
@@ -100,7 +97,7 @@ class Client:
 
 def _without(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
     if "max_tokens" in refused:
-        body["max_completion_tokens"] = _TO_THINK * body.pop("max_tokens")
+        body["max_completion_tokens"] = body.pop("max_tokens") + _THOUGHTS
     for name in {"temperature", "seed", "response_format"} & refused:
         del body[name]
     if "json_schema" in refused and "response_format" in body:

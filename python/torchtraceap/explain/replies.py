@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from torchtraceap.base.safe_text import printable
 
-_THOUGHTS = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_THOUGHTS_END = "</think>"  # Some servers leave the beginning out.
 _MOST_TOKENS = 10**9  # A larger count is no count.
 
 
@@ -55,7 +54,7 @@ def answer_of(content: str, schema: dict[str, Any]) -> dict[str, str]:
     Thoughts before the JSON, a fence or words around it are left out: models to which
     the schema is not forced write such. Raises ValueError, which says what is wrong.
     """
-    content = _THOUGHTS.sub("", content, count=1)
+    content = content.rpartition(_THOUGHTS_END)[2]
     answer = _json(content)
     if answer is None and "{" in content:
         answer = _json(content[content.index("{") : content.rfind("}") + 1])
