@@ -135,7 +135,7 @@ def serving() -> Iterator[Server]:
                 self.end_headers()
                 self.wfile.write(data)
 
-        do_GET = do_POST = handle_any
+        do_GET = do_POST = do_CONNECT = handle_any
 
         def log_message(self, *args: object) -> None:
             pass

@@ -1,36 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""asking.py: asks a language model about digests, several at a time.
-
-Two requests a digest. The first shows no text that the trace chose, and its answer
-alone is the opinion's pattern; the second shows all of the digest, and its answer is
-words.
-"""
+"""asking.py: asks a language model about digests, several at a time."""
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from torchtraceap.base.safe_text import writable
-from torchtraceap.explain.answer_cache import AnswerCache, key_of
-from torchtraceap.explain.answers import problems_of, safe_words
+from torchtraceap.explain.answer_cache import AnswerCache
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.endpoint import MOST_WAIT_S, Endpoint
 from torchtraceap.explain.explanation import Opinion, Usage
-from torchtraceap.explain.failures import Failed, said_by
-from torchtraceap.explain.messages import Request, advise_request, classify_request
-from torchtraceap.explain.replies import Reply, answer_of, reply_of
+from torchtraceap.explain.interview import Interview
 
 if TYPE_CHECKING:
     from torchtraceap.explain.client import Client
-
-# Tokens that an answer which was cut off is given more, once: for thoughts before it.
-_MORE_ROOM = 4096
 
 
 def ask(
@@ -49,20 +34,22 @@ def ask(
 
     Raises ImportError, which names the extra, if OpenAI's client is not installed.
     """
-    run = _Run(_client(endpoint), endpoint, cache, advise)
+    client = _client(endpoint)
+    interview = Interview(client, endpoint, cache, advise)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[int, Opinion | BaseException]] = queue.SimpleQueue()
     for index in range(len(digests)):
         todo.put(index)
+    is_over = threading.Event()
 
     def work() -> None:
-        while not run.halted:
+        while not is_over.is_set():
             try:
                 index = todo.get_nowait()
             except queue.Empty:
                 return
             try:
-                done.put((index, run.opinion(digests[index])))
+                done.put((index, interview.opinion_on(digests[index])))
             except BaseException as error:  # Raised again where it is waited for.
                 done.put((index, error))
 
@@ -74,18 +61,23 @@ def ask(
         for thread in threads:
             thread.start()
         for number in range(1, len(digests) + 1):
-            index, opinion = done.get()
+            index, opinion = done.get(timeout=_longest_s(endpoint))
             if isinstance(opinion, BaseException):
                 raise opinion
             opinions[index] = opinion
             if progress is not None:
                 progress(number, len(digests))
+    except queue.Empty:
+        pass
     finally:
-        run.halted = True
-        run.client.close()
+        is_over.set()
+        client.close()
     if cache is not None:
         cache.trim()
-    return [opinions[index] for index in range(len(digests))]
+    return [
+        opinions.get(index) or _without_end(digest, endpoint)
+        for index, digest in enumerate(digests)
+    ]
 
 
 def usage_of(opinions: Iterable[Opinion], endpoint: Endpoint) -> Usage:
@@ -108,6 +100,23 @@ def usage_of(opinions: Iterable[Opinion], endpoint: Endpoint) -> Usage:
     )
 
 
+def _longest_s(endpoint: Endpoint) -> float:
+    """Return how long no digest can take: an endpoint that answers with headers without
+    end, for example, is past all other limits."""
+    attempts = (endpoint.retries + 1) * (endpoint.timeout_s + MOST_WAIT_S)
+    return 10 * attempts  # Two requests, each with more room, and parameters refused.
+
+
+def _without_end(digest: Digest, endpoint: Endpoint) -> Opinion:
+    return Opinion(
+        subject=digest.subject,
+        model=endpoint.model,
+        key=digest.key,
+        failure="timeout",
+        why=f"{endpoint.url} answers without an end. Is it a server of models?",
+    )
+
+
 def _client(endpoint: Endpoint) -> Client:
     try:
         from torchtraceap.explain.client import Client
@@ -117,117 +126,3 @@ def _client(endpoint: Endpoint) -> Client:
             f"imported ({error}): pip install 'torchtraceap[llm]'"
         ) from error
     return Client(endpoint)
-
-
-@dataclass
-class _Spent:
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    def add(self, reply: Reply) -> None:
-        self.requests += 1
-        self.prompt_tokens += reply.prompt_tokens
-        self.completion_tokens += reply.completion_tokens
-
-
-@dataclass
-class _Run:
-    """What the threads of one call of `ask` share."""
-
-    client: Client
-    endpoint: Endpoint
-    cache: AnswerCache | None
-    advise: bool
-    halted: bool = False
-    ended_by: Failed | None = field(default=None)
-
-    def opinion(self, digest: Digest) -> Opinion:
-        begin, spent = time.monotonic(), _Spent()
-        opinion = Opinion(
-            subject=digest.subject, model=self.endpoint.model, key=digest.key
-        )
-        try:
-            answer = self._answer(classify_request(digest), spent)
-            opinion = replace(opinion, pattern=answer["pattern"])
-            if self.advise:
-                answer = self._answer(advise_request(digest), spent)
-                explanation = safe_words(answer["explanation"])
-                advice = safe_words(answer["advice"])
-                opinion = replace(
-                    opinion,
-                    explanation=explanation,
-                    advice=advice,
-                    problems=problems_of(f"{explanation}\n{advice}", digest),
-                )
-        except Failed as failed:
-            if failed.ends_all and self.ended_by is None:
-                self.ended_by = failed
-            opinion = replace(opinion, failure=failed.kind, why=failed.why)
-        return replace(
-            opinion,
-            cached=not spent.requests and not opinion.failure,
-            requests=spent.requests,
-            prompt_tokens=spent.prompt_tokens,
-            completion_tokens=spent.completion_tokens,
-            seconds=time.monotonic() - begin,
-        )
-
-    def _answer(self, request: Request, spent: _Spent) -> dict[str, str]:
-        """Return the answer to a request, of the cache if it is there.
-
-        Raises Failed.
-        """
-        key = key_of(request, self.endpoint)
-        kept = self.cache.get(key) if self.cache is not None else None
-        if kept is not None:
-            try:
-                return answer_of(kept, request.schema)
-            except ValueError:  # Damaged: it is asked for anew.
-                pass
-        answer = self._asked(request, spent)
-        if self.cache is not None:
-            self.cache.put(key, writable(json.dumps(answer, ensure_ascii=False)))
-        return answer
-
-    def _asked(self, request: Request, spent: _Spent) -> dict[str, str]:
-        for more_room in (0, _MORE_ROOM):
-            if self.ended_by is not None:
-                ended = self.ended_by
-                raise Failed(ended.kind, f"Not asked, as it failed before: {ended.why}")
-            try:
-                reply = reply_of(self.client.complete(request, more_room))
-            except ValueError as error:
-                raise self._malformed(f"{self.endpoint.url} {error}") from error
-            except Failed as failed:
-                # The room for the answer counts as well.
-                if more_room and failed.kind == "overflow":
-                    break
-                raise
-            spent.add(reply)
-            if reply.refusal or reply.finish == "content_filter":
-                said = said_by(reply.refusal or "its filter took it out", self.endpoint)
-                raise Failed(
-                    "refused", f"{self.endpoint.model} refuses to answer: {said}"
-                )
-            try:
-                return answer_of(reply.content, request.schema)
-            except ValueError as error:
-                if reply.finish != "length":
-                    raise self._malformed(
-                        f"The answer of {self.endpoint.model} {error}"
-                    ) from error
-        raise Failed(
-            "truncated",
-            f"The answer of {self.endpoint.model} was cut off, also with room for "
-            f"{_MORE_ROOM:,} tokens more. Choose a model that thinks less aloud, or "
-            "give it more context",
-        )
-
-    @staticmethod
-    def _malformed(what: str) -> Failed:
-        return Failed(
-            "malformed",
-            f"{what}. Is the URL that of an OpenAI-compatible server (…/v1), and does "
-            "the model follow a JSON schema?",
-        )

@@ -21,12 +21,11 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 import openai
 
-from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.endpoint import MOST_WAIT_S, Endpoint
 from torchtraceap.explain.failures import Failed, failure_of, said_by
 from torchtraceap.explain.messages import Request
 
 MOST_BYTES = 4 << 20  # Of an answer; those of models that think aloud take some 100 KB.
-MOST_WAIT_S = 30.0  # That an endpoint may ask for before the next attempt.
 _HEADERS = ("host", "accept", "connection", "content-type", "content-length")
 _THOUGHTS = 4096  # Tokens, which some models take out of the answer's room.
 _FORMAT_WORDS = ("response_format", "json_schema", "structured output", "grammar")

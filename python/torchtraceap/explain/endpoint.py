@@ -9,6 +9,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from torchtraceap.base.arguments import checked_int, of_type, wrong_number
 
+#: That a server may ask for before the next attempt; after a longer one it is not made.
+MOST_WAIT_S = 30.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from torchtraceap.explain import asking
 from torchtraceap.explain.answer_cache import AnswerCache
 from torchtraceap.explain.asking import ask, usage_of
 from torchtraceap.explain.digest import Digest
@@ -91,7 +92,7 @@ def test_headers_hold_what_http_needs_and_the_key(
     assert opinion.failure == ""
     assert len(model_server.sent) == 2
     for sent in model_server.sent:
-        assert sent.method, sent.path == ("POST", "/v1/chat/completions")
+        assert (sent.method, sent.path) == ("POST", "/v1/chat/completions")
         size = str(len(sent.raw))
         assert sent.headers == {
             "host": model_server.url.split("/")[2],
@@ -106,6 +107,19 @@ def test_headers_hold_what_http_needs_and_the_key(
         bytes_sent = sent.raw.decode() + json.dumps(sent.headers)
         for hidden in (socket.gethostname(), platform.python_version(), "of-env"):
             assert hidden not in bytes_sent
+
+
+def test_proxy_is_a_tunnel_that_sees_the_host_only(
+    model_server: Server, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", model_server.url.removesuffix("/v1"))
+    model_server.acts = [Act("", 502)]
+    url = "https://models.invalid/v1"
+    (opinion,) = ask([DIGEST], replace(endpoint, url=url, retries=0))
+    assert opinion.failure == "unreachable"
+    (sent,) = model_server.sent
+    assert (sent.method, sent.path) == ("CONNECT", "models.invalid:443")
+    assert (sent.raw, "authorization" in sent.headers) == (b"", False)
 
 
 def test_without_a_key_none_is_sent(
@@ -283,6 +297,17 @@ def test_slow_answers(play: Play, model_server: Server) -> None:
     assert "longer than 0.3 s" in opinion.why
     assert play(Act(write=slowly), timeout_s=0.5).failure == "timeout"
     assert time.monotonic() - begin < 2.5
+
+
+def test_headers_without_an_end(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(handler: BaseHTTPRequestHandler) -> None:
+        while True:
+            handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            time.sleep(0.02)
+
+    monkeypatch.setattr(asking, "_longest_s", lambda endpoint: 0.5)
+    opinion = play(Act(write=write))
+    assert (opinion.failure, "without an end" in opinion.why) == ("timeout", True)
 
 
 def test_answer_that_breaks_off(play: Play) -> None:
