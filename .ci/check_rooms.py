@@ -50,12 +50,13 @@ PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
 IMPORT_AT_TOP = {*PACKAGES, "numpy", *sys.stdlib_module_names}
 # Files that only pytest loads.
 IMPORT_AT_TOP_OF = {f"pytest_{name}.py": {"pytest"} for name in ("plugin", "hooks")}
-# Modules that need torch to be defined, by subclassing for example: they import what
-# they like, and are themselves imported inside functions, or by one another.
+# Modules that need torch or an extra to be defined, by subclassing for example: they
+# import what they like, and are themselves imported inside functions, or by each other.
 ON_FIRST_USE = {
     "torchtraceap._torch",
     "torchtraceap.checking.cpu_watch",
     "torchtraceap.checking.gpu_watch",
+    "torchtraceap.explain.client",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }

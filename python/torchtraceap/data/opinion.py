@@ -44,11 +44,11 @@ class Opinion:
     problems: tuple[str, ...] = ()
     #: "" or a stable word for why there is no answer, or only a part of one: "timeout",
     #: "unreachable", "key", "refused", "truncated", "malformed", "overflow", "limit"
-    #: (too many requests), "server".
+    #: (too many requests), "server", "model" (there is none of that name).
     failure: str = ""
     why: str = ""  #: The failure in a sentence, with what to do.
-    cached: bool = False
-    requests: int = 0  #: That were answered; 0 of a cached answer.
+    cached: bool = False  #: All of it was kept from before.
+    requests: int = 0  #: That were answered for it.
     prompt_tokens: int = 0  #: As the endpoint counts them; 0 of a cached answer.
     completion_tokens: int = 0
     seconds: float = 0.0
