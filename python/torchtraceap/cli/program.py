@@ -25,6 +25,7 @@ from torchtraceap.cli import (
     completion,
     dryrun,
     inspect,
+    mcp,
     patterns,
     train,
     what_if,
@@ -52,6 +53,7 @@ _COMMANDS = (
     inspect,
     patterns,
     train,
+    mcp,
     completion,
 )
 _EXAMPLES = (
