@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""answers.py: answers for agents: what of a report's JSON form they hold, and bounds."""
+"""answers.py: what of a report's JSON form the answers for agents hold, and bounds."""
 
 from __future__ import annotations
 

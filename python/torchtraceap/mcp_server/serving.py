@@ -51,11 +51,8 @@ def serve(tools: TraceTools) -> None:
         abandoned = threading.Event()
 
         def ask() -> tuple[str, bool]:
-            try:
-                question = checked(asked.name, asked.arguments or {})
-            except ValueError as error:
-                return str(error), True
-            return tools.answer(question, abandoned.is_set)
+            name, arguments = asked.name, asked.arguments or {}
+            return tools.answer(lambda of: checked(name, arguments)(of), abandoned.is_set)
 
         try:
             # Not on this thread, so that the protocol stays responsive.

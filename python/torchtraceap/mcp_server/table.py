@@ -197,4 +197,6 @@ def checked(name: str, arguments: Mapping[str, Any]) -> Callable[[TraceTools], s
     known = tool.properties.items()
     given = {key: part["default"] for key, part in known if "default" in part}
     given |= arguments
+    for key in given.keys() & {key for key, p in known if p["type"] == "integer"}:
+        given[key] = int(given[key])  # In JSON, 5.0 is one.
     return lambda tools: tool.run(tools, given)
