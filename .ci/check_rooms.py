@@ -34,6 +34,7 @@ ROOMS = [
     "comparison",
     "torchtraceap_dryrun",  # a product of its own: code for a GPU without one
     "torchtraceap_train",  # another: the detector's training
+    "mcp_server",  # analyses for agents
     "checking",  # pytest and SyncCheck
     "cli",  # the program
 ]

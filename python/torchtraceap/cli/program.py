@@ -26,6 +26,7 @@ from torchtraceap.cli import (
     dryrun,
     explain,
     inspect,
+    mcp,
     patterns,
     train,
     what_if,
@@ -54,6 +55,7 @@ _COMMANDS = (
     inspect,
     patterns,
     train,
+    mcp,
     completion,
 )
 _EXAMPLES = (
