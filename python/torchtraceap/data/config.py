@@ -18,7 +18,6 @@ this. docs/rules.md is for users.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -118,15 +117,14 @@ def _bytes(path: Path) -> bytes:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    # Most runs have no configuration.
+    from torchtraceap.base.toml_text import TOMLDecodeError, loads
+
     try:
-        return tomllib.loads(_bytes(path).decode("utf-8"))
+        return loads(_bytes(path).decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is no TOML: it is not UTF-8 ({error})") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML: {error}") from error
 
 
