@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-if sys.version_info >= (3, 11):
-    from tomllib import TOMLDecodeError, loads
-else:
-    from tomli import TOMLDecodeError, loads
 
-__all__ = ["TOMLDecodeError", "loads"]
+def read_toml(text: str) -> dict[str, Any]:
+    """Return what a document holds. Raises ValueError for what is no TOML."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)

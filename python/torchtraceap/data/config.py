@@ -25,6 +25,7 @@ from typing import Any
 from torchtraceap import _core
 from torchtraceap.base.arguments import instead_of, of_type, wrong_number
 from torchtraceap.base.errors import ConfigError
+from torchtraceap.base.toml_text import read_toml
 from torchtraceap.data.wish import AUTO, OFF
 
 Config = str | os.PathLike[str] | Mapping[str, Any]
@@ -117,14 +118,11 @@ def _bytes(path: Path) -> bytes:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    # Most runs have no configuration.
-    from torchtraceap.base.toml_text import TOMLDecodeError, loads
-
     try:
-        return loads(_bytes(path).decode("utf-8"))
+        return read_toml(_bytes(path).decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is no TOML: it is not UTF-8 ({error})") from error
-    except (TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML: {error}") from error
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pattern_pages.py: what the pages of docs/patterns/ say, for a package without them."""
+"""pattern_pages.py: what the pages of docs/patterns/ say, which no wheel has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torchtraceap.base.toml_text import loads
+from torchtraceap.base.toml_text import read_toml
 from torchtraceap.explain.explanation import Change
 
 _FILE = Path(__file__).with_name("pattern_pages.toml")
@@ -43,4 +43,4 @@ def pattern_page(
 
 @functools.cache
 def _rows() -> Mapping[str, Any]:
-    return loads(_FILE.read_text("utf-8"))
+    return read_toml(_FILE.read_text("utf-8"))

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from torchtraceap import _core
-from torchtraceap.base.toml_text import loads
+from torchtraceap.base.toml_text import read_toml
 from torchtraceap.explain import pattern_pages
 from torchtraceap.explain.pattern_pages import pattern_page
 
 PATTERNS = _core.patterns()
 NAMES = [pattern.name for pattern in PATTERNS]
-ROWS = loads(pattern_pages._FILE.read_text("utf-8"))
+ROWS = read_toml(pattern_pages._FILE.read_text("utf-8"))
 _HEAD = re.compile(r"^# (before|after)\b(?:[:,;] *)?", re.IGNORECASE)
 
 
