@@ -59,7 +59,7 @@ class Explanation:
     finding: Finding | None
     window: Window | None
     #: What it is: of a finding its pattern, of a window the label that wastes most, or
-    #: of where rules are silent the detector's guess; "none" where nobody says anything.
+    #: of where rules are silent the detector's guess; "none" where nobody says a thing.
     pattern: str
     origin: str  #: Who says so: "rule", "dry-run", "model"; of "none" "rule".
     what: str  #: What happens.

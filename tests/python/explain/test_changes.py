@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# ruff: noqa: E501 - a call that gets arguments stays on its line.
 """test_changes.py: fixes in the user's own code, each right or not made."""
 
 from __future__ import annotations
