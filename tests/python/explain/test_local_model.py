@@ -61,7 +61,7 @@ def test_words_come_with_the_pattern(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small models repeat themselves until their room is full.
-    _give_room(monkeypatch, 100)
+    _give_room(monkeypatch, 60)
     (opinion,) = ask([DIGEST], endpoint)
     assert opinion.pattern is not None
     assert opinion.failure in ("", "truncated")
