@@ -114,6 +114,15 @@ def test_every_finding_and_window_of_real_traces_reads_well(data: Path) -> None:
             assert explanation_markdown(one)
 
 
+def test_the_page_shows_what_is_said(data: Path, root: Path) -> None:
+    page = (root / "docs" / "explain.md").read_text("utf-8")
+    shown = ((TRACE, "dataloader_bound"), (TRACE, "zero_grad_fill"))
+    for trace, pattern in (*shown, (DEGRADED, "comm_exposed")):
+        report = torchtraceap.analyze(data / trace)
+        first = next(f for f in report.findings if f.pattern == pattern)
+        assert explanation_text(explained(report, first, DIGEST)) in page
+
+
 def test_a_window_is_what_wastes_most(report: torchtraceap.Report) -> None:
     most = max(report.windows, key=lambda window: window.wasted_us)
     told = explained_window(report, most, DIGEST)
