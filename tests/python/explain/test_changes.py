@@ -609,6 +609,25 @@ def test_what_is_not_sure_to_be_right_is_not_made(case: str, folder: Path) -> No
     assert changed(folder, pattern, source, subtype, head) is None
 
 
+def test_a_copy_to_the_device_has_an_example_of_that_way(folder: Path) -> None:
+    (folder / "train.py").write_text("model = Net().to(device)\ny = x.cpu()\n")
+    usual = pattern_page("pageable_copy")
+    there = change_of(finding("sync_stall", 1, subtype="blocking_copy"))
+    back = change_of(finding("sync_stall", 2, subtype="blocking_copy"))
+    assert usual and there == usual.example and back and ".cpu()" in back.before
+
+
+def test_on_a_cpu_only_the_fused_form_helps(folder: Path) -> None:
+    advice = "Build it with fused=True, which Adagrad has for a CPU too."
+    one = replace(finding("unfused_optimizer", 3), advice=advice)
+    source = "import torch\no = torch.optim.{}(p)\no.step()\n"
+    for name, fused in (("Adagrad", True), ("RMSprop", False)):
+        (folder / "train.py").write_text(source.format(name))
+        change = change_of(one)
+        assert change and bool(change.place) == fused
+        assert "fused=True" in change.after
+
+
 def test_indentation_and_line_ends_are_kept(folder: Path) -> None:
     """Of files with tabs, CRLF, a byte order mark and names beyond ASCII."""
     text = "import torch\r\nfor x in y:\r\n\tif x:\r\n\t\tä = torch.zeros(3).cuda()\r\n"
