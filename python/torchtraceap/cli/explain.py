@@ -25,9 +25,8 @@ from torchtraceap.cli.targets import refuse_unwritable, targets_of, write
 from torchtraceap.data.wish import AUTO, OFF
 from torchtraceap.explain.digest import LEAST_TOKENS, TOKENS
 from torchtraceap.explain.explaining import KEY_VARIABLE
-from torchtraceap.explain.explanation import Explanations
+from torchtraceap.explain.explanation import Explanations, explanation_text, usage_text
 from torchtraceap.explain.messages import requests_text
-from torchtraceap.explain.text import explanation_text, usage_text
 from torchtraceap.report import Report
 from torchtraceap.views.json_form import json_text
 

@@ -22,9 +22,14 @@ from torchtraceap.data.findings import Finding
 from torchtraceap.explain.checks import check_of
 from torchtraceap.explain.digest import Digest
 from torchtraceap.explain.explainer import explained, explained_window
-from torchtraceap.explain.explanation import Change, Explanation, Opinion
+from torchtraceap.explain.explanation import (
+    Change,
+    Explanation,
+    Opinion,
+    explanation_markdown,
+    explanation_text,
+)
 from torchtraceap.explain.pattern_pages import pattern_page
-from torchtraceap.explain.text import explanation_markdown, explanation_text
 
 TRACE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 DEGRADED = "nccl-rank000of128-sampled.json.gz"
