@@ -52,7 +52,9 @@ def serve(tools: TraceTools) -> None:
 
         def ask() -> tuple[str, bool]:
             name, arguments = asked.name, asked.arguments or {}
-            return tools.answer(lambda of: checked(name, arguments)(of), abandoned.is_set)
+            return tools.answer(
+                lambda of: checked(name, arguments)(of), abandoned.is_set
+            )
 
         try:
             # Not on this thread, so that the protocol stays responsive.
