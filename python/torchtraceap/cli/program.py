@@ -24,6 +24,7 @@ from torchtraceap.cli import (
     compare,
     completion,
     dryrun,
+    explain,
     inspect,
     mcp,
     patterns,
@@ -46,6 +47,7 @@ from torchtraceap.cli.output import (
 # and `EXAMPLES`, lines to type with what each is for.
 _COMMANDS = (
     analyze,
+    explain,
     check,
     compare,
     what_if,
