@@ -595,6 +595,10 @@ UNCHANGED = {
         *("fusible_chain", ""),
         "def f(x):\n    for y in x:\n        z = y.exp() + 1  # <--\n    return z\n",
     ),
+    "what makes an object": (
+        *("fusible_chain", ""),
+        "class A:\n    def __init__(self, x):\n        self.x = x.exp() + 1  # <--\n",
+    ),
     "attention": (
         *("unfused_attention", ""),
         "y = torch.softmax(q @ k, -1) @ v  # <--\n",
