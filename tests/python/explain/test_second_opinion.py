@@ -14,7 +14,7 @@ import pytest
 import torchtraceap
 from torchtraceap.data.opinion import Opinion, ranked
 
-from ..conftest import Cli
+from ..conftest import Run
 from ..model_server import Act, Sent, Server, completion, error, sensible
 from .waiting_loop import INJECTED, figures, waits
 
@@ -41,10 +41,10 @@ def test_an_opinion_is_kept_and_shown_and_no_figure_changes(
     before, form = figures(report), report.to_dict()
     order = [f.id for f in report.findings]
     model_server.acts = saying("none")
-    made = ask(report, model_server)
-    assert [o.pattern for o in report.opinions] == ["none"] * 3
-    assert [one.opinion.agrees for one in made] == [False] * 3
-    assert made.usage.requests == 6 and made.usage.prompt_tokens == 600
+    made = ask(report, model_server, what=1)
+    assert [o.pattern for o in report.opinions] == ["none"]
+    assert [one.opinion.agrees for one in made] == [False]
+    assert made.usage.requests == 2 and made.usage.prompt_tokens == 200
     assert figures(report) == before and [f.id for f in report.findings] == order
     after = report.to_dict()
     assert after.pop("second_opinion")["ranking"] != order
@@ -59,7 +59,7 @@ def test_an_opinion_is_kept_and_shown_and_no_figure_changes(
 def test_its_json_follows_the_schema(model_server: Server) -> None:
     report = waits()
     model_server.acts = sensible
-    ask(report, model_server)
+    ask(report, model_server, what=1)
     schema = Path(torchtraceap.__file__).with_name("report.schema.json")
     form = json.loads(report.to_json())
     jsonschema.validate(form, json.loads(schema.read_text()))
@@ -91,9 +91,7 @@ def test_a_model_that_obeys_every_name_changes_nothing(model_server: Server) -> 
 
 
 def opinion(subject: str, pattern: str | None, agrees: bool | None) -> Opinion:
-    return Opinion(
-        subject=subject, model="m", key="", pattern=pattern, agrees=agrees
-    )
+    return Opinion(subject=subject, model="m", key="", pattern=pattern, agrees=agrees)
 
 
 def test_who_is_called_something_else_counts_half_and_who_is_called_nothing_a_quarter(
@@ -141,51 +139,54 @@ def test_windows_become_lines_that_training_reads(
 
 
 def test_the_program_asks_and_keeps_what_it_was_told(
-    cli: Cli, data: Path, model_server: Server, tmp_path: Path
+    program: Run, data: Path, model_server: Server, tmp_path: Path
 ) -> None:
     trace = str(data / "h100-vit-nsfw-inference.json.gz")
     model_server.acts = sensible
     to = ["--llm", model_server.url, "--model", "m", "--cache", str(tmp_path / "c")]
     told = tmp_path / "e.json"
-    command = ["explain", trace, "--top", "2", "--windows", "1", *to]
-    done = cli(*command, "--json", str(told), "--price", "1,2")
-    assert done.code == 0 and "says: sync_stall" in done.out
-    assert "Asking the model: 6 answers, 600 tokens sent" in done.out
-    assert "0.0007 US dollars" in done.out
+    command = ["explain", trace, "--top", "1", "--windows", "1", *to]
+    done = program(*command, "--json", str(told), "--price", "1,2")
+    assert done.returncode == 0 and "says: sync_stall" in done.stdout.decode()
+    assert "Asking the model: 4 answers, 400 tokens sent" in done.stdout.decode()
+    assert "0.0005 US dollars" in done.stdout.decode()
     assert [one["opinion"]["pattern"] for one in json.loads(told.read_text())] == [
         "sync_stall"
-    ] * 3
+    ] * 2
     model_server.sent.clear()
-    assert "answered from the cache" in cli(*command).out
+    assert "answered from the cache" in program(*command).stdout.decode()
     assert not model_server.sent
 
 
 def test_what_fails_is_said_beside_the_explanation(
-    cli: Cli, data: Path, model_server: Server
+    program: Run, data: Path, model_server: Server
 ) -> None:
     trace = str(data / "h100-vit-nsfw-inference.json.gz")
     model_server.acts = [error(401, "bad key")]
-    done = cli(
+    done = program(
         *("explain", trace, "--top", "1", "--no-cache"),
         *("--llm", model_server.url, "--model", "m"),
     )
-    assert done.code == 2 and "key" in done.err
-    assert "To keep it so, a test:" in done.out and "No answer of m" in done.out
+    assert done.returncode == 2 and "key" in done.stderr.decode()
+    assert (
+        "To keep it so, a test:" in done.stdout.decode()
+        and "No answer of m" in done.stdout.decode()
+    )
 
 
 def test_a_dry_run_sends_nothing_and_prints_what_would_be(
-    cli: Cli, data: Path, model_server: Server
+    program: Run, data: Path, model_server: Server
 ) -> None:
     trace = str(data / "h100-vit-nsfw-inference.json.gz")
     to = ["--llm", model_server.url, "--model", "m"]
-    done = cli("explain", trace, "--top", "1", "--dry-run", *to)
-    assert done.code == 0 and not model_server.sent
+    done = program("explain", trace, "--top", "1", "--dry-run", *to)
+    assert done.returncode == 0 and not model_server.sent
     model_server.acts = sensible
-    cli("explain", trace, "--top", "1", "--no-cache", *to)
+    program("explain", trace, "--top", "1", "--no-cache", *to)
     assert len(model_server.sent) == 2
     for sent in model_server.sent:
         for message in sent.body["messages"]:
-            assert message["content"] in done.out
+            assert message["content"] in done.stdout.decode()
 
 
 @pytest.mark.parametrize(
@@ -202,8 +203,12 @@ def test_a_dry_run_sends_nothing_and_prints_what_would_be(
     ],
 )
 def test_what_makes_no_sense_is_refused(
-    cli: Cli, data: Path, options: list[str], said: str
+    program: Run, data: Path, options: list[str], said: str
 ) -> None:
     trace = str(data / "h100-vit-nsfw-inference.json.gz")
-    done = cli("explain", trace, *options)
-    assert done.code == 2 and said in done.err and "Traceback" not in done.err
+    done = program("explain", trace, *options)
+    assert (
+        done.returncode == 2
+        and said in done.stderr.decode()
+        and "Traceback" not in done.stderr.decode()
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""waiting_loop.py: a small trace whose names may say anything, which decides nothing."""
+"""waiting_loop.py: a small trace whose names may say anything."""
 
 from __future__ import annotations
 
