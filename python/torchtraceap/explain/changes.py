@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from torchtraceap.base.location import Location
 from torchtraceap.data.findings import Finding
-from torchtraceap.explain.explanation import Change
+from torchtraceap.explain.explanation import CodeChange
 from torchtraceap.explain.input_changes import (
     add_workers,
     is_to_device,
@@ -55,7 +55,7 @@ _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {
 }
 
 
-def change_of(finding: Finding) -> Change | None:
+def change_of(finding: Finding) -> CodeChange | None:
     """Return the fix as code before and after; None if none would be right.
 
     The user's file is read if it lies in a project of theirs, and parsed, not run."""

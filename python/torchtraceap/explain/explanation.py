@@ -25,7 +25,7 @@ _PARTS = (("What", "what"), ("Why", "why"), ("Fix", "fix"), ("Gain", "gain"))
 
 
 @dataclass(frozen=True)
-class Change:
+class CodeChange:
     """Code before a fix and after it."""
 
     before: str
@@ -49,7 +49,7 @@ class Explanation:
     what: str  #: What happens.
     why: str  #: Why that costs time.
     fix: str  #: What helps, in words.
-    change: Change | None  #: The same as code; None: no code would be right.
+    change: CodeChange | None  #: The same as code; None: no code would be right.
     gain: str  #: What a fix gains, or why that is not known.
     check: str  #: Code that keeps it fixed: a test or a budget.
     docs: str  #: The page of the pattern.
@@ -165,7 +165,7 @@ def _title(explanation: Explanation) -> str:
     )
 
 
-def _change_lines(change: Change | None) -> Iterator[str]:
+def _change_lines(change: CodeChange | None) -> Iterator[str]:
     if change is None:
         return
     for title, code in ((_before(change), change.before), ("After:", change.after)):
@@ -175,7 +175,7 @@ def _change_lines(change: Change | None) -> Iterator[str]:
     yield ""
 
 
-def _before(change: Change) -> str:
+def _before(change: CodeChange) -> str:
     if not change.place:
         return "Before (an example, not your code):"
     return f"Before ({printable(change.place)}):"

@@ -23,7 +23,7 @@ from torchtraceap.explain.checks import check_of
 from torchtraceap.explain.digest import Digest
 from torchtraceap.explain.explainer import explained, explained_window
 from torchtraceap.explain.explanation import (
-    Change,
+    CodeChange,
     Explanation,
     Opinion,
     explanation_markdown,
@@ -227,7 +227,7 @@ def test_a_failure_is_a_sentence_beside_the_answer(explanation: Explanation) -> 
 
 def test_what_others_wrote_cannot_drive_a_terminal(explanation: Explanation) -> None:
     evil = "a\x1b[2J\u202eb\nFix: rm\r"
-    change = Change(f"x = 1  # {evil}\n```\n", "\ty = '\x1b'\n", f"{evil}.py:1")
+    change = CodeChange(f"x = 1  # {evil}\n```\n", "\ty = '\x1b'\n", f"{evil}.py:1")
     said = opinion(model=evil, pattern=evil, why=evil, failure="key", advice=evil)
     one = replace(
         explanation, subject=evil, what=evil, why=evil, change=change, opinion=said
