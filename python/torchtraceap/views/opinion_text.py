@@ -20,16 +20,20 @@ def opinion_texts(opinion: Opinion) -> list[str]:
     name = printable(opinion.model, NAME_WIDTH)
     out = []
     if opinion.pattern is not None:
-        verdict = "no pattern at all" if opinion.pattern == NONE else opinion.pattern
-        agrees = {True: ", as above", False: ", not as above", None: ""}[opinion.agrees]
-        out.append(
-            f"{name} (a language model, which proves nothing) says: {verdict}{agrees}."
+        pattern = (
+            "no pattern" if opinion.pattern == NONE else printable(opinion.pattern)
         )
-    words = [opinion.explanation, opinion.advice]
-    out += [f'"{printable(text, _WIDTH)}"' for text in words if text]
+        agrees = {True: ", as above", False: ", unlike above", None: ""}[opinion.agrees]
+        out.append(
+            f"A second opinion, of {name}: {pattern}{agrees}. It is a language model's, "
+            "which proves nothing and decides no figure."
+        )
     if opinion.problems:
-        what = printable(", ".join(opinion.problems), _WIDTH)
-        out.append(f"Do not trust these words: what they name was not shown: {what}.")
+        what = printable("; ".join(opinion.problems), _WIDTH)
+        out.append(f"NOT TO BE RELIED ON, this is not in what it was shown: {what}")
+    mark = "[?] " if opinion.problems else ""
+    words = [opinion.explanation, opinion.advice]
+    out += [f'{mark}"{printable(text, _WIDTH)}"' for text in words if text]
     if opinion.failure:
         why = printable(opinion.why, _WIDTH).rstrip(".")
         out.append(f"No {'words' if opinion.pattern else 'answer'} of {name}: {why}.")

@@ -147,7 +147,7 @@ def test_the_program_asks_and_keeps_what_it_was_told(
     told = tmp_path / "e.json"
     command = ["explain", trace, "--top", "1", "--windows", "1", *to]
     done = program(*command, "--json", str(told), "--price", "1,2")
-    assert done.returncode == 0 and "says: sync_stall" in done.stdout.decode()
+    assert done.returncode == 0 and "opinion, of m: sync_stall" in done.stdout.decode()
     assert "Asking the model: 4 answers, 400 tokens sent" in done.stdout.decode()
     assert "0.0005 US dollars" in done.stdout.decode()
     assert [one["opinion"]["pattern"] for one in json.loads(told.read_text())] == [
