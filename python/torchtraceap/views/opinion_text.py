@@ -25,8 +25,8 @@ def opinion_texts(opinion: Opinion) -> list[str]:
         )
         agrees = {True: ", as above", False: ", unlike above", None: ""}[opinion.agrees]
         out.append(
-            f"A second opinion, of {name}: {pattern}{agrees}. It is a language model's, "
-            "which proves nothing and decides no figure."
+            f"A second opinion, of {name}: {pattern}{agrees}. It is a language "
+            "model's, which proves nothing and decides no figure."
         )
     if opinion.problems:
         what = printable("; ".join(opinion.problems), _WIDTH)
