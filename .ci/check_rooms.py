@@ -57,7 +57,7 @@ ON_FIRST_USE = {
     "torchtraceap._torch",
     "torchtraceap.checking.cpu_watch",
     "torchtraceap.checking.gpu_watch",
-    "torchtraceap.explain.client",
+    "torchtraceap.explain.model.client",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }

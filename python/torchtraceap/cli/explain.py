@@ -26,7 +26,7 @@ from torchtraceap.data.wish import AUTO, OFF
 from torchtraceap.explain.digest import LEAST_TOKENS, TOKENS
 from torchtraceap.explain.explaining import KEY_VARIABLE
 from torchtraceap.explain.explanation import Explanations, explanation_text, usage_text
-from torchtraceap.explain.messages import requests_text
+from torchtraceap.explain.model.messages import requests_text
 from torchtraceap.report import Report
 from torchtraceap.views.json_form import json_text
 

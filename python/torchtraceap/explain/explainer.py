@@ -12,10 +12,10 @@ from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Label, Window
 from torchtraceap.data.findings import UNEXPLAINED, Finding
 from torchtraceap.data.opinion import NONE
-from torchtraceap.explain.changes import change_of
 from torchtraceap.explain.checks import check_of
 from torchtraceap.explain.digest import Digest
 from torchtraceap.explain.explanation import Explanation
+from torchtraceap.explain.fixes.changes import change_of
 from torchtraceap.explain.pattern_pages import pattern_page
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import gain_range, gain_text, place_of

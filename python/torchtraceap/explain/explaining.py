@@ -17,12 +17,12 @@ from torchtraceap.data.events import Window
 from torchtraceap.data.findings import UNEXPLAINED, Finding
 from torchtraceap.data.opinion import Opinion
 from torchtraceap.detection.detection import SIDES
-from torchtraceap.explain.answer_cache import AnswerCache
-from torchtraceap.explain.asking import ask, usage_of
 from torchtraceap.explain.digest import make_digests
-from torchtraceap.explain.endpoint import Endpoint
 from torchtraceap.explain.explainer import explained, explained_window
 from torchtraceap.explain.explanation import Explanation, Explanations, Usage
+from torchtraceap.explain.model.answer_cache import AnswerCache
+from torchtraceap.explain.model.asking import ask, usage_of
+from torchtraceap.explain.model.endpoint import Endpoint
 from torchtraceap.report_data import ReportData
 
 #: Where the key of an endpoint is, as OpenAI's own client has it.

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from torchtraceap.explain import answer_cache
-from torchtraceap.explain.answer_cache import AnswerCache, key_of
-from torchtraceap.explain.answers import MOST_WORDS, problems_of, safe_words
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.endpoint import Endpoint
-from torchtraceap.explain.messages import advise_request, classify_request
-from torchtraceap.explain.replies import answer_of, reply_of
+from torchtraceap.explain.model import answer_cache
+from torchtraceap.explain.model.answer_cache import AnswerCache, key_of
+from torchtraceap.explain.model.answers import MOST_WORDS, problems_of, safe_words
+from torchtraceap.explain.model.endpoint import Endpoint
+from torchtraceap.explain.model.messages import advise_request, classify_request
+from torchtraceap.explain.model.replies import answer_of, reply_of
 
 DIGEST = Digest(
     subject="f",

@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
-from torchtraceap.explain import asking
-from torchtraceap.explain.answer_cache import AnswerCache
-from torchtraceap.explain.asking import ask, usage_of
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.model import asking
+from torchtraceap.explain.model.answer_cache import AnswerCache
+from torchtraceap.explain.model.asking import ask, usage_of
+from torchtraceap.explain.model.endpoint import Endpoint
 
 from ..model_server import Act, Sent, Server, completion, error, sensible, serving
 
@@ -592,6 +592,6 @@ def test_key_goes_where_nobody_listens_in() -> None:
 def test_extra_that_is_not_there(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "torchtraceap.explain.client", None)
+    monkeypatch.setitem(sys.modules, "torchtraceap.explain.model.client", None)
     with pytest.raises(ImportError, match=r"pip install 'torchtraceap\[llm\]'"):
         ask([DIGEST], endpoint)

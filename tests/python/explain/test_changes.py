@@ -13,7 +13,7 @@ import pytest
 
 from torchtraceap.base.location import Location
 from torchtraceap.data.findings import Finding
-from torchtraceap.explain.changes import change_of
+from torchtraceap.explain.fixes.changes import change_of
 from torchtraceap.explain.pattern_pages import pattern_page
 
 HEAD = "import gc, time\nimport torch\nfrom torch import nn\n"

@@ -14,11 +14,11 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.explain.answer_cache import AnswerCache
-from torchtraceap.explain.asking import ask, usage_of
 from torchtraceap.explain.digest import Digest, make_digests, tokens_of
-from torchtraceap.explain.endpoint import Endpoint
-from torchtraceap.explain.messages import Request
+from torchtraceap.explain.model.answer_cache import AnswerCache
+from torchtraceap.explain.model.asking import ask, usage_of
+from torchtraceap.explain.model.endpoint import Endpoint
+from torchtraceap.explain.model.messages import Request
 
 pytest.importorskip("openai")
 

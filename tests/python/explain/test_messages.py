@@ -8,10 +8,10 @@ import re
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap.explain.asking import ask
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.endpoint import Endpoint
-from torchtraceap.explain.messages import (
+from torchtraceap.explain.model.asking import ask
+from torchtraceap.explain.model.endpoint import Endpoint
+from torchtraceap.explain.model.messages import (
     advise_request,
     classify_request,
     requests_text,

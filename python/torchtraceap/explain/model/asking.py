@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from torchtraceap.data.opinion import Opinion
-from torchtraceap.explain.answer_cache import AnswerCache
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.endpoint import MOST_WAIT_S, Endpoint
 from torchtraceap.explain.explanation import Usage
-from torchtraceap.explain.interview import Interview
+from torchtraceap.explain.model.answer_cache import AnswerCache
+from torchtraceap.explain.model.endpoint import MOST_WAIT_S, Endpoint
+from torchtraceap.explain.model.interview import Interview
 
 if TYPE_CHECKING:
-    from torchtraceap.explain.client import Client
+    from torchtraceap.explain.model.client import Client
 
 
 def ask(
@@ -120,7 +120,7 @@ def _without_end(digest: Digest, endpoint: Endpoint) -> Opinion:
 
 def _client(endpoint: Endpoint) -> Client:
     try:
-        from torchtraceap.explain.client import Client
+        from torchtraceap.explain.model.client import Client
     except ImportError as error:
         raise ImportError(
             "a language model is asked through OpenAI's client, which here cannot be "

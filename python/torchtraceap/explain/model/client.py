@@ -21,9 +21,9 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 import openai
 
-from torchtraceap.explain.endpoint import MOST_WAIT_S, Endpoint
-from torchtraceap.explain.failures import Failed, failure_of, said_by
-from torchtraceap.explain.messages import Request
+from torchtraceap.explain.model.endpoint import MOST_WAIT_S, Endpoint
+from torchtraceap.explain.model.failures import Failed, failure_of, said_by
+from torchtraceap.explain.model.messages import Request
 
 MOST_BYTES = 4 << 20  # Of an answer; those of models that think aloud take some 100 KB.
 _HEADERS = ("host", "accept", "connection", "content-type", "content-length")

@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING
 
 from torchtraceap.base.safe_text import writable
 from torchtraceap.data.opinion import Opinion
-from torchtraceap.explain.answer_cache import AnswerCache, key_of
-from torchtraceap.explain.answers import problems_of, safe_words
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.endpoint import Endpoint
-from torchtraceap.explain.failures import Failed, said_by
-from torchtraceap.explain.messages import Request, advise_request, classify_request
-from torchtraceap.explain.replies import Reply, answer_of, reply_of
+from torchtraceap.explain.model.answer_cache import AnswerCache, key_of
+from torchtraceap.explain.model.answers import problems_of, safe_words
+from torchtraceap.explain.model.endpoint import Endpoint
+from torchtraceap.explain.model.failures import Failed, said_by
+from torchtraceap.explain.model.messages import (
+    Request,
+    advise_request,
+    classify_request,
+)
+from torchtraceap.explain.model.replies import Reply, answer_of, reply_of
 
 if TYPE_CHECKING:
-    from torchtraceap.explain.client import Client
+    from torchtraceap.explain.model.client import Client
 
 # Tokens that an answer which was cut off is given more, once: for thoughts before it.
 _MORE_ROOM = 4096

@@ -10,30 +10,30 @@ from collections.abc import Callable
 from torchtraceap.base.location import Location
 from torchtraceap.data.findings import Finding
 from torchtraceap.explain.explanation import CodeChange
-from torchtraceap.explain.input_changes import (
+from torchtraceap.explain.fixes.input_changes import (
     add_workers,
     is_to_device,
     make_on_device,
     pin_batches,
 )
-from torchtraceap.explain.model_changes import (
+from torchtraceap.explain.fixes.model_changes import (
     capture,
     compile_function,
     drop_bias,
     whole_graph,
 )
-from torchtraceap.explain.pattern_pages import pattern_page
-from torchtraceap.explain.read_changes import read_later
-from torchtraceap.explain.rewrite import Rewrite, change_by
-from torchtraceap.explain.site import Site
-from torchtraceap.explain.step_changes import (
+from torchtraceap.explain.fixes.read_changes import read_later
+from torchtraceap.explain.fixes.rewrite import Rewrite, change_by
+from torchtraceap.explain.fixes.site import Site
+from torchtraceap.explain.fixes.step_changes import (
     collect_less,
     drop_gradients,
     drop_waits,
     fuse_optimizer,
     keep_cache,
 )
-from torchtraceap.explain.user_code import FUNCTIONS, UserCode, read_user_code
+from torchtraceap.explain.fixes.user_code import FUNCTIONS, UserCode, read_user_code
+from torchtraceap.explain.pattern_pages import pattern_page
 
 #: By pattern, what may be done to the user's code: the first that fits is.
 _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {

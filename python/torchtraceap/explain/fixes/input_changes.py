@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import ast
 
-from torchtraceap.explain.rewrite import Rewrite, keyword_of, replaced, with_keywords
-from torchtraceap.explain.site import Site, constant
-from torchtraceap.explain.user_code import UserCode
+from torchtraceap.explain.fixes.rewrite import (
+    Rewrite,
+    keyword_of,
+    replaced,
+    with_keywords,
+)
+from torchtraceap.explain.fixes.site import Site, constant
+from torchtraceap.explain.fixes.user_code import UserCode
 
 _WORKERS = 4
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")

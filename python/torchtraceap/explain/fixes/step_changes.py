@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 
-from torchtraceap.explain.rewrite import (
+from torchtraceap.explain.fixes.rewrite import (
     Rewrite,
     keyword_of,
     replaced,
     with_keywords,
     without,
 )
-from torchtraceap.explain.site import Site, constant
+from torchtraceap.explain.fixes.site import Site, constant
 
 # What has these forms, of torch's optimizers; "fused" is the quicker one.
 _FUSED = {"Adam", "AdamW", "SGD"}

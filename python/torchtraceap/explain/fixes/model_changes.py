@@ -10,15 +10,15 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from torchtraceap.explain.rewrite import (
+from torchtraceap.explain.fixes.rewrite import (
     Rewrite,
     above,
     keyword_of,
     replaced,
     with_keywords,
 )
-from torchtraceap.explain.site import Site, constant
-from torchtraceap.explain.user_code import FUNCTIONS, UserCode
+from torchtraceap.explain.fixes.site import Site, constant
+from torchtraceap.explain.fixes.user_code import FUNCTIONS, UserCode
 
 _COMPILE = "torch.compile"
 #: What a function that is compiled as a whole must not hold.

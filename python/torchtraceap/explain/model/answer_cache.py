@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from torchtraceap.base.files import replacing
-from torchtraceap.explain.endpoint import Endpoint
-from torchtraceap.explain.messages import Request
+from torchtraceap.explain.model.endpoint import Endpoint
+from torchtraceap.explain.model.messages import Request
 
 MOST_FILES = 10_000
 MOST_BYTES = 64 << 20

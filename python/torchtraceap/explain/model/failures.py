@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.model.endpoint import Endpoint
 
 _QUOTED = 300  # Characters of what a server says that are shown.
 # After one of these, the next request would fail as well.

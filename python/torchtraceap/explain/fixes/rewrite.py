@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from torchtraceap.explain.explanation import CodeChange
-from torchtraceap.explain.user_code import UserCode, parsed
+from torchtraceap.explain.fixes.user_code import UserCode, parsed
 
 _WHOLE = 12  # Lines; of longer loops only what changes is shown.
 _COMMENT = re.compile(rb"#[^\n]*")

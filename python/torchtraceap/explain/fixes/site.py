@@ -7,7 +7,7 @@ import ast
 from dataclasses import dataclass
 
 from torchtraceap.data.findings import Finding
-from torchtraceap.explain.user_code import UserCode
+from torchtraceap.explain.fixes.user_code import UserCode
 
 
 @dataclass(frozen=True)
