@@ -8,6 +8,7 @@
 
 #include "bindings/analysis.h"
 #include "pipeline/story/story.h"
+#include "pipeline/tables/call_graph.h"
 #include "pipeline/tables/tables.h"
 #include "timeline/overlap_facts.h"
 
@@ -144,6 +145,19 @@ void bind_rows(py::module_& m) {
   py::class_<KernelCounts>(m, "KernelCounts")
       .def_readonly("steps", &KernelCounts::steps)
       .def_readonly("windows", &KernelCounts::windows);
+  py::class_<CallNode>(m, "CallNode", "See pipeline/tables/call_graph.h; nanoseconds.")
+      .def_readonly("parent", &CallNode::parent)
+      .def_readonly("row", &CallNode::row)
+      .def_property_readonly(
+          "kind",
+          [](const CallNode& n) {
+            return features::kinds()[static_cast<std::size_t>(n.kind)].name;
+          })
+      .def_readonly("units", &CallNode::units)
+      .def_readonly("count", &CallNode::count)
+      .def_readonly("time_ns", &CallNode::time_ns)
+      .def_readonly("self_ns", &CallNode::self_ns)
+      .def_readonly("device_ns", &CallNode::device_ns);
   using timeline::OverlapFacts;
   py::class_<OverlapFacts>(m, "OverlapFacts")
       .def_readonly("device", &OverlapFacts::device)
@@ -191,6 +205,20 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
             return with_titles(a, make_operator_table(*a.report.timeline));
           },
           release())
+      .def(
+          "call_graph",
+          [](const Analysis& a, const std::vector<std::uint32_t>& windows,
+             std::size_t most) { return make_call_graph(a.report, windows, most); },
+          py::arg("windows"), py::arg("most"), release(),
+          "What ran in these windows: the `most` costliest nodes with what called "
+          "them, "
+          "parents first.")
+      .def(
+          "kinds",
+          [](const Analysis& a, const std::vector<std::uint32_t>& rows) {
+            return kinds_of(a.report, rows);
+          },
+          py::arg("rows"), "What kind of event each row is, by name.")
       .def("threads", &thread_table, release())
       .def(
           "kernel_counts", [](const Analysis& a) { return count_kernels(a.report); },
