@@ -58,7 +58,9 @@ def choose(corpus: Corpus) -> list[Asked]:
     for number, name in enumerate(names):
         rows = np.flatnonzero((by_detector | by_rules) & (kind == number))
         most = MOST_WITHOUT if name == NONE else MOST
-        for row in np.sort(spread(rows, group[rows], corpus.run[at][rows], most, random)):
+        for row in np.sort(
+            spread(rows, group[rows], corpus.run[at][rows], most, random)
+        ):
             run = corpus.runs[corpus.run[at[row]]]
             who = (by_rules[row] and "rules", by_detector[row] and "detector")
             right = labels.right[at[row]]
