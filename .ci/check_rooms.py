@@ -24,6 +24,7 @@ ROOMS = [
     "report_data",  # what a report says
     "views",  # a report as text, page, table, file
     "gate",  # budgets and comparisons
+    "explain",  # what a finding means and what to do, and a model's second opinion
     "report",  # what a user holds: the data and the views of it
     "analysis_plan",
     "profiling",  # live profilers
@@ -33,6 +34,7 @@ ROOMS = [
     "comparison",
     "torchtraceap_dryrun",  # a product of its own: code for a GPU without one
     "torchtraceap_train",  # another: the detector's training
+    "mcp_server",  # analyses for agents
     "checking",  # pytest and SyncCheck
     "cli",  # the program
 ]
@@ -49,12 +51,13 @@ PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
 IMPORT_AT_TOP = {*PACKAGES, "numpy", *sys.stdlib_module_names}
 # Files that only pytest loads.
 IMPORT_AT_TOP_OF = {f"pytest_{name}.py": {"pytest"} for name in ("plugin", "hooks")}
-# Modules that need torch to be defined, by subclassing for example: they import what
-# they like, and are themselves imported inside functions, or by one another.
+# Modules that need torch or an extra to be defined, by subclassing for example: they
+# import what they like, and are themselves imported inside functions, or by each other.
 ON_FIRST_USE = {
     "torchtraceap._torch",
     "torchtraceap.checking.cpu_watch",
     "torchtraceap.checking.gpu_watch",
+    "torchtraceap.explain.client",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }

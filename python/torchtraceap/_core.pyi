@@ -13,6 +13,7 @@ import numpy.typing
 __all__: list[str] = [
     "BalanceRow",
     "BlockingCall",
+    "CallNode",
     "ChangedStep",
     "Claim",
     "CopyRow",
@@ -633,6 +634,14 @@ class Report:
     """
     What an analysis says. Times in nanoseconds.
     """
+    def call_graph(
+        self,
+        windows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        most: typing.SupportsInt | typing.SupportsIndex,
+    ) -> list[CallNode]:
+        """
+        What ran in these windows: the `most` costliest nodes with what called them, parents first.
+        """
     def features(
         self, merge: typing.SupportsInt | typing.SupportsIndex = 1
     ) -> Features: ...
@@ -643,6 +652,12 @@ class Report:
         The line of the program behind each row, None if none is known.
         """
     def kernel_counts(self) -> KernelCounts: ...
+    def kinds(
+        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
+    ) -> list[str]:
+        """
+        What kind of event each row is, by name.
+        """
     def lanes(
         self,
         limit: typing.SupportsInt | typing.SupportsIndex,
@@ -868,6 +883,27 @@ class KernelCounts:
     def steps(self) -> Counts: ...
     @property
     def windows(self) -> Counts: ...
+
+class CallNode:
+    """
+    See pipeline/tables/call_graph.h; nanoseconds.
+    """
+    @property
+    def count(self) -> int: ...
+    @property
+    def device_ns(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def parent(self) -> int: ...
+    @property
+    def row(self) -> int: ...
+    @property
+    def self_ns(self) -> int: ...
+    @property
+    def time_ns(self) -> int: ...
+    @property
+    def units(self) -> str: ...
 
 class OverlapFacts:
     @property

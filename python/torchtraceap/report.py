@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.base.files import write_text
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from torchtraceap.explain.explanation import Explanations
     from torchtraceap.views.tables import Tables
 
 
@@ -54,6 +56,80 @@ class Report(ReportData):
             if value < 0:
                 raise ValueError(f"{name} must not be negative, but is {value}")
         return write_summary(self, 10 if windows is True else int(windows), findings)
+
+    def explain(
+        self,
+        what: int | str | Iterable[str] = 3,
+        *,
+        windows: int | Iterable[int] = 0,
+        llm: str | None = None,
+        model: str | None = None,
+        api_key: str | None = None,
+        source: bool = False,
+        tokens: int = 600,
+        parallel: int = 4,
+        timeout_s: float = 60.0,
+        retries: int = 2,
+        usd_per_million: tuple[float, float] | None = None,
+        cache: bool | str | os.PathLike[str] = True,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Explanations:
+        """Explain findings: what happens, why that costs time, the fix as code, what it
+        gains, and a test that keeps it fixed::
+
+            print(report.explain())
+            report.explain(llm="http://127.0.0.1:8080/v1", model="qwen3")
+
+        Without ``llm`` no model is asked and nothing leaves the machine. With it a
+        model's second opinion stands beside each explanation (``opinion``), is kept in
+        ``opinions``, and ranks the findings anew in ``ranking``: no figure changes, nor
+        does the order of ``findings``. What fails is said there too. docs/explain.md
+        tells what is sent.
+
+        Args:
+            what: So many findings, the first ones, or their ids.
+            windows: Besides, so many windows that rules or detector flag, or their
+                indices.
+            llm: URL of an endpoint that speaks OpenAI's chat completions, with ``/v1``.
+            model: The name of the model there.
+            api_key: None: that of the environment, OPENAI_API_KEY; "": none.
+            source: Show the model up to five lines of the source around a finding too.
+            tokens: How many the facts of one finding may have, at least 300.
+            parallel: How many findings are asked about at the same time, 1 to 32.
+            timeout_s: How long an answer may take.
+            retries: How often a request is repeated after an error that may pass.
+            usd_per_million: Prices of a million tokens of prompt and of answer, for
+                ``usage.usd``.
+            cache: Keep answers in the user's cache folder, or in the folder of this
+                path, and ask nothing twice; False: neither.
+            progress: Called with how many findings are done, and of how many.
+
+        Raises:
+            ValueError: There is no such finding or window, an option is out of range,
+                or the URL makes no sense.
+            ImportError: A model is to be asked, and the extra ``llm`` is missing.
+        """
+        from torchtraceap.explain.explaining import endpoint_of, explain
+
+        endpoint = endpoint_of(
+            llm,
+            model,
+            api_key,
+            timeout_s=timeout_s,
+            retries=retries,
+            parallel=parallel,
+            usd_per_million=usd_per_million,
+        )
+        return explain(
+            self,
+            what,
+            windows,
+            endpoint,
+            source=source,
+            tokens=tokens,
+            cache=cache,
+            progress=progress,
+        )
 
     def tables(self) -> str:
         """Return kernels, copies, operators, threads, counts, overlap as plain text."""
@@ -156,6 +232,16 @@ class Report(ReportData):
         if most < 0:
             raise ValueError(f"most must not be negative, but is {most}")
         return review_queue(self, most)
+
+    def pseudo_labels(self) -> list[dict[str, Any]]:
+        """Return what a language model said of windows (``explain(windows=...)``), as
+        answered lines of a review queue: ``torchtraceap train --labels`` reads them.
+
+        They are one model's opinion and no truth: ``by`` names it.
+        """
+        from torchtraceap.views.review_queue import pseudo_labels
+
+        return pseudo_labels(self)
 
     def to_pandas(self) -> Tables[pd.DataFrame]:
         """Return the report, what ran and all events as pandas DataFrames.

@@ -32,6 +32,7 @@ from torchtraceap.data.facts import (
 from torchtraceap.data.features import Features, read_features
 from torchtraceap.data.findings import Finding, read_findings
 from torchtraceap.data.from_core import from_core, process
+from torchtraceap.data.opinion import Opinion, Ranked, ranked
 from torchtraceap.data.replay import (
     CriticalPath,
     Recovery,
@@ -73,6 +74,9 @@ class ReportData:
         self.quality = read_quality(core.quality)
         self.settings: Changes = settings or {}
         self._detector = detector
+        #: What a language model said when it was asked (``Report.explain``), of each
+        #: finding and window the last.
+        self.opinions: tuple[Opinion, ...] = ()
 
     def frames(self, rows: Iterable[int]) -> list[Location | None]:
         """Return the line of the program behind each event, as findings name it; None
@@ -98,6 +102,12 @@ class ReportData:
         """The findings that are exact, without the learned detector's, which is not
         run for them: budgets, checks and comparisons hold a trace against these."""
         return read_findings(self.core.findings, self.core, self.loaded)
+
+    @property
+    def ranking(self) -> tuple[Ranked, ...]:
+        """The findings as the second opinion of a language model ranks them; in their
+        own order where none was asked."""
+        return ranked(self.findings, self.opinions)
 
     @property
     def lists_waits(self) -> bool:

@@ -17,6 +17,7 @@ import pytest
 import torchtraceap
 from torchtraceap.cli import main
 
+from .model_server import Server, local_model, serving
 from .torch_forks import TorchForks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +104,20 @@ def own_process() -> Run:
         return subprocess.run(command, check=False, timeout=60, **options)
 
     return run
+
+
+@pytest.fixture
+def model_server() -> Iterator[Server]:
+    """A server that plays a language model, and keeps what it was sent."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def llm_url() -> Iterator[str]:
+    """The URL of a small real model on this machine (model_server.py)."""
+    with local_model() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

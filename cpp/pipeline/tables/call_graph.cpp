@@ -8,6 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -162,7 +163,8 @@ class Graph {
   }
 
   std::int32_t child(std::int32_t parent, std::uint32_t row) {
-    const auto key = std::pair(parent, t_.columns().name[row]);
+    // Whoever names ranges may name them as a kernel is named.
+    const auto key = std::tuple(parent, t_.columns().name[row], kinds_[row]);
     const auto [it, fresh] =
         children_.try_emplace(key, static_cast<std::int32_t>(nodes_.size()));
     if (fresh) {
@@ -205,7 +207,7 @@ class Graph {
   const timeline::Timeline& t_;
   std::vector<Kind> kinds_;
   std::vector<CallNode> nodes_;
-  std::map<std::pair<std::int32_t, std::uint32_t>, std::int32_t> children_;
+  std::map<std::tuple<std::int32_t, std::uint32_t, Kind>, std::int32_t> children_;
   std::unordered_map<std::uint32_t, std::int32_t> known_;
   std::vector<std::uint32_t> chain_;
 };

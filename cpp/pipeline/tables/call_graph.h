@@ -18,7 +18,7 @@
 
 namespace tta::pipeline {
 
-/// Events of one name under the same chain of names, in all of the windows.
+/// Events of one name and kind under the same chain of them, in all of the windows.
 struct CallNode {
   std::int32_t parent = -1;  ///< Index of what called it; -1: nothing did.
   std::uint32_t row = 0;     ///< The longest of them.

@@ -13,9 +13,17 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
+from torchtraceap.base.roots import Roots
 from torchtraceap.base.source_lines import is_user_file
 
 _MOST_BYTES = 1 << 20
+_roots: Roots | None = None
+
+
+def read_below(roots: Roots) -> None:
+    """From now on, have no source file of this process read but below these."""
+    global _roots
+    _roots = roots
 
 
 def program_files(file: str, folders: Iterable[str]) -> Iterator[str]:
@@ -30,7 +38,8 @@ def program_files(file: str, folders: Iterable[str]) -> Iterator[str]:
             continue
         # Also ".." begins with a dot. Links are resolved by now.
         hidden = any(part.startswith(".") for part in inside)
-        if path.endswith(".py") and not hidden and is_user_file(path):
+        allowed = not hidden and (_roots is None or _roots.hold(path))
+        if path.endswith(".py") and allowed and is_user_file(path):
             yield path
 
 

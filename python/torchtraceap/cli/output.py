@@ -149,7 +149,8 @@ def _lines(summary: str, report: Report) -> Iterator[str]:
             rows = iter(())
         finding = next(rows, None) if line.startswith("  ") else None
         if not line.startswith("  "):  # Their rows follow the heading and end there.
-            rows = iter(report.findings if line.startswith("Findings, ") else ())
+            listed = [row.finding for row in report.ranking]
+            rows = iter(listed if line.startswith("Findings, ") else ())
         if number == 0:
             yield colored(line, attrs=["bold"])
         elif line.startswith("Quality: "):

@@ -24,7 +24,9 @@ from torchtraceap.cli import (
     compare,
     completion,
     dryrun,
+    explain,
     inspect,
+    mcp,
     patterns,
     train,
     what_if,
@@ -45,6 +47,7 @@ from torchtraceap.cli.output import (
 # and `EXAMPLES`, lines to type with what each is for.
 _COMMANDS = (
     analyze,
+    explain,
     check,
     compare,
     what_if,
@@ -52,6 +55,7 @@ _COMMANDS = (
     inspect,
     patterns,
     train,
+    mcp,
     completion,
 )
 _EXAMPLES = (

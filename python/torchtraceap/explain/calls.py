@@ -40,6 +40,11 @@ class Names:
         self._ids: dict[tuple[str, str], str] = {}
         self._count: dict[str, int] = {}
 
+    def forget(self) -> None:
+        """Begin anew, with the first numbers."""
+        self._ids.clear()
+        self._count.clear()
+
     def id_of(self, kind: str, name: str) -> str:
         """Return the id of a name, the same for the same name and letter."""
         letter = _LETTERS.get(kind, "u" if kind == "line" else "o")
@@ -65,36 +70,50 @@ class Calls:
 
     def __init__(self, report: ReportData, windows: Sequence[int]) -> None:
         self._nodes = report.core.call_graph(list(windows), _MOST)
-        self._shown = list(range(len(self._nodes)))
+        self._above = {i: node.parent for i, node in enumerate(self._nodes)}
         self._name = report.loaded.name
 
     def __len__(self) -> int:
-        return len(self._shown)
+        return len(self._above)
 
     def drop_least(self) -> None:
-        """Leave out the call that takes least of those that led to none."""
-        above = {self._nodes[index].parent for index in self._shown}
-        leaves = [index for index in self._shown if index not in above]
-        self._shown.remove(min(leaves, key=lambda index: self._nodes[index].self_ns))
+        """Leave out the call that tells least: little time of its own, little work that
+        hangs on it. What it called hangs on its caller then."""
+        least = min(self._above, key=lambda index: _weight(self._nodes[index]))
+        above = self._above.pop(least)
+        for index, parent in self._above.items():
+            if parent == least:
+                self._above[index] = above
+
+    def caller_of(self, name: str) -> _core.CallNode | None:
+        """Return what called the costliest of the calls of a name; None: nothing did,
+        or they are too cheap to be here."""
+        called = [node for node in self._nodes if self._name(node.row) == name]
+        longest = max(called, key=lambda node: node.self_ns, default=None)
+        if longest is None or longest.parent < 0:
+            return None
+        return self._nodes[longest.parent]
 
     def lines(self, names: Names, form: str) -> list[str]:
-        """Return a line for each, most time first below what called it: as edges of a
-        graph, or as a list that does not say what called what."""
-        nodes = [self._nodes[index] for index in self._shown]
+        """Return a line for each, most time first below what called it, at once or by
+        way of calls that are left out: as edges of a graph; or as a list that does not
+        say what called what."""
+        nodes = {index: self._nodes[index] for index in self._above}
         if not nodes:
             return []
         if form == "text":
-            nodes.sort(key=lambda node: -node.self_ns)
-            lines = [f"{self._id(node, names)} {_figures(node)}" for node in nodes]
+            listed = sorted(nodes.values(), key=lambda node: -node.self_ns)
+            lines = [f"{self.id_of(node, names)} {_figures(node)}" for node in listed]
             return [_TIMES, *lines]
         lines = []
-        for node in nodes:
-            above = node.parent
-            edge = f"{self._id(self._nodes[above], names)}->" if above >= 0 else ""
-            lines.append(f"{edge}{self._id(node, names)} {_figures(node)}")
+        for index, node in nodes.items():
+            above = nodes.get(self._above[index])
+            edge = f"{self.id_of(above, names)}->" if above else ""
+            lines.append(f"{edge}{self.id_of(node, names)} {_figures(node)}")
         return [_TIMES, "digraph {", *lines, "}"]
 
-    def _id(self, node: _core.CallNode, names: Names) -> str:
+    def id_of(self, node: _core.CallNode, names: Names) -> str:
+        """Return the id of a call's name."""
         return names.id_of(node.kind, self._name(node.row))
 
 
@@ -107,6 +126,10 @@ def _figures(node: _core.CallNode) -> str:
     if node.device_ns:
         parts.append(f"device {_ms(node.device_ns)}")
     return " ".join(parts)
+
+
+def _weight(node: _core.CallNode) -> float:
+    return node.self_ns + node.device_ns / 8
 
 
 def _ms(ns: int) -> str:

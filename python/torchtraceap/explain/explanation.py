@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from torchtraceap.data.events import Window
 from torchtraceap.data.findings import Finding
+from torchtraceap.data.opinion import Opinion
 from torchtraceap.explain.digest import Digest
 
 
@@ -22,44 +25,14 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opinion:
-    """What a language model said of one digest: its origin is "llm".
-
-    It decides no figure. ``pattern`` was asked without any name of the trace, so that
-    no name can decide it; the words were asked with the names, as quoted data.
-    """
-
-    subject: str  #: The id of a finding, or ``window 12``.
-    model: str
-    key: str  #: Of the digest, SHA-256 in hex: what answers are kept by.
-    #: The pattern that it names, or "none"; None: it gave no answer that can be used.
-    pattern: str | None = None
-    agrees: bool | None = None  #: With rules, or of where they are silent the detector.
-    explanation: str = ""
-    advice: str = ""
-    #: What in its words is not in the digest: ids, numbers, lines. Words with such are
-    #: shown with a mark.
-    problems: tuple[str, ...] = ()
-    #: "" or a stable word for why there is no answer, or only a part of one: "timeout",
-    #: "unreachable", "key", "refused", "truncated", "malformed", "overflow", "limit"
-    #: (too many requests), "server".
-    failure: str = ""
-    why: str = ""  #: The failure in a sentence, with what to do.
-    cached: bool = False
-    prompt_tokens: int = 0  #: As the endpoint counts them; 0 of a cached answer.
-    completion_tokens: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Explanation:
     """A finding or a window explained: without a model, and beside it by one."""
 
     subject: str  #: The id of the finding, or ``window 12``.
     finding: Finding | None
     window: Window | None
-    #: What it is: of a finding its pattern, of a window the label that wastes most, or
-    #: of where rules are silent the detector's guess; "none" where nobody says anything.
+    #: What it is: of a finding its pattern, of a window the label that wastes most or,
+    #: where rules are silent, the detector's guess; "none" where nobody says anything.
     pattern: str
     origin: str  #: Who says so: "rule", "dry-run", "model"; of "none" "rule".
     what: str  #: What happens.
@@ -71,6 +44,17 @@ class Explanation:
     docs: str  #: The page of the pattern.
     digest: Digest  #: What a model is shown of it.
     opinion: Opinion | None = None  #: None: no model was asked.
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as what ``json.dumps`` takes; finding and window by their ids."""
+        text = ("subject", "pattern", "origin", "what", "why", "fix")
+        rest = ("gain", "check", "docs")
+        return {
+            **{name: getattr(self, name) for name in text},
+            "change": self.change and asdict(self.change),
+            **{name: getattr(self, name) for name in rest},
+            "opinion": self.opinion and self.opinion.to_dict(),
+        }
 
     def __str__(self) -> str:
         from torchtraceap.explain.text import explanation_text
@@ -91,12 +75,17 @@ class Usage:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Explanations:
-    """Explanations in the order in which they were asked for."""
+class Explanations(tuple[Explanation, ...]):
+    """Explanations in the order in which they were asked for, findings first."""
 
-    explanations: tuple[Explanation, ...]
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter(self.explanations)
+    @classmethod
+    def of(cls, those: Iterable[Explanation], usage: Usage) -> Explanations:
+        """Make them of explanations, and of what it cost to ask a model."""
+        made = cls(those)
+        made.usage = usage
+        return made
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self))

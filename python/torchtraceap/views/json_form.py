@@ -66,6 +66,7 @@ def report_form(report: ReportData, *, with_detector: bool = True) -> dict[str, 
         "windows": [_window_form(window, share) for window, share in windows],
         "findings": [_finding_form(finding, shown) for finding in findings],
         "detector": detector_form(detection),
+        "second_opinion": _opinion_form(report) if with_detector else None,
         "unlisted": {
             "steps": report.step_count - len(steps),
             "windows": len(every) - len(windows),
@@ -109,6 +110,15 @@ def detector_form(detection: Detection) -> dict[str, Any]:
         "seconds": {"load": detection.load_seconds, "score": detection.score_seconds}
         if detection.run
         else None,
+    }
+
+
+def _opinion_form(report: ReportData) -> dict[str, Any] | None:
+    if not report.opinions:
+        return None
+    return {
+        "opinions": [opinion.to_dict() for opinion in report.opinions],
+        "ranking": [row.finding.id for row in report.ranking],
     }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtraceap import _core
+from torchtraceap.data.opinion import LLM, NONE
 from torchtraceap.detection.detection import SIDES, Detection
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.json_form import members
@@ -51,6 +52,29 @@ def review_queue(report: ReportData, most: int = MOST) -> list[dict[str, Any]]:
     return queue
 
 
+def pseudo_labels(report: ReportData) -> list[dict[str, Any]]:
+    """Return the windows of which a language model named a pattern, or none, as lines
+    of a queue that it has answered: ``by`` says which model.
+
+    Of a window with a pattern nothing is said of the other side.
+    """
+    side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
+    lines: list[dict[str, Any]] = []
+    for opinion in report.opinions:
+        word, _, index = opinion.subject.partition(" ")
+        if word != "window" or opinion.pattern is None:
+            continue
+        line = _line(report, int(index), None) | {"by": f"{LLM}:{opinion.model}"}
+        if opinion.pattern == NONE:
+            line |= {"cpu": False}
+            if line["device"] is not None:
+                line |= {"gpu": False}
+        else:
+            line |= {side_of[opinion.pattern]: True, "pattern": opinion.pattern}
+        lines.append(line)
+    return lines
+
+
 def _ordered(detection: Detection) -> NDArray[np.int64]:
     thresholds = np.array(detection.thresholds)
     # A file without calibration has none: then what is nearest to a toss.
@@ -67,10 +91,10 @@ def _ordered(detection: Detection) -> NDArray[np.int64]:
 
 def _line(report: ReportData, number: int, place: str | None) -> dict[str, Any]:
     window, detection = report.windows[number], report.detection
-    rows = detection.events[number]
+    rows = detection.events[number : number + 1].ravel()  # None if no model was run.
     guess: dict[str, str | None] = {
         side: detection.guessed(number, i)
-        if detection.told(number, i) is not None
+        if detection.run and detection.told(number, i) is not None
         else None
         for i, side in enumerate(SIDES)
     }

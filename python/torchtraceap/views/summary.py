@@ -28,6 +28,7 @@ from torchtraceap.views.finding_text import (
     why_none,
 )
 from torchtraceap.views.heading import heading_lines, path_line
+from torchtraceap.views.opinion_text import rank_text, ranked_by
 from torchtraceap.views.work_tables import table_lines, window_table
 
 _TOLD = 3  # findings in words: what anyone would look into first
@@ -51,23 +52,27 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
     incomplete = report.quality.incomplete
     if report.findings:
         bound = " (upper bounds: device records are missing)" if incomplete else ""
-        yield f"Findings, {order_text(report)} first{bound}:"
+        by = f", {ranked_by(report)}" if report.opinions else ""
+        yield f"Findings, {order_text(report)} first{by}{bound}:"
+        ranking = report.ranking
         rows = [
             (
-                place_of(finding, report),
-                finding.kind,
-                f"×{finding.count}",
-                wasted_text(finding),
-                wasted_share(finding, total_us),
-                gain_text(finding, report),
+                place_of(row.finding, report),
+                row.finding.kind,
+                f"×{row.finding.count}",
+                wasted_text(row.finding),
+                wasted_share(row.finding, total_us),
+                gain_text(row.finding, report),
+                rank_text(row, place),
             )
-            for finding in report.findings[:limit]
+            for place, row in enumerate(ranking[:limit])
         ]
         for line in align(rows, right=(2, 3, 4)):
             yield f"  {line.rstrip()}"
-        if rest := report.findings[limit:]:
+        listed = [row.finding for row in ranking]
+        if rest := listed[limit:]:
             yield f"  and {', '.join([f'{len(rest)} more', *_together(rest)])}"
-        for number, finding in enumerate(report.findings[: min(limit, _TOLD)], 1):
+        for number, finding in enumerate(listed[: min(limit, _TOLD)], 1):
             told = f"{number}. {finding.kind}: {printable(finding.message)}"
             yield from wrapped(told, "     ", first="  ")
         for line in replayed_texts(report):
@@ -98,7 +103,7 @@ def _together(findings: Sequence[Finding]) -> list[str]:
 
 
 def _advice(report: ReportData, limit: int) -> Iterator[str]:
-    advice = advice_of(report.findings[:limit])
+    advice = advice_of([row.finding for row in report.ranking[:limit]])
     if advice:
         yield "What helps:"
     for pattern, text in advice:

@@ -23,6 +23,7 @@ from torchtraceap.views.finding_text import (
     wasted_text,
 )
 from torchtraceap.views.html.colors import family
+from torchtraceap.views.opinion_text import opinion_texts, rank_text
 from torchtraceap.views.stretches import ranges_text
 
 _MOST_RANGES = 12
@@ -42,6 +43,7 @@ class Card(NamedTuple):
     """A finding with what is written around it."""
 
     finding: Finding
+    number: int  # Among the report's findings.
     place: str
     color: str
     wasted: str
@@ -49,6 +51,8 @@ class Card(NamedTuple):
     gain: str  # "" if not known.
     windows: str  # Their numbers.
     code: tuple[SourceLine, ...]  # Empty: not the user's, or not at hand.
+    rank: str  # What a second opinion says of it, and where it was; "" without one.
+    opinion: list[str]  # The same in paragraphs.
 
     @property
     def line(self) -> tuple[SourceLine, ...]:
@@ -61,6 +65,7 @@ def finding_cards(report: ReportData, most: int | None = None) -> list[Card]:
     return [
         Card(
             finding,
+            row.was,
             place_of(finding, report),
             family(finding.pattern),
             wasted_text(finding),
@@ -68,8 +73,11 @@ def finding_cards(report: ReportData, most: int | None = None) -> list[Card]:
             gain_range(finding),
             ranges_text(finding.windows, _MOST_RANGES),
             _code(finding),
+            rank_text(row, place),
+            opinion_texts(row.opinion) if row.opinion else [],
         )
-        for finding in report.findings[:most]
+        for place, row in enumerate(report.ranking[:most])
+        for finding in [row.finding]
     ]
 
 

@@ -5,7 +5,9 @@
   const byId = (id) => document.getElementById(id);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const data = JSON.parse(byId("data").textContent);
-  const cards = all("details.card"), cells = all(".cell"), range = byId("range");
+  // By their place among the findings, not on the page.
+  const cards = all("details.card").sort((a, b) => a.dataset.finding - b.dataset.finding);
+  const cells = all(".cell"), range = byId("range");
   const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
   let timeline = null;
 

@@ -28,6 +28,7 @@ from torchtraceap.views.html.finding_cards import finding_cards
 from torchtraceap.views.html.templates import asset, render
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
+from torchtraceap.views.opinion_text import ranked_by
 from torchtraceap.views.summary import detector_text
 from torchtraceap.views.work_tables import window_table, work_tables
 
@@ -119,6 +120,7 @@ def _page_values(report: ReportData) -> dict[str, Any]:
         "findings": finding_cards(report),
         "gain": finding_text.range_text(gain.low_us, gain.high_us) if gain else "",
         "order": finding_text.order_text(report),
+        "ranked_by": ranked_by(report),
         "replayed": [text for text in finding_text.replayed_texts(report) if text],
         "advice": finding_text.advice_of(report.findings),
         "no_lines": finding_text.NO_LINES,

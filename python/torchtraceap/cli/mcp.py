@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""mcp.py: the command ``torchtraceap mcp``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import torchtraceap.mcp_server
+from torchtraceap.base.roots import RootsError
+from torchtraceap.cli.options import number
+from torchtraceap.cli.output import INTERRUPTED, OK, Commands, Refused, say
+from torchtraceap.mcp_server.tools import Limits, TraceTools
+
+EXAMPLES = (
+    ("torchtraceap mcp --root .", "traces below the working folder"),
+    ("torchtraceap mcp --root runs --root /data/traces", "below two folders"),
+    ("torchtraceap mcp --skill > SKILL.md", "how to use the program, for an agent"),
+)
+_LIMITS = Limits()
+_MOST_BYTES = 2**63 - 1
+_LEAST_ANSWER = 2000  # Without any rows.
+
+
+def add(commands: Commands) -> None:
+    command = commands.add_parser(
+        "mcp",
+        help="serve an agent: analyses as tools of the Model Context Protocol",
+        description="Serve an agent that starts this program and speaks the Model "
+        "Context Protocol over standard input and output (docs/agents.md). No file is "
+        "read but below the roots, and none is written.",
+    )
+    command.add_argument(
+        "--root",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="folder whose traces may be read; may be repeated",
+    )
+    command.add_argument(
+        "--max-text-bytes",
+        metavar="N",
+        type=number(int, "number of bytes", 1, _MOST_BYTES),
+        default=_LIMITS.text_bytes,
+        help="refuse a trace that has more, uncompressed; default: %(default)s",
+    )
+    command.add_argument(
+        "--max-answer-bytes",
+        metavar="N",
+        type=number(int, f"number of bytes from {_LEAST_ANSWER} on", _LEAST_ANSWER),
+        default=_LIMITS.answer_bytes,
+        help="of any answer; what is longer is cut, and says so; default: %(default)s",
+    )
+    command.add_argument(
+        "--skill",
+        action="store_true",
+        help="print a skill page that tells an agent how to use this program, and end",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.skill:
+        say(skill().rstrip("\n"))
+        return OK
+    if not options.root:
+        raise Refused("name a folder whose traces may be read: --root DIR")
+    limits = Limits(options.max_text_bytes, options.max_answer_bytes)
+    try:
+        tools = TraceTools(options.root, limits)
+    except RootsError as error:
+        raise Refused(f"--root: {error}") from error
+    from torchtraceap.mcp_server.serving import serve
+
+    # Nothing is written, so nothing is lost; and a thread that waits for standard input
+    # would let no exception end the process.
+    signal.signal(signal.SIGINT, _end)
+    try:
+        serve(tools)
+    except ImportError as error:
+        raise Refused(str(error)) from error
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(OK)  # A worker may be at a trace that nobody waits for any more.
+
+
+def skill() -> str:
+    """Return the skill page, which the package carries."""
+    folder = Path(torchtraceap.mcp_server.__file__).parent
+    return (folder / "SKILL.md").read_text("utf-8")
+
+
+def _end(*_: Any) -> None:
+    os._exit(INTERRUPTED)

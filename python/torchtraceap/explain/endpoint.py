@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""endpoint.py: where a language model is asked, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from torchtraceap.base.arguments import checked_int, of_type, wrong_number
+
+#: That a server may ask for before the next attempt; after a longer one it is not made.
+MOST_WAIT_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A server that speaks OpenAI's chat completions.
+
+    Raises ValueError or TypeError for what makes no sense. A key is not sent in plain
+    text over a network: the one of the environment is most often that of a paid
+    service, and meant for no other host.
+    """
+
+    url: str  #: Up to and with ``/v1``; a slash at the end does not count.
+    model: str
+    #: None or "": the server asks for none. Shown nowhere and kept nowhere.
+    api_key: str | None = field(default=None, repr=False)
+    timeout_s: float = 60.0  #: For a whole attempt.
+    retries: int = 2  #: After too many requests, an error of the server, no connection.
+    parallel: int = 4  #: Digests that are asked at the same time, 1 to 32.
+    #: US dollars for a million tokens of prompts and of answers.
+    usd_per_million: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        parts = _checked_url(self.url)
+        object.__setattr__(self, "url", self.url.rstrip("/"))
+        if not isinstance(self.model, str):
+            raise TypeError(f"model must be a name, but is {of_type(self.model)}")
+        if not self.model.strip() or not self.model.isprintable():
+            raise ValueError(
+                f"model must name a model of {self.url}, but is {self.model!r}"
+            )
+        self._check_key(parts)
+        checked_int("retries", self.retries, 0, 10)
+        checked_int("parallel", self.parallel, 1, 32)
+        if wrong := wrong_number(self.timeout_s, 3600):
+            raise ValueError(f"timeout_s {wrong}")
+        if self.timeout_s <= 0:
+            raise ValueError("timeout_s must be more than 0 seconds")
+        if self.usd_per_million is not None:
+            self._check_prices()
+
+    def _check_key(self, parts: SplitResult) -> None:
+        key = self.api_key
+        if not key:
+            return
+        # What is wrong is said without the key itself.
+        if not isinstance(key, str):
+            raise TypeError(f"api_key must be a str, but is {of_type(key)}")
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise ValueError(
+                "the API key has a blank, a line break or a character that is not "
+                "ASCII: was all of it copied, and no more?"
+            )
+        if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+            raise ValueError(
+                f"{self.url}: the API key would go over the network in plain text. "
+                "Use https, or a tunnel to this machine (ssh -L); or where that "
+                'server asks for no key, api_key="" or an empty OPENAI_API_KEY'
+            )
+
+    def _check_prices(self) -> None:
+        prices = self.usd_per_million
+        if not isinstance(prices, tuple | list) or len(prices) != 2:
+            raise ValueError(
+                "usd_per_million must be two prices, for tokens of prompts and of "
+                f"answers, but is {prices!r}"
+            )
+        for price in prices:
+            if wrong := wrong_number(price):
+                raise ValueError(f"a price of usd_per_million {wrong}")
+
+
+def _checked_url(url: object) -> SplitResult:
+    if not isinstance(url, str):
+        raise TypeError(f"the URL of a model must be a str, but is {of_type(url)}")
+    example = "give one such as http://127.0.0.1:8080/v1"
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # Raises if it is no number.
+    except ValueError as error:
+        raise ValueError(f"{url!r} is no URL ({error}): {example}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is no URL of http or https: {example}")
+    if not (url.isascii() and url.isprintable()) or " " in url:
+        raise ValueError(f"{url!r} is no URL: it has a blank or is not ASCII")
+    if parts.username is not None or parts.password is not None:
+        # Not shown: it may be a password.
+        raise ValueError(f"a URL with a user or a password: use api_key, and {example}")
+    if parts.query or parts.fragment:
+        raise ValueError(f"{url!r} has a query or a fragment: {example}")
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

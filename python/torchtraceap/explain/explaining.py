@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""explaining.py: explains findings and windows of a report, and asks a model if told.
+
+``Report.explain`` has the contract.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import chain, zip_longest
+from typing import Any
+
+from torchtraceap.base.arguments import checked_int, checked_names, instead_of
+from torchtraceap.data.events import Window
+from torchtraceap.data.findings import UNEXPLAINED, Finding
+from torchtraceap.data.opinion import Opinion
+from torchtraceap.detection.detection import SIDES
+from torchtraceap.explain.answer_cache import AnswerCache
+from torchtraceap.explain.asking import ask, usage_of
+from torchtraceap.explain.digest import make_digests
+from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.explainer import explained, explained_window
+from torchtraceap.explain.explanation import Explanation, Explanations, Usage
+from torchtraceap.report_data import ReportData
+
+#: Where the key of an endpoint is, as OpenAI's own client has it.
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+def explain(
+    report: ReportData,
+    what: int | str | Iterable[str],
+    windows: int | Iterable[int],
+    endpoint: Endpoint | None,
+    *,
+    source: bool,
+    tokens: int,
+    cache: bool | str | os.PathLike[str],
+    progress: Callable[[int, int], object] | None,
+) -> Explanations:
+    """Explain what is asked for, and keep with the report what a model says of it."""
+    findings, chosen = find(report, what), find_windows(report, windows)
+    digests = make_digests(report, findings, chosen, source=source, tokens=tokens)
+    of_windows = digests[len(findings) :]
+    made = [explained(report, f, d) for f, d in zip(findings, digests, strict=False)]
+    made += [
+        explained_window(report, w, d) for w, d in zip(chosen, of_windows, strict=True)
+    ]
+    if endpoint is None or not made:
+        return Explanations.of(made, Usage())
+    opinions = ask(digests, endpoint, _cache(cache), progress)
+    made = [
+        replace(one, opinion=_judged(report, one, opinion))
+        for one, opinion in zip(made, opinions, strict=True)
+    ]
+    kept = {opinion.subject: opinion for opinion in report.opinions}
+    kept.update({one.subject: one.opinion for one in made if one.opinion})
+    report.opinions = tuple(kept.values())
+    return Explanations.of(made, usage_of(opinions, endpoint))
+
+
+def endpoint_of(
+    llm: str | None, model: str | None, api_key: str | None, **options: Any
+) -> Endpoint | None:
+    """Return where to ask; None if no URL is given. Raises ValueError or TypeError, as
+    `Endpoint` does, and if one of URL and model is given without the other."""
+    if llm is None:
+        if model is not None:
+            raise ValueError("model needs llm, the URL of a server that has it")
+        return None
+    if model is None:
+        raise ValueError(f"model must name a model of {llm}")
+    key = os.environ.get(KEY_VARIABLE) if api_key is None else api_key
+    return Endpoint(url=llm, model=model, api_key=key, **options)
+
+
+def find(report: ReportData, what: int | str | Iterable[str]) -> list[Finding]:
+    """Return so many findings, the first ones, or those of some ids.
+
+    Raises ValueError for an id of no finding, or a negative number.
+    """
+    if isinstance(what, int):
+        return list(report.findings[: checked_int("what", what, 0, 1 << 31)])
+    known = {finding.id: finding for finding in report.findings}
+    ids = [what] if isinstance(what, str) else checked_names("what", what)
+    for id in ids:
+        if id not in known:
+            raise ValueError(f"there is no finding {id!r}; {instead_of(id, known)}")
+    return [known[id] for id in dict.fromkeys(ids)]
+
+
+def find_windows(report: ReportData, windows: int | Iterable[int]) -> list[Window]:
+    """Return so many windows that rules or detector flag, or those of some indices.
+
+    Of those that are flagged the most wasteful of each pattern come first, then the
+    second of each, and so on: a loop repeats what can be said once. Raises ValueError
+    for an index of no window.
+    """
+    every = report.windows
+    if not isinstance(windows, int):
+        last = len(every) - 1
+        return [every[checked_int("window", index, 0, last)] for index in windows]
+    most = checked_int("windows", windows, 0, 1 << 31)
+    alike: dict[str, list[Window]] = {}
+    for window in every if most else ():
+        if window.labels:
+            alike.setdefault(window.labels[0].pattern, []).append(window)
+    lost = _lost_us
+    groups = [sorted(group, key=lambda w: -lost(w)) for group in alike.values()]
+    groups.sort(key=lambda group: -lost(group[0]))
+    return [w for w in chain.from_iterable(zip_longest(*groups)) if w][:most]
+
+
+def _lost_us(window: Window) -> float:
+    """Return what rules say is lost, or where they are silent what the model guesses
+    could be saved."""
+    guessed = max((label.saved_fraction for label in window.labels), default=0.0)
+    return window.wasted_us or guessed * window.duration_us
+
+
+def _judged(report: ReportData, one: Explanation, opinion: Opinion) -> Opinion:
+    """Say whether an opinion agrees with rules or, where they are silent, detector."""
+    said = {one.pattern}
+    if one.pattern == UNEXPLAINED and one.finding:  # Then with any of its guesses.
+        said = {
+            report.detection.guessed(index, side)
+            for index in one.finding.windows
+            for side in range(len(SIDES))
+            if report.detection.flagged[index, side]
+        }
+    if opinion.pattern is None:
+        return opinion
+    return replace(opinion, agrees=opinion.pattern in said)
+
+
+def _cache(cache: bool | str | os.PathLike[str]) -> AnswerCache | None:
+    if isinstance(cache, bool):
+        return AnswerCache() if cache else None
+    return AnswerCache(cache)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_answers.py: a model's words against the digest; answers of any form and kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from torchtraceap.explain import answer_cache
+from torchtraceap.explain.answer_cache import AnswerCache, key_of
+from torchtraceap.explain.answers import MOST_WORDS, problems_of, safe_words
+from torchtraceap.explain.digest import Digest
+from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.messages import advise_request, classify_request
+from torchtraceap.explain.replies import answer_of, reply_of
+
+DIGEST = Digest(
+    subject="f",
+    facts="busy 1,234 us of 12.4 ms; device busy 45 %\n"
+    "o1->k1 to_host 3x 3.62 device 0.5\n2.5x slower, 64 KiB",
+    told='at train.py:12\nk1 = "Memcpy DtoH 77"\n12 "loss.item()"\n13 "log(loss)"\n'
+    "docs: https://pytorch.org/docs",
+    candidates=("sync_stall",),
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "k1 waits 12.4 ms.",
+        "12.40 ms",
+        "(12.4ms)",
+        "0.0124 s",
+        "12,400 µs",
+        "12 ms",  # Rounded.
+        "1234 µs, 1,234 us, 1.234 ms or 1.23 ms",
+        "3.62 ms, as the column says",
+        "45%, 45 percent, 45.0 %",
+        "2.5 times, 2.5×, 2.5x",
+        "64 KiB or 65.536 kB",
+        "train.py:12, src/train.py:12, line 13, lines 12-13, train.py",
+        "1. Read it less often. 2. Or not at all.",
+        "On an A100 in float16 on cuda:0 with bf16 and int8.",
+        "Use `num_workers=8` and `x[3:7]`, num_workers=8 too.",
+        "See https://pytorch.org/docs.",
+        "x86 and h100 are no ids of the digest.",
+        "",
+    ],
+)
+def test_words_that_are_in_the_digest(words: str) -> None:
+    assert problems_of(words, DIGEST) == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "problems"),
+    [
+        ("k3 and o2 wait for k1", ("k3", "o2")),
+        ("`k9` too", ("k9",)),
+        ("12.5 ms", ("12.5 ms",)),
+        ("12.4 s", ("12.4 s",)),
+        ("12.4 %", ("12.4 %",)),
+        ("2 ms", ("2 ms",)),  # One digit says too little to be rounded.
+        ("46%", ("46%",)),
+        ("4x", ("4x",)),
+        ("use 8 workers", ("8",)),
+        ("1,235", ("1,235",)),
+        ("train.py:14, model.py and line 99", ("train.py:14", "model.py", "line 99")),
+        ("lines 12-40", ("line 40",)),
+        ("`time.sleep(9 ms)`", ("9 ms",)),
+        ("https://evil.example/x?y=1", ("https://evil.example/x?y=1",)),
+        ("7 of 7 and 7", ("7",)),
+    ],
+)
+def test_words_that_are_not_in_the_digest(
+    words: str, problems: tuple[str, ...]
+) -> None:
+    assert problems_of(words, DIGEST) == problems
+
+
+def test_what_problems_show_is_bounded_and_safe() -> None:
+    found = problems_of(" ".join(f"{n} ms" for n in range(100, 400)), DIGEST)
+    assert len(found) == 10
+    assert problems_of("https://x\x1b[2J", DIGEST) == ("https://x\\x1b[2J",)
+
+
+@pytest.mark.parametrize(
+    "part", ["9" * 400, "1,", "a.py:", "`", "k1 ", "http://", "0.0"]
+)
+def test_hostile_words_take_no_time(part: str) -> None:
+    begin = time.monotonic()
+    problems_of(part * 20_000, DIGEST)
+    safe_words(part * 20_000)
+    assert time.monotonic() - begin < 2
+
+
+def test_words_are_shown_on_one_short_line() -> None:
+    assert safe_words("a\n\tb\x1b[31m\u202ec") == "a b\\x1b[31m\\u202ec"
+    assert len(safe_words("long " * 10_000)) == MOST_WORDS
+
+
+SCHEMA = classify_request(DIGEST).schema
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"pattern": "sync_stall"}',
+        ' {"more": 1, "pattern": " SYNC_STALL "} ',
+        '```json\n{"pattern": "sync_stall"}\n```',
+        '<think>{"pattern": "gc_pause"} or</think>\n{"pattern": "sync_stall"}',
+        'It is:\n{"pattern": "sync_stall"}\nas {k1} shows.'.replace("{k1}", "k1"),
+    ],
+)
+def test_answer_in_any_wrapping(content: str) -> None:
+    assert answer_of(content, SCHEMA) == {"pattern": "sync_stall"}
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "is empty"),
+        ("sync_stall", "is no JSON object"),
+        ('{"pattern": "sync_st', "is no JSON object"),
+        ('["sync_stall"]', "is no JSON object"),
+        ("{" * 100_000, "is no JSON object"),
+        ('{"a":' * 100_000, "is no JSON object"),
+        ("<think>" * 10_000, "is no JSON object"),
+        ('{"pattern": 7}', "has no text for 'pattern'"),
+        ('{"pattern": null}', "has no text for 'pattern'"),
+        ('{"other": "sync_stall"}', "has no text for 'pattern'"),
+        ('{"pattern": "slow\\u001b"}', r"names 'slow\\x1b', which is no pattern"),
+    ],
+)
+def test_answer_that_cannot_be_used(content: str, why: str) -> None:
+    with pytest.raises(ValueError) as error:
+        answer_of(content, SCHEMA)
+    assert str(error.value) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no JSON"),
+        ("<!doctype html><h1>Hello</h1>", "an HTML page"),
+        ("[" * 100_000, "no JSON"),
+        ("[]", "no choice"),
+        ("{}", "no choice"),
+        ('{"choices": []}', "no choice"),
+        ('{"choices": "abc"}', "no choice"),
+        ('{"choices": [null]}', "no choice"),
+    ],
+)
+def test_body_that_is_no_completion(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        reply_of(text)
+
+
+def test_body_with_wrong_types_is_empty_there() -> None:
+    choice = {"message": {"content": None, "refusal": 3}, "finish_reason": []}
+    usage = {"prompt_tokens": -1, "completion_tokens": True}
+    reply = reply_of(json.dumps({"choices": [choice], "usage": usage}))
+    assert (reply.content, reply.finish, reply.refusal) == ("", "", "")
+    assert (reply.prompt_tokens, reply.completion_tokens) == (0, 0)
+
+
+# --- Kept answers -----------------------------------------------------------------
+
+
+def test_kept_answer_is_for_its_user_alone(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "a" / "b")
+    assert cache.get("k") is None
+    cache.put("k", "µ")
+    assert cache.get("k") == "µ"
+    (file,) = cache.folder.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
+
+
+def test_place_of_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value in ("", "not/absolute"):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        folder = tmp_path / ".cache" / "torchtraceap" / "answers"
+        assert AnswerCache().folder == folder
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    assert AnswerCache().folder == tmp_path / "x" / "torchtraceap" / "answers"
+
+
+def test_cache_that_cannot_be_used_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = AnswerCache(tmp_path / "file")
+    cache.put("k", "v")
+    cache.trim()
+    assert cache.get("k") is None
+    (tmp_path / "k.json").write_bytes(b"\xff")
+    assert AnswerCache(tmp_path).get("k") is None
+    AnswerCache(tmp_path).put("large", "x" * 100_000)
+    assert not (tmp_path / "large.json").exists()
+
+
+def test_oldest_answers_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = AnswerCache(tmp_path)
+    (tmp_path / "notes.txt").write_text("not ours")
+    for age in range(6):
+        cache.put(f"k{age}", "x" * 10)
+        os.utime(tmp_path / f"k{age}.json", (100 - age, 100 - age))
+    monkeypatch.setattr(answer_cache, "MOST_FILES", 4)
+    cache.trim()
+    assert {p.name for p in tmp_path.iterdir()} == {
+        *(f"k{age}.json" for age in range(4)),
+        "notes.txt",
+    }
+    monkeypatch.setattr(answer_cache, "MOST_BYTES", 25)
+    cache.trim()
+    assert [cache.get(f"k{age}") is None for age in range(3)] == [False, False, True]
+
+
+def test_key_is_of_all_that_is_sent_and_of_nothing_else() -> None:
+    endpoint = Endpoint(url="http://127.0.0.1/v1", model="m", api_key="a")
+    request = classify_request(DIGEST)
+    key = key_of(request, endpoint)
+    same = Endpoint(url="http://127.0.0.1/v1/", model="m", api_key="b", retries=9)
+    assert key_of(request, same) == key
+    others = [
+        key_of(request, Endpoint(url="http://127.0.0.1/v2", model="m")),
+        key_of(request, Endpoint(url="http://127.0.0.1/v1", model="n")),
+        key_of(advise_request(DIGEST), endpoint),
+    ]
+    assert len({key, *others}) == 4

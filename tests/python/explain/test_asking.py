@@ -1,0 +1,597 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_asking.py: what goes to an endpoint and what it may answer, each fault played by
+a server on this machine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import platform
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchtraceap.explain import asking
+from torchtraceap.explain.answer_cache import AnswerCache
+from torchtraceap.explain.asking import ask, usage_of
+from torchtraceap.explain.digest import Digest
+from torchtraceap.explain.endpoint import Endpoint
+
+from ..model_server import Act, Sent, Server, completion, error, sensible, serving
+
+pytest.importorskip("openai")
+
+KEY = "sk-secret-0123"
+DIGEST = Digest(
+    subject="f",
+    facts="device busy 41 %, k1 12.4 ms",
+    told='k1 = "Memcpy"',
+    candidates=("sync_stall",),
+)
+GOOD = completion({"pattern": "sync_stall"})
+SOON = {"retry-after": "0.01"}
+
+
+def digests(count: int) -> list[Digest]:
+    return [
+        replace(DIGEST, subject=f"f{i}", facts=f"{DIGEST.facts} #{i}")
+        for i in range(count)
+    ]
+
+
+@pytest.fixture
+def endpoint(model_server: Server) -> Endpoint:
+    return Endpoint(url=model_server.url, model="m", api_key=KEY, timeout_s=5)
+
+
+Play = Callable[..., Any]
+
+
+@pytest.fixture
+def play(model_server: Server, endpoint: Endpoint) -> Play:
+    """Asks for the pattern of a digest while the server plays some acts."""
+
+    def run(*acts: Act, **options: Any) -> Any:
+        model_server.acts = list(acts)
+        used = replace(endpoint, **{"retries": 0, **options})
+        (opinion,) = ask([DIGEST], used, advise=False)
+        assert bool(opinion.failure) == bool(opinion.why) == (opinion.pattern is None)
+        # The key, which some servers quote, is nowhere.
+        assert KEY not in repr(opinion)
+        return opinion
+
+    return run
+
+
+# --- What is sent -----------------------------------------------------------------
+
+
+def test_headers_hold_what_http_needs_and_the_key(
+    model_server: Server, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-env")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-env")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "admin-of-env")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-mine: custom-of-env")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    # A proxy that would be asked if one were: nothing listens there.
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    model_server.acts = sensible
+    (opinion,) = ask([DIGEST], endpoint)
+    assert opinion.failure == ""
+    assert len(model_server.sent) == 2
+    for sent in model_server.sent:
+        assert (sent.method, sent.path) == ("POST", "/v1/chat/completions")
+        size = str(len(sent.raw))
+        assert sent.headers == {
+            "host": model_server.url.split("/")[2],
+            "accept": "application/json",
+            "accept-encoding": "identity",
+            "connection": "keep-alive",
+            "content-type": "application/json",
+            "content-length": size,
+            "user-agent": "torchtraceap",
+            "authorization": f"Bearer {KEY}",
+        }
+        bytes_sent = sent.raw.decode() + json.dumps(sent.headers)
+        for hidden in (socket.gethostname(), platform.python_version(), "of-env"):
+            assert hidden not in bytes_sent
+
+
+def test_proxy_is_a_tunnel_that_sees_the_host_only(
+    model_server: Server, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", model_server.url.removesuffix("/v1"))
+    model_server.acts = [Act("", 502)]
+    url = "https://models.invalid/v1"
+    (opinion,) = ask([DIGEST], replace(endpoint, url=url, retries=0))
+    assert opinion.failure == "unreachable"
+    (sent,) = model_server.sent
+    assert (sent.method, sent.path) == ("CONNECT", "models.invalid:443")
+    assert (sent.raw, "authorization" in sent.headers) == (b"", False)
+
+
+def test_without_a_key_none_is_sent(
+    model_server: Server, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "of-env")
+    model_server.acts = sensible
+    for key in (None, ""):
+        ask([DIGEST], replace(endpoint, api_key=key))
+    assert len(model_server.sent) == 4
+    assert not any("authorization" in sent.headers for sent in model_server.sent)
+
+
+def test_facts_go_first_and_alone(model_server: Server, endpoint: Endpoint) -> None:
+    model_server.acts = sensible
+    (opinion,) = ask([DIGEST], endpoint)
+    assert [sent.user for sent in model_server.sent] == [DIGEST.facts, DIGEST.text]
+    assert opinion.pattern == "sync_stall"
+    assert (opinion.explanation, opinion.advice) == (
+        "The host waited.",
+        "Read it less often.",
+    )
+    assert (opinion.agrees, opinion.problems, opinion.failure) == (None, (), "")
+    assert (opinion.model, opinion.key) == ("m", DIGEST.key)
+
+
+def test_words_are_checked_and_made_safe(
+    model_server: Server, endpoint: Endpoint
+) -> None:
+    words = {"explanation": "k9 takes 99 ms\x1b[A", "advice": "x" * 5000}
+    model_server.acts = [GOOD, completion(words)]
+    (opinion,) = ask([DIGEST], endpoint)
+    assert opinion.problems == ("k9", "99 ms")
+    assert opinion.explanation == "k9 takes 99 ms\\x1b[A"
+    assert len(opinion.advice) == 1500
+
+
+# --- Faults -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("act", "failure", "said"),
+    [
+        (error(401, f"Incorrect API key: {KEY}"), "key", "key: [key]. Check"),
+        (error(403, "no"), "key", "OPENAI_API_KEY"),
+        (error(429, "slow down"), "limit", "slow down. Lower parallel"),
+        (error(500, "oops"), "server", "500: oops. Try again"),
+        (Act("<h1>Bad gateway</h1>", 502), "server", "502"),
+        (error(400, "what?"), "server", "may not take such requests"),
+        (completion(None, refusal="I\x1b can't"), "refused", "I\\x1b can't"),
+        (completion("", finish="content_filter"), "refused", "filter"),
+        (error(400, "bad", code="content_filter"), "refused", "filter"),
+        (completion("no idea"), "malformed", "is no JSON object"),
+        (completion('{"pattern": "sync_'), "malformed", "is no JSON object"),
+        (completion({"pattern": "slow"}), "malformed", "'slow', which is no pattern"),
+        (completion({"pattern": 3}), "malformed", "no text for 'pattern'"),
+        (completion(None), "malformed", "is empty"),
+        (Act("<!doctype html>Hello"), "malformed", "an HTML page"),
+        (Act("{}"), "malformed", "no choice"),
+        (Act(""), "malformed", "no JSON"),
+        (Act(b"\xff\xfe\x00", headers={"content-type": "application/json"}),
+         "malformed", "no JSON"),
+        (Act("[" * 200_000, 400), "server", "400"),
+        (
+            error(400, "too long", type="exceed_context_size_error",
+                  n_prompt_tokens=9000, n_ctx=4096),
+            "overflow", "it takes 9,000 tokens, and the model 4,096",
+        ),
+        (
+            error(400, "This model's maximum context length is 8192 tokens. However, "
+                  "your messages resulted in 9001 tokens.",
+                  code="context_length_exceeded"),
+            "overflow", "it takes 9,001 tokens, and the model 8,192",
+        ),
+        (Act("", 413), "overflow", "--tokens"),
+        (Act("", 307, {"location": "http://127.0.0.1:1/v1"}), "unreachable",
+         "sends on to http://127.0.0.1:1/v1, which is not followed"),
+    ],
+)  # fmt: skip
+def test_fault_is_a_kind_and_what_to_do(
+    play: Play, act: Act, failure: str, said: str
+) -> None:
+    opinion = play(act)
+    assert opinion.failure == failure
+    assert said in opinion.why
+
+
+def test_nobody_answers(endpoint: Endpoint) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    opinions = ask(digests(3), replace(endpoint, url=url, retries=0, parallel=1))
+    assert [o.failure for o in opinions] == ["unreachable"] * 3
+    assert "Check host and port" in opinions[0].why
+    assert opinions[2].why.startswith("Not asked, as it failed before: ")
+
+
+def test_host_without_a_name(endpoint: Endpoint) -> None:
+    url = "https://nowhere.invalid/v1"
+    (opinion,) = ask([DIGEST], replace(endpoint, url=url, retries=0))
+    assert opinion.failure == "unreachable"
+
+
+def test_server_without_tls(model_server: Server, endpoint: Endpoint) -> None:
+    url = model_server.url.replace("http:", "https:")
+    (opinion,) = ask([DIGEST], replace(endpoint, url=url, retries=0))
+    assert (opinion.failure, model_server.sent) == ("unreachable", [])
+    assert "certificate" in opinion.why
+
+
+def test_model_that_is_not_there(model_server: Server, endpoint: Endpoint) -> None:
+    def act(sent: Sent) -> Act:
+        if sent.path == "/v1/models":
+            models = [{"id": f"m{i}\x1b"} for i in range(10)]
+            return Act(json.dumps({"data": models}))
+        return error(404, "model not found")
+
+    model_server.acts = act
+    opinions = ask(digests(2), replace(endpoint, parallel=1))
+    assert [o.failure for o in opinions] == ["model", "model"]
+    assert "has no model 'm'. It has: m0\\x1b, m1\\x1b" in opinions[0].why
+    assert opinions[0].why.endswith("and others")
+    assert [s.method for s in model_server.sent] == ["POST", "GET"]
+
+
+def test_path_that_is_not_there(play: Play) -> None:
+    assert "/v1" in play(error(404, "no such path")).why
+
+
+def test_too_many_requests_are_tried_again(play: Play, model_server: Server) -> None:
+    busy = Act("{}", 429, SOON)
+    assert play(busy, Act("{}", 503, SOON), GOOD, retries=2).pattern == "sync_stall"
+    assert len(model_server.sent) == 3
+    model_server.sent.clear()
+    assert play(busy, retries=2).failure == "limit"
+    assert len(model_server.sent) == 3
+
+
+def test_nobody_waits_as_long_as_is_asked(play: Play, model_server: Server) -> None:
+    begin = time.monotonic()
+    opinion = play(Act("{}", 429, {"retry-after": "90"}), GOOD, retries=2)
+    assert time.monotonic() - begin < 5
+    assert opinion.failure == "limit"
+    assert "It asks to wait 90 s" in opinion.why
+    assert len(model_server.sent) == 1
+
+
+def test_spent_credit_ends_it(model_server: Server, endpoint: Endpoint) -> None:
+    model_server.acts = [error(429, "no money", code="insufficient_quota")]
+    opinions = ask(digests(3), replace(endpoint, retries=0, parallel=1))
+    assert [o.failure for o in opinions] == ["limit"] * 3
+    assert "credit" in opinions[0].why
+    assert len(model_server.sent) == 1
+
+
+def test_wrong_key_is_tried_once(model_server: Server, endpoint: Endpoint) -> None:
+    model_server.acts = [error(401, "no")]
+    opinions = ask(digests(5), replace(endpoint, parallel=1))
+    assert [o.failure for o in opinions] == ["key"] * 5
+    assert len(model_server.sent) == 1
+
+
+def slowly(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    for _ in range(100):  # Each byte comes in time; all of them would not.
+        handler.wfile.write(b" ")
+        time.sleep(0.05)
+
+
+def test_slow_answers(play: Play, model_server: Server) -> None:
+    begin = time.monotonic()
+    opinion = play(Act(write=lambda handler: time.sleep(2)), timeout_s=0.3)
+    assert opinion.failure == "timeout"
+    assert "longer than 0.3 s" in opinion.why
+    assert play(Act(write=slowly), timeout_s=0.5).failure == "timeout"
+    assert time.monotonic() - begin < 2.5
+
+
+def test_headers_without_an_end(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(handler: BaseHTTPRequestHandler) -> None:
+        while True:
+            handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            time.sleep(0.02)
+
+    monkeypatch.setattr(asking, "_longest_s", lambda endpoint: 0.5)
+    opinion = play(Act(write=write))
+    assert (opinion.failure, "without an end" in opinion.why) == ("timeout", True)
+
+
+def test_answer_that_breaks_off(play: Play) -> None:
+    def write(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b'{"choices"')
+
+    assert play(Act(write=write)).failure == "server"
+    assert play(Act(write=lambda handler: None)).failure == "server"
+
+
+def test_endless_answer_is_not_read_to_its_end(play: Play) -> None:
+    written = 0
+
+    def write(handler: BaseHTTPRequestHandler) -> None:
+        nonlocal written
+        handler.send_response(200)
+        handler.end_headers()
+        while written < 1 << 30:
+            written += handler.wfile.write(b" " * (1 << 16))
+
+    opinion = play(Act(write=write))
+    assert (opinion.failure, "more than 4 MiB" in opinion.why) == ("malformed", True)
+    assert written < 64 << 20
+
+
+def test_small_answer_that_would_be_a_large_one(play: Play) -> None:
+    packed = gzip.compress(b" " * (1 << 26))
+    opinion = play(Act(packed, headers={"content-encoding": "gzip"}))
+    assert opinion.failure == "malformed"
+    assert "compressed" in opinion.why
+
+
+def test_key_is_not_carried_to_another_host(play: Play) -> None:
+    with serving() as other:
+        play(Act("", 308, {"location": f"{other.url}/chat/completions"}))
+        assert other.sent == []
+
+
+# --- What an endpoint does not take -----------------------------------------------
+
+
+def test_cut_answer_is_asked_for_with_more_room(
+    play: Play, model_server: Server
+) -> None:
+    cut = completion('{"pattern": "sync', finish="length")
+    opinion = play(cut, GOOD)
+    assert (opinion.pattern, opinion.requests) == ("sync_stall", 2)
+    assert (opinion.prompt_tokens, opinion.completion_tokens) == (200, 20)
+    assert [s.body["max_tokens"] for s in model_server.sent] == [128, 4224]
+    assert play(cut).failure == "truncated"
+    # The room itself may be too much; that is no fault of the digest.
+    assert play(cut, error(400, "maximum context length")).failure == "truncated"
+
+
+def test_whole_answer_at_the_end_of_its_room(play: Play) -> None:
+    assert play(completion({"pattern": "none"}, finish="length")).pattern == "none"
+
+
+def test_schema_that_is_refused(model_server: Server, endpoint: Endpoint) -> None:
+    formats = []
+
+    def act(sent: Sent) -> Act:
+        form = sent.body.get("response_format", {"type": None})["type"]
+        formats.append(form)
+        if form is not None:
+            return error(400, f"'response_format' of type '{form}' is not supported")
+        return completion('Sure!\n```json\n{"pattern": "gc_pause"}\n```')
+
+    model_server.acts = act
+    opinions = ask(digests(2), replace(endpoint, parallel=1), advise=False)
+    assert [o.pattern for o in opinions] == ["gc_pause"] * 2
+    # What was refused once is not sent again.
+    assert formats == ["json_schema", "json_object", None, None]
+
+
+def test_parameters_of_models_that_think(
+    model_server: Server, endpoint: Endpoint
+) -> None:
+    def act(sent: Sent) -> Act:
+        if "max_tokens" in sent.body:
+            return error(
+                400,
+                "Unsupported parameter: 'max_tokens' is not supported with this model. "
+                "Use 'max_completion_tokens' instead.",
+            )
+        for name in ("temperature", "seed"):
+            if name in sent.body:
+                return error(400, f"Unsupported value: '{name}'")
+        return completion('<think>{ hm }</think> {"pattern": "none"}')
+
+    model_server.acts = act
+    (opinion,) = ask([DIGEST], endpoint, advise=False)
+    assert opinion.pattern == "none"
+    assert len(model_server.sent) == 4
+    # The thoughts count as well there.
+    assert model_server.sent[-1].body["max_completion_tokens"] == 128 + 4096
+
+
+def test_pattern_stays_where_the_words_fail(
+    model_server: Server, endpoint: Endpoint
+) -> None:
+    model_server.acts = [GOOD, completion("no idea")]
+    (opinion,) = ask([DIGEST], endpoint)
+    assert (opinion.pattern, opinion.failure) == ("sync_stall", "malformed")
+    assert opinion.explanation == opinion.advice == ""
+
+
+# --- Several ----------------------------------------------------------------------
+
+
+def test_several_at_a_time_in_their_order(
+    model_server: Server, endpoint: Endpoint
+) -> None:
+    now, most, lock = 0, 0, threading.Lock()
+
+    def delayed(sent: Sent) -> Act:
+        index = int(sent.user.partition("#")[2])
+
+        def write(handler: BaseHTTPRequestHandler) -> None:
+            nonlocal now, most
+            with lock:
+                now += 1
+                most = max(most, now)
+            time.sleep(0.1 - 0.01 * index)
+            with lock:
+                now -= 1
+            data = str(
+                completion({"pattern": f"{['none', 'gc_pause'][index % 2]}"}).body
+            )
+            handler.send_response(200)
+            handler.send_header("content-length", str(len(data)))
+            handler.end_headers()
+            handler.wfile.write(data.encode())
+
+        return Act(write=write)
+
+    model_server.acts = delayed
+    told: list[tuple[int, int]] = []
+    opinions = ask(
+        digests(8),
+        replace(endpoint, parallel=3),
+        progress=lambda done, total: told.append((done, total)),
+        advise=False,
+    )
+    assert [o.subject for o in opinions] == [f"f{i}" for i in range(8)]
+    assert [o.pattern for o in opinions] == ["none", "gc_pause"] * 4
+    assert told == [(i, 8) for i in range(1, 9)]
+    assert most == 3
+
+
+def test_one_that_fails_leaves_the_others(
+    model_server: Server, endpoint: Endpoint
+) -> None:
+    model_server.acts = lambda s: error(500, "x") if "#1" in s.user else sensible(s)
+    opinions = ask(digests(3), replace(endpoint, retries=0))
+    assert [o.failure for o in opinions] == ["", "server", ""]
+    usage = usage_of(opinions, replace(endpoint, usd_per_million=(2, 10)))
+    assert (usage.requests, usage.failed, usage.cached) == (4, 1, 0)
+    assert (usage.prompt_tokens, usage.completion_tokens) == (400, 40)
+    assert usage.usd == pytest.approx((400 * 2 + 40 * 10) / 1e6)
+    assert usage_of(opinions, endpoint).usd is None
+
+
+def test_nothing_to_ask(endpoint: Endpoint) -> None:
+    assert ask([], endpoint) == []
+
+
+def test_ctrl_c_ends_it_at_once(model_server: Server, endpoint: Endpoint) -> None:
+    released = threading.Event()
+
+    def write(handler: BaseHTTPRequestHandler) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        released.wait(10)
+
+    model_server.acts = [Act(write=write)]
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        ask([DIGEST], endpoint)
+    assert time.monotonic() - begin < 1
+    released.set()
+
+
+def test_what_progress_raises_comes_out(
+    model_server: Server, endpoint: Endpoint
+) -> None:
+    def progress(done: int, total: int) -> None:
+        raise RuntimeError("mine")
+
+    model_server.acts = sensible
+    with pytest.raises(RuntimeError, match="mine"):
+        ask(digests(4), endpoint, progress=progress)
+
+
+# --- Kept answers -----------------------------------------------------------------
+
+
+def test_good_answers_are_asked_for_once(
+    model_server: Server, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    cache = AnswerCache(tmp_path)
+    model_server.acts = sensible
+    (first,) = ask([DIGEST], endpoint, cache)
+    (second,) = ask([DIGEST], endpoint, cache)
+    assert len(model_server.sent) == 2
+    assert (first.cached, second.cached) == (False, True)
+    assert (second.requests, second.prompt_tokens) == (0, 0)
+    for name in ("pattern", "explanation", "advice", "problems", "key"):
+        assert getattr(first, name) == getattr(second, name)
+    kept = b"".join(p.read_bytes() for p in tmp_path.iterdir())
+    for hidden in (KEY, "Memcpy", "41 %", "127.0.0.1"):
+        assert hidden.encode() not in kept
+    # Another model is another answer.
+    ask([DIGEST], replace(endpoint, model="other"), cache)
+    assert len(model_server.sent) == 4
+
+
+def test_bad_answers_and_damaged_ones_are_asked_for_again(
+    model_server: Server, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    cache = AnswerCache(tmp_path)
+    model_server.acts = [completion("no idea"), GOOD]
+    assert ask([DIGEST], endpoint, cache, advise=False)[0].failure == "malformed"
+    assert list(tmp_path.iterdir()) == []
+    assert ask([DIGEST], endpoint, cache, advise=False)[0].pattern == "sync_stall"
+    (kept,) = tmp_path.iterdir()
+    kept.write_text('{"pattern": "something else"}')
+    assert ask([DIGEST], endpoint, cache, advise=False)[0].pattern == "sync_stall"
+    assert len(model_server.sent) == 3
+
+
+# --- What is asked for wrongly ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"url": "127.0.0.1:8080/v1"}, "is no URL of http or https"),
+        ({"url": "ftp://x/v1"}, "is no URL of http or https"),
+        ({"url": "http://"}, "is no URL of http or https"),
+        ({"url": "http://x:port/v1"}, "is no URL"),
+        ({"url": "http://x /v1"}, "is no URL"),
+        ({"url": "https://me:hidden@x/v1"}, "a user or a password"),
+        ({"url": "https://x/v1?key=1"}, "has a query"),
+        ({"model": ""}, "model must name a model"),
+        ({"model": "a\nb"}, "model must name a model"),
+        ({"api_key": "a b"}, "has a blank"),
+        ({"api_key": "hidden\n"}, "has a blank, a line break"),
+        (
+            {"url": "http://example.com/v1", "api_key": "hidden"},
+            "in plain text. Use https",
+        ),
+        ({"url": "http://127.0.0.1.example.com", "api_key": "hidden"}, "in plain text"),
+        ({"retries": 11}, "retries must be at most 10"),
+        ({"parallel": 0}, "parallel must be at least 1"),
+        ({"parallel": 33}, "parallel must be at most 32"),
+        ({"timeout_s": 0}, "timeout_s must be more than 0"),
+        ({"timeout_s": float("nan")}, "timeout_s must be a number"),
+        ({"usd_per_million": (1,)}, "two prices"),
+        ({"usd_per_million": (1, -1)}, "a price of usd_per_million must be"),
+    ],
+)
+def test_endpoint_that_makes_no_sense(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said) as raised:
+        Endpoint(**{"url": "http://127.0.0.1/v1", "model": "m", **wrong})
+    assert "hidden" not in str(raised.value)
+
+
+def test_key_goes_where_nobody_listens_in() -> None:
+    for url in (
+        "https://example.com/v1",
+        "http://localhost:8080/v1",
+        "http://127.0.0.1/v1",
+        "http://[::1]:8080/v1",
+    ):
+        assert KEY not in repr(Endpoint(url=url, model="m", api_key=KEY))
+    Endpoint(url="http://example.com/v1", model="m")
+
+
+def test_extra_that_is_not_there(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torchtraceap.explain.client", None)
+    with pytest.raises(ImportError, match=r"pip install 'torchtraceap\[llm\]'"):
+        ask([DIGEST], endpoint)

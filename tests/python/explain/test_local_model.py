@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_local_model.py: a real server and a small real model: what goes over the wire,
+and never whether the model is right, which it seldom is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchtraceap import _core
+from torchtraceap.explain.answer_cache import AnswerCache
+from torchtraceap.explain.asking import ask, usage_of
+from torchtraceap.explain.digest import Digest
+from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.messages import Request
+
+pytest.importorskip("openai")
+
+DIGEST = Digest(
+    subject="f",
+    facts="device busy 41 %\nhost waited for it 52 %\nk1 to_host 12.4 ms\n"
+    "sync_stall: The host waited for the device.\nnone: nothing costs time",
+    told='k1 = "Memcpy DtoH"',
+    candidates=("sync_stall",),
+)
+
+
+@pytest.fixture
+def endpoint(llm_url: str) -> Endpoint:
+    return Endpoint(url=llm_url, model="smollm2", api_key="k", timeout_s=120, retries=0)
+
+
+def test_schema_is_forced_on_the_model_and_answers_are_kept(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    digests = [DIGEST, replace(DIGEST, subject="g", facts=f"{DIGEST.facts} at all")]
+    cache = AnswerCache(tmp_path)
+    first = ask(digests, replace(endpoint, parallel=2), cache, advise=False)
+    known = {p.name for p in _core.patterns() if p.user_finding} | {"none"}
+    assert [(o.failure, o.pattern in known) for o in first] == [("", True)] * 2
+    assert all(o.prompt_tokens > 50 and o.completion_tokens > 0 for o in first)
+    again = ask(digests, endpoint, cache, advise=False)
+    assert [o.pattern for o in again] == [o.pattern for o in first]
+    assert usage_of(again, endpoint).cached == 2
+    assert usage_of(again, endpoint).requests == 0
+
+
+def _give_room(monkeypatch: pytest.MonkeyPatch, tokens: int) -> None:
+    body = Request.body
+
+    def with_room(self: Request, model: str, more_room: int = 0) -> dict[str, Any]:
+        return body(self, model, more_room) | {"max_tokens": tokens}
+
+    monkeypatch.setattr(Request, "body", with_room)
+
+
+def test_words_come_with_the_pattern(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Small models repeat themselves until their room is full.
+    _give_room(monkeypatch, 100)
+    (opinion,) = ask([DIGEST], endpoint)
+    assert opinion.pattern is not None
+    assert opinion.failure in ("", "truncated")
+    assert bool(opinion.explanation and opinion.advice) == (not opinion.failure)
+
+
+def test_digest_that_is_too_long_says_how_long(endpoint: Endpoint) -> None:
+    long = replace(DIGEST, facts="12.4 ms " * 2000)
+    (opinion,) = ask([long], endpoint)
+    assert opinion.failure == "overflow"
+    assert "the model 2,048" in opinion.why
+    assert "--tokens" in opinion.why
+
+
+def test_wrong_key_ends_it(endpoint: Endpoint) -> None:
+    wrong = replace(endpoint, api_key="sk-wrong", parallel=1)
+    opinions = ask([DIGEST, DIGEST], wrong)
+    assert [o.failure for o in opinions] == ["key", "key"]
+    assert "OPENAI_API_KEY" in opinions[0].why
+    assert opinions[1].why.startswith("Not asked")
+    assert not any("sk-wrong" in repr(o) for o in opinions)
+
+
+def test_answer_that_does_not_fit_its_room(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _give_room(monkeypatch, 3)
+    (opinion,) = ask([DIGEST], endpoint)
+    assert (opinion.failure, opinion.pattern) == ("truncated", None)
+    assert (opinion.requests, opinion.completion_tokens) == (2, 6)
