@@ -133,12 +133,13 @@ def answers_of_model(
     endpoint: Any,
     repeats: int,
     temperature: float,
-    progress: Callable[[int, int], None],
-) -> dict[str, list[str | None]]:
-    """Ask a model for the pattern of each window, so many times.
+    keep: Callable[[str, list[str | None]], None],
+) -> None:
+    """Ask a model for the pattern of each window, so many times, and keep each answer.
 
     The first time as the product asks (temperature 0, seed 0), then with the
-    temperature given and seeds 1, 2, ... What fails is None.
+    temperature given and seeds 1, 2, ... What fails is None. Raises Failed where all
+    that is left would fail as well, as of a wrong key.
     """
     from torchtraceap.explain.client import Client
     from torchtraceap.explain.failures import Failed
@@ -155,10 +156,8 @@ def answers_of_model(
             return {**super().body(model), "temperature": heat, "seed": self.number}
 
     client = Client(endpoint)
-    done = 0
 
-    def ask(key: str) -> list[str | None]:
-        nonlocal done
+    def ask(key: str) -> None:
         first = classify_request(digests[key])
         said: list[str | None] = []
         for number in range(repeats):
@@ -172,12 +171,11 @@ def answers_of_model(
                 said.append(None)
             except ValueError:  # An answer of another form than was asked for.
                 said.append(None)
-        done += 1
-        progress(done, len(digests))
-        return said
+        keep(key, said)
 
     try:
         with ThreadPoolExecutor(endpoint.parallel) as pool:
-            return dict(zip(digests, pool.map(ask, digests), strict=True))
+            for _ in pool.map(ask, digests):
+                pass
     finally:
         client.close()
