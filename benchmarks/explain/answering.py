@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 from asked_windows import NONE, Asked
 
 import torchtraceap
-from torchtraceap import _core
 from torchtraceap.detection import NOT_ASKED
 from torchtraceap.detection.detection import likely
+from torchtraceap.explain.digest import make_digests
 
 #: A window is the same if its begin is, but for how times are rounded.
 _NEAR_NS = 2000
@@ -50,14 +50,10 @@ def opened(windows: Sequence[Asked], path_of: Callable[[str], Path]) -> list[Ope
 
 
 def by_rules(report: Any, index: int) -> str:
-    """Return the label of rules that costs most; where they are silent, the guess of the
-    detector: what an explanation without a model says (`Explanation.pattern`)."""
-    known = {pattern.name for pattern in _core.patterns() if pattern.user_finding}
-    labels = [x for x in report.rule_windows[index].labels if x.pattern in known]
-    if labels:
-        costs = [max(x.wasted_fraction, x.saved_fraction) for x in labels]
-        return str(labels[int(np.argmax(costs))].pattern)
-    return by_threshold(report, index)
+    """Return what an explanation without a model says: the label of rules that costs
+    most, or where they are silent the detector's guess."""
+    (explanation,) = report.explain(0, windows=[index])
+    return str(explanation.pattern)
 
 
 def by_type_head(report: Any, index: int) -> str | None:
@@ -107,10 +103,6 @@ def shown(traces: Sequence[Opened], form: str) -> dict[str, Any]:
     With names it is what no request for a pattern ever holds: facts and what their ids
     stand for, but for the words of rules and detector.
     """
-    from dataclasses import replace
-
-    from torchtraceap.explain.digest import make_digests
-
     out = {}
     for trace in traces:
         windows = [trace.report.windows[asked.window] for asked in trace.asked]
@@ -150,10 +142,11 @@ def answers_of_model(
     class Again(Request):
         number: int = 0
 
-        def body(self, model: str) -> dict[str, Any]:
+        def body(self, model: str, more_room: int = 0) -> dict[str, Any]:
             """Return what is sent, with the temperature and seed of this repeat."""
+            body = super().body(model, more_room)
             heat = temperature if self.number else 0
-            return {**super().body(model), "temperature": heat, "seed": self.number}
+            return {**body, "temperature": heat, "seed": self.number}
 
     client = Client(endpoint)
 
@@ -163,7 +156,7 @@ def answers_of_model(
         for number in range(repeats):
             request = Again(first.messages, first.response_format, first.room, number)
             try:
-                reply = reply_of(client.complete(request, request.room))
+                reply = reply_of(client.complete(request))
                 said.append(answer_of(reply.content, request.schema)["pattern"])
             except Failed as failed:
                 if failed.ends_all:
