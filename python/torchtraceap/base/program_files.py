@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from torchtraceap.base.roots import Roots
 from torchtraceap.base.source_lines import is_user_file
@@ -41,6 +43,24 @@ def program_files(file: str, folders: Iterable[str]) -> Iterator[str]:
         allowed = not hidden and (_roots is None or _roots.hold(path))
         if path.endswith(".py") and allowed and is_user_file(path):
             yield path
+
+
+def project_source(file: str) -> bytes | None:
+    """Return what is in a file of the user's projects: below the working folder or an
+    entry of ``sys.path``. What is shown to people is read so, and no other file."""
+    paths = program_files(file, _projects())
+    return next((text for path in paths if (text := read_program(path))), None)
+
+
+def _projects() -> list[str]:
+    """Return the folders that can be a project's: no root, nor what holds the home."""
+    home = Path(os.path.realpath(os.path.expanduser("~")))
+    folders = [os.path.realpath(folder) for folder in [os.getcwd(), *sys.path]]
+    return [
+        folder
+        for folder in folders
+        if os.path.dirname(folder) != folder and not home.is_relative_to(folder)
+    ]
 
 
 def read_program(path: str) -> bytes | None:

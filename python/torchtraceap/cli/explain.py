@@ -249,7 +249,8 @@ def _told(report: Report, made: Explanations) -> str:
         from torchtraceap.views.finding_text import why_none
 
         return f"Findings: {why_none(report)}"
-    return "\n\n".join([*map(explanation_text, made), *usage_text(made.usage)])
+    texts = [*map(explanation_text, made), usage_text(made.usage)]
+    return "\n".join(text for text in texts if text)
 
 
 def _progress(quiet: bool) -> Callable[[int, int], object] | None:

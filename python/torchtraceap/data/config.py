@@ -18,7 +18,6 @@ this. docs/rules.md is for users.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from typing import Any
 from torchtraceap import _core
 from torchtraceap.base.arguments import instead_of, of_type, wrong_number
 from torchtraceap.base.errors import ConfigError
+from torchtraceap.base.toml_text import read_toml
 from torchtraceap.data.wish import AUTO, OFF
 
 Config = str | os.PathLike[str] | Mapping[str, Any]
@@ -118,15 +118,11 @@ def _bytes(path: Path) -> bytes:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        return tomllib.loads(_bytes(path).decode("utf-8"))
+        return read_toml(_bytes(path).decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is no TOML: it is not UTF-8 ({error})") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML: {error}") from error
 
 

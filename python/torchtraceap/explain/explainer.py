@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""explainer.py: explains a finding or a window without a model, always the same way:
+by the rules, the replay, the detector and the patterns' pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtraceap import _core
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.units import counted, share_text, time_text
+from torchtraceap.data.events import Label, Window
+from torchtraceap.data.findings import UNEXPLAINED, Finding
+from torchtraceap.data.opinion import NONE
+from torchtraceap.explain.changes import change_of
+from torchtraceap.explain.checks import check_of
+from torchtraceap.explain.digest import Digest
+from torchtraceap.explain.explanation import Explanation
+from torchtraceap.explain.pattern_pages import pattern_page
+from torchtraceap.report_data import ReportData
+from torchtraceap.views.finding_text import gain_range, gain_text, place_of
+
+_SIMULATED = "The times are simulated in a dry run, not measured."
+_MODEL = "model"
+
+
+def explained(report: ReportData, finding: Finding, digest: Digest) -> Explanation:
+    """Explain a finding of a report."""
+    return Explanation(
+        subject=finding.id,
+        finding=finding,
+        window=None,
+        pattern=finding.pattern,
+        origin=finding.origin,
+        what=f"{place_of(finding, report)}: {printable(finding.message)}",
+        why=" ".join(_why(report, finding)),
+        fix=printable(finding.advice),
+        change=change_of(finding),
+        gain=" ".join(_gain(report, finding)),
+        check=check_of(finding),
+        docs=finding.docs if _has_page(finding.pattern) else "docs/rules.md",
+        digest=digest,
+    )
+
+
+def explained_window(report: ReportData, window: Window, digest: Digest) -> Explanation:
+    """Explain a window of a report: by the finding that it is of, if there is one."""
+    label = _label(window)
+    pattern = label.pattern if label else NONE
+    finding = next(
+        (
+            f
+            for f in report.findings
+            if f.pattern == pattern and window.index in f.windows
+        ),
+        None,
+    )
+    page = pattern_page(pattern)
+    row = next((p for p in _core.patterns() if p.name == pattern), None)
+    why = page.why if page else ""
+    fix = row.advice if row else ""
+    if finding:
+        why, fix = _mechanism(finding), printable(finding.advice)
+    return Explanation(
+        subject=f"window {window.index}",
+        finding=finding,
+        window=window,
+        pattern=pattern,
+        origin=label.origin if label else "rule",
+        what=" ".join(_window_facts(report, window, label)),
+        why=why,
+        fix=fix,
+        change=change_of(finding) if finding else page.example if page else None,
+        gain=_window_gain(label),
+        check=check_of(finding) if finding else "",
+        docs=f"docs/patterns/{pattern}.md" if page else "docs/reading.md",
+        digest=digest,
+    )
+
+
+def _has_page(pattern: str) -> bool:
+    return pattern == UNEXPLAINED or pattern_page(pattern) is not None
+
+
+def _mechanism(finding: Finding) -> str:
+    """Say how a pattern costs time."""
+    page = pattern_page(finding.pattern, finding.subtype, finding.advice)
+    return page.why if page else ""
+
+
+def _why(report: ReportData, finding: Finding) -> Iterator[str]:
+    if finding.pattern == UNEXPLAINED:
+        yield (
+            "That is not known: no rule fits, and the detector only says that the "
+            "timeline looks here as it does where time is lost. It may be nothing."
+        )
+        return
+    yield _mechanism(finding) or "What it costs, the rule that found it knows."
+    yield from _share(report, finding)
+    for stage in report.story:
+        if stage.id == "limit" and stage.known:
+            yield f"What limits this trace: {printable(stage.answer)}"
+
+
+def _share(report: ReportData, finding: Finding) -> Iterator[str]:
+    """Say what the finding's time is of the whole."""
+    whole = report.trace.device_time_us
+    if finding.wasted_us <= 0 or whole <= 0:
+        return
+    share = share_text(finding.wasted_us, whole)
+    if finding.basis == "estimate":
+        said = f"At most {time_text(finding.wasted_us)} are lost to it, {share}"
+    else:
+        said = f"{time_text(finding.wasted_us)} are lost to it, {share}"
+    if not report.trace.working_devices:
+        yield f"{said} of the time of the trace."
+        return
+    idle = finding.idle_us
+    if idle >= finding.wasted_us:
+        how = "in all of it the device stood still"
+    elif idle > 0:
+        how = f"in {time_text(idle)} of it the device stood still"
+    else:
+        how = "the device was busy then, with what need not be or could be faster"
+    yield f"{said} of the devices' time; {how}."
+
+
+def _gain(report: ReportData, finding: Finding) -> Iterator[str]:
+    if finding.basis == _MODEL:
+        yield "Not known: the detector guesses, and claims no time."
+        return
+    gain = finding.recoverable_us
+    if gain is None:
+        why = report.recovery.refusal or _doubt(report, finding)
+        yield f"Not known: {printable(why) or 'the replay says nothing of it'}."
+    elif not gain:
+        yield f"{gain_text(finding, report)}."
+    else:
+        share = share_text(gain, report.trace.span_us)
+        whole = time_text(report.trace.span_us)
+        yield (
+            f"{gain_range(finding)} of {whole}, up to {share}, by a replay of the "
+            "recording with this alone fixed."
+        )
+        if not finding.recoverable_low_us:
+            yield "None of it is sure: a fix may do less."
+        fidelity = report.recovery.fidelity
+        if fidelity and fidelity.caveat:
+            yield fidelity.caveat
+    if finding.origin == "dry-run":
+        yield _SIMULATED
+
+
+def _doubt(report: ReportData, finding: Finding) -> str:
+    ids = [one.id for one in report.rule_findings]
+    number = ids.index(finding.id) if finding.id in ids else len(ids)
+    return next(iter(report.recovery.doubts[number : number + 1]), "")
+
+
+def _label(window: Window) -> Label | None:
+    """Return the rules' label of most time, or else the detector's."""
+    exact = max(window.rule_labels, key=lambda label: label.wasted_us, default=None)
+    guesses = [label for label in window.labels if label.probability is not None]
+    guess = max(guesses, key=lambda label: label.probability or 0, default=None)
+    return exact or guess
+
+
+def _window_facts(
+    report: ReportData, window: Window, label: Label | None
+) -> Iterator[str]:
+    begin = time_text(window.start_us - report.trace.start_us)
+    where = "the host" if window.device is None else f"device {window.device}"
+    step = "" if window.step is None else f" in step {window.step}"
+    yield (
+        f"{time_text(window.duration_us)} of {where}{step}, from +{begin}: "
+        f"{counted(window.events, 'event')} begin here"
+        + (
+            "."
+            if window.device is None
+            else f", and the device is busy for {time_text(window.busy_us)}, "
+            f"{share_text(window.busy_us, window.duration_us)}."
+        )
+    )
+    exact = [one for one in window.rule_labels if one.wasted_us > 0]
+    for one in exact:
+        share = share_text(one.wasted_us, window.duration_us)
+        pattern = printable(one.pattern)
+        yield f"{pattern} costs {time_text(one.wasted_us)} of it ({share})."
+    if label is None:
+        yield "Neither rules nor detector see a loss."
+    elif label.probability is not None:
+        yield (
+            f"No rule sees a loss here; the detector says {printable(label.pattern)}, "
+            f"with a probability of {label.probability:.1%}.".replace("%", " %")
+        )
+
+
+def _window_gain(label: Label | None) -> str:
+    if label is None:
+        return "Nothing is known to be lost here."
+    share = share_text(label.saved_fraction, 1.0)
+    if label.probability is not None:
+        return f"Not known: the detector guesses {share} of the window, unproven."
+    how = " (simulated)" if label.origin == "dry-run" else ""
+    return f"{share} of the window with {printable(label.pattern)} fixed{how}."

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""input_changes.py: loaders, copies and tensors of the user's code, made quicker.
+
+Each change is right as it stands, or not made: what it may alter in a program's results
+is said in its notes. Where the code is of no form that is known, the answer is None.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchtraceap.explain.rewrite import Rewrite, keyword_of, replaced, with_keywords
+from torchtraceap.explain.site import Site, constant
+from torchtraceap.explain.user_code import UserCode
+
+_WORKERS = 4
+_LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+_RANDOM = {"rand", "randn", "randint", "rand_like", "randn_like", "randint_like"}
+_FILLED = {
+    *("zeros", "ones", "full", "empty", "arange", "linspace", "eye"),
+    *("zeros_like", "ones_like", "full_like", "empty_like"),
+}
+
+
+def add_workers(site: Site) -> Rewrite | None:
+    """Let a loader that loads in the main process do so in several others."""
+    code = site.code
+    call = _loader(site)
+    if call is None or len(call.args) > 5:  # num_workers by its position.
+        return None
+    number = constant(keyword_of(call, "num_workers"))
+    if site.finding.subtype == "worker_start":
+        if not number:  # Not known, and without workers it is an error.
+            return None
+        return Rewrite(with_keywords(code, call, {"persistent_workers": "True"}))
+    wanted = {"num_workers": str(_WORKERS), "pin_memory": "True"}
+    if site.finding.subtype == "multi_process":
+        if not isinstance(number, int) or number < 1:
+            return None
+        wanted = {"num_workers": str(2 * number), "prefetch_factor": "4"}
+        return Rewrite(with_keywords(code, call, wanted))
+    if number:
+        return None  # It is another loader that loads in the main process.
+    wanted["persistent_workers"] = "True"
+    notes = [
+        "Each worker draws random numbers of its own, so random augmentations differ; "
+        "an IterableDataset has to divide itself among the workers."
+    ]
+    return Rewrite(with_keywords(code, call, wanted), notes)
+
+
+def pin_batches(site: Site) -> Rewrite | None:
+    """Copy a loader's batches from pinned memory, without waiting."""
+    code = site.code
+    moves = [call for call in site.calls if _device_of(code, call)]
+    for loop in code.loops(moves[0]) if moves else ():
+        if isinstance(loop, ast.While):
+            continue
+        targets = {x.id for x in ast.walk(loop.target) if isinstance(x, ast.Name)}
+        loader = _as_loader(code, code.made_by(code.iterated(loop.iter)))
+        if loader is None or not {_root(move) for move in moves} <= targets:
+            continue
+        splices = [
+            splice
+            for move in moves
+            if keyword_of(move, "non_blocking") is None
+            for splice in with_keywords(code, move, {"non_blocking": "True"})
+        ]
+        if constant(keyword_of(loader, "pin_memory")) is not True:
+            pins = with_keywords(code, loader, {"pin_memory": "True"})
+            if not pins:  # Without them the copies wait all the same.
+                return None
+            splices += pins
+        return Rewrite(splices)
+    return None
+
+
+def make_on_device(site: Site) -> Rewrite | None:
+    """Let the device fill a tensor that is filled on the host and copied."""
+    code = site.code
+    splices, notes = [], []
+    for move in site.calls:
+        device = _device_of(code, move)
+        made = move.func.value if isinstance(move.func, ast.Attribute) else None
+        if not device or not isinstance(made, ast.Call):
+            continue
+        module, _, function = code.name(made.func).rpartition(".")
+        if module != "torch" or function not in _FILLED | _RANDOM:
+            continue
+        if {"device", "out", "requires_grad", "generator", "pin_memory"} & {
+            str(keyword.arg) for keyword in made.keywords
+        }:
+            continue
+        added = with_keywords(code, made, {"device": device})
+        end = replaced(move, "").end
+        after_made = replaced(made, "").end
+        if added:
+            splices += [*added, added[0]._replace(begin=after_made, end=end, text="")]
+        if function in _RANDOM:
+            notes = ["The random numbers are others: of the device's generator."]
+    return Rewrite(splices, notes) if splices else None
+
+
+def _root(call: ast.Call) -> str:
+    """Return the variable whose part a method is called on."""
+    node: ast.expr = call.func
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _as_loader(code: UserCode, node: ast.expr | None) -> ast.Call | None:
+    """Return what makes a loader, of an expression that does; else None."""
+    is_one = isinstance(node, ast.Call) and code.name(node.func) in _LOADERS
+    return node if isinstance(node, ast.Call) and is_one else None
+
+
+def _loader(site: Site) -> ast.Call | None:
+    """Return the loader that is made for the loop on a line, or the file's only one."""
+    code = site.code
+    for node in ast.walk(site.where):
+        if isinstance(node, ast.For | ast.AsyncFor) and node.iter.lineno == site.line:
+            over = code.iterated(node.iter)
+            made = _as_loader(code, over) or _as_loader(code, code.made_by(over))
+            if made:
+                return made
+    made_here = code.all_calls(*_LOADERS)
+    return made_here[0] if len(made_here) == 1 else None
+
+
+def _device_of(code: UserCode, call: ast.Call) -> str:
+    """Return the device that a call of .to() or .cuda() moves to, as code; "" if it is
+    no such call, or may do more than that."""
+    if not isinstance(call.func, ast.Attribute) or len(call.args) > 1:
+        return ""
+    if any(k.arg not in ("device", "non_blocking") for k in call.keywords):
+        return ""
+    device = call.args[0] if call.args else keyword_of(call, "device")
+    if call.func.attr == "cuda":
+        return code.text(device) if device else '"cuda"'
+    if call.func.attr != "to" or device is None:
+        return ""
+    if isinstance(device, ast.Call):
+        return code.text(device) if code.name(device.func) == "torch.device" else ""
+    if isinstance(device, ast.Constant):
+        is_one = isinstance(device.value, str) and device.value.startswith("cuda")
+        return code.text(device) if is_one else ""
+    # A name may also stand for a type or another tensor.
+    last = code.name(device).rpartition(".")[2].lower()
+    return code.text(device) if last.endswith(("device", "dev", "gpu")) else ""

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""rewrite.py: code before and after a change of a few places, the rest as it stands."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from torchtraceap.explain.explanation import Change
+from torchtraceap.explain.user_code import UserCode, parsed
+
+_WHOLE = 12  # Lines; of longer loops only what changes is shown.
+_COMMENT = re.compile(rb"#[^\n]*")
+
+
+class Place(NamedTuple):
+    """Between two bytes of a line."""
+
+    line: int
+    column: int
+
+
+class Splice(NamedTuple):
+    """New text in place of a stretch of code."""
+
+    begin: Place
+    end: Place
+    text: str
+    line: int  #: Of the statement it is in; of a new one, less than 0: the one before.
+
+
+@dataclass
+class Rewrite:
+    """Splices, and what they alter in a program's results."""
+
+    splices: list[Splice]
+    #: What whoever makes the change must know: comments above the new code.
+    notes: list[str] = field(default_factory=list)
+    #: Loops that are shown whole if they are short.
+    around: list[ast.stmt] = field(default_factory=list)
+
+
+def replaced(node: ast.expr, text: str) -> Splice:
+    """Put other code in place of an expression."""
+    end = Place(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return Splice(Place(node.lineno, node.col_offset), end, text, node.lineno)
+
+
+def without(statement: ast.stmt, code: UserCode) -> Splice:
+    """Take out a statement, with its line where it stands alone."""
+    last = statement.end_lineno or statement.lineno
+    others = [x for x in code.block(statement) if x is not statement]
+    beside = any(
+        statement.lineno <= (x.end_lineno or 0) and x.lineno <= last for x in others
+    )
+    if beside or not others:
+        end = Place(last, statement.end_col_offset or 0)
+        begin = Place(statement.lineno, statement.col_offset)
+        return Splice(begin, end, "pass", statement.lineno)
+    return Splice(Place(statement.lineno, 0), Place(last + 1, 0), "", statement.lineno)
+
+
+def after(statement: ast.stmt, text: str, code: UserCode) -> Splice:
+    """Put a statement on a line of its own after another one."""
+    indent = code.lines[statement.lineno - 1][: statement.col_offset].decode()
+    at = Place((statement.end_lineno or statement.lineno) + 1, 0)
+    return Splice(at, at, f"{indent}{text}\n", -statement.lineno)
+
+
+def above(statement: ast.stmt, text: str, code: UserCode) -> Splice:
+    """Put a line above a statement, shown with it."""
+    indent = code.lines[statement.lineno - 1][: statement.col_offset].decode()
+    at = Place(statement.lineno, 0)
+    return Splice(at, at, f"{indent}{text}\n", statement.lineno)
+
+
+def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
+    """Return the value of a keyword argument, if it is given."""
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def with_keywords(
+    code: UserCode, call: ast.Call, values: Mapping[str, str]
+) -> list[Splice]:
+    """Give a call keyword arguments, in place of those that it has by these names.
+
+    Returns nothing where they may be in what is passed on (``**options``), or the call
+    is written in a way that leaves no sure place for them.
+    """
+    given = {k.arg: k.value for k in call.keywords}
+    if None in given or any(isinstance(arg, ast.Starred) for arg in call.args):
+        return []
+    splices = [replaced(given[k], v) for k, v in values.items() if k in given]
+    new = [f"{name}={value}" for name, value in values.items() if name not in given]
+    if not new:
+        return splices
+    line, column = call.end_lineno or call.lineno, (call.end_col_offset or 1) - 1
+    arguments = [*call.args, *(k.value for k in call.keywords)]
+    if not arguments:
+        at = Place(line, column)
+        return [Splice(at, at, ", ".join(new), call.lineno)]
+    last = max(arguments, key=lambda a: (a.end_lineno or 0, a.end_col_offset or 0))
+    end = Place(last.end_lineno or 0, last.end_col_offset or 0)
+    tail = _COMMENT.sub(b"", _between(code, end, Place(line, column)))
+    comma = tail.strip() == b","
+    if tail.strip() and not comma:  # Such as a parenthesis around the argument.
+        return []
+    if code.lines[line - 1][:column].strip():  # The call ends on the argument's line.
+        text = (" " if comma else ", ") + ", ".join(new)
+        at = Place(line, column) if comma else end
+        return [*splices, Splice(at, at, text, call.lineno)]
+    if last.lineno == call.lineno:
+        return []
+    head = code.lines[last.lineno - 1]
+    indent = head[: len(head) - len(head.lstrip())].decode()
+    lines = "".join(f"{indent}{text},\n" for text in new)
+    below = Splice(Place(line, 0), Place(line, 0), lines, call.lineno)
+    last_one = [] if comma else [Splice(end, end, ",", call.lineno)]
+    return [*splices, *last_one, below]
+
+
+def change_by(rewrite: Rewrite, code: UserCode) -> Change | None:
+    """Return the code around the splices before and after; None if a result is no
+    Python, so that no change is offered that does not even parse."""
+    splices = sorted(set(rewrite.splices))
+    if not splices or any(a.end > b.begin for a, b in pairwise(splices)):
+        return None
+    notes = "".join(
+        f"# {line}\n" for note in rewrite.notes for line in textwrap.wrap(note, 84)
+    )
+    regions = _regions(splices, rewrite, code)
+    try:
+        parsed(_spliced(code, splices, 1, len(code.lines)))
+        before = _shown(regions, [], code)
+        return Change(
+            before,
+            notes + _shown(regions, splices, code),
+            f"{code.file}:{', '.join(str(first) for first, _ in regions)}",
+        )
+    except ValueError:
+        return None
+
+
+def _between(code: UserCode, begin: Place, end: Place) -> bytes:
+    lines = code.lines[begin.line - 1 : end.line]
+    lines[-1] = lines[-1][: end.column]
+    lines[0] = lines[0][begin.column :]
+    return b"\n".join(lines)
+
+
+def _spliced(code: UserCode, splices: Sequence[Splice], first: int, last: int) -> str:
+    """Return lines of the file with what is put into them."""
+    starts = [0]
+    for line in code.lines[first - 1 : last]:
+        starts.append(starts[-1] + len(line) + 1)
+    text = b"".join(line + b"\n" for line in code.lines[first - 1 : last])
+    for s in reversed(splices):
+        begin = starts[s.begin.line - first] + s.begin.column
+        end = starts[s.end.line - first] + s.end.column
+        text = text[:begin] + s.text.encode() + text[end:]
+    return text.decode()
+
+
+def _regions(
+    splices: Sequence[Splice], rewrite: Rewrite, code: UserCode
+) -> list[tuple[int, int]]:
+    """Return the first and last lines of what is shown: the statements that change, of
+    a compound one only its head unless it is short."""
+    found = []
+    for node in ast.walk(code.tree):
+        if not isinstance(node, ast.stmt):
+            continue
+        last = node.end_lineno or node.lineno
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(d.lineno for d in decorators)])
+        short = node in rewrite.around and last - first < _WHOLE
+        body = getattr(node, "body", None)
+        if body and not short:
+            last = max(first, body[0].lineno - 1)
+        if short or any(first <= s.line <= last for s in splices):
+            found.append((first, last))
+    for s in splices:
+        if not any(_is_in(s, first, last) for first, last in found):
+            found.append((s.begin.line, s.begin.line - 1))
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(found):
+        if joined and first <= joined[-1][1] + 1 and last >= first:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _shown(
+    regions: Sequence[tuple[int, int]], splices: Sequence[Splice], code: UserCode
+) -> str:
+    """Return the regions one after the other, flush left.
+
+    Raises ValueError if that is no Python.
+    """
+    pieces = []
+    for first, last in regions:
+        here = [s for s in splices if _is_in(s, first, last)]
+        text = textwrap.dedent(_spliced(code, here, first, last))
+        if last < first and text:
+            text = f"# After line {last}:\n{text}"
+        if text:
+            pieces.append(_completed(text))
+    return "...\n".join(pieces)
+
+
+def _is_in(splice: Splice, first: int, last: int) -> bool:
+    if splice.line > 0:
+        return first <= splice.line <= last
+    if last < first:
+        return splice.begin.line == first
+    return first <= -splice.line and splice.begin.line - 1 <= last
+
+
+def _completed(text: str) -> str:
+    """Give the head of a compound statement a body.
+
+    Raises ValueError if that makes it no Python either.
+    """
+    try:
+        parsed(text)
+    except ValueError:
+        head = text.rstrip().rpartition("\n")[2]
+        text += f"{head[: len(head) - len(head.lstrip())]}    ...\n"
+        parsed(text)
+    return text

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""user_code.py: a source file of the user's with what its names stand for.
+
+It is parsed and never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+
+from torchtraceap.base.program_files import project_source
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+#: What hands on the elements of its first argument.
+_THROUGH = {"enumerate", "iter", "islice", "tqdm", "trange", "next", "cycle", "track"}
+
+
+class UserCode:
+    """A file as it is now, which may be newer than the trace.
+
+    Lines are counted from 1, columns are bytes of UTF-8, as in `ast`. Raises ValueError
+    for what is no Python of this version.
+    """
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        self.lines = [line.encode() for line in text.split("\n")]
+        self.tree = parsed(text)
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._aliases: dict[str, str] = {}  # What an imported name stands for.
+        for node in ast.walk(self.tree):
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    whole = alias.name if alias.asname else alias.name.split(".")[0]
+                    self._aliases[alias.asname or whole] = whole
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                for alias in node.names:
+                    name = f"{node.module}.{alias.name}"
+                    self._aliases[alias.asname or alias.name] = name
+
+    # --- Where a node is --------------------------------------------------------------
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield what a node lies in, the innermost first."""
+        while (parent := self._parents.get(node)) is not None:
+            yield parent
+            node = parent
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """Return the statement that a node is, or is in."""
+        return next(x for x in (node, *self.above(node)) if isinstance(x, ast.stmt))
+
+    def function(self, node: ast.AST) -> ast.AST:
+        """Return the function around a node, or the module."""
+        return next(
+            (x for x in self.above(node) if isinstance(x, FUNCTIONS)), self.tree
+        )
+
+    def loops(self, node: ast.AST) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """Return the loops around a node in its function, the innermost first."""
+        found = []
+        for x in self.above(node):
+            if isinstance(x, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+                break
+            if isinstance(x, LOOPS):
+                found.append(x)
+        return found
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Return the statements among which one stands."""
+        for _, value in ast.iter_fields(self._parents[statement]):
+            if isinstance(value, list) and statement in value:
+                return value
+        return [statement]
+
+    def text(self, node: ast.expr) -> str:
+        """Return the code of an expression."""
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        lines = self.lines[first : last + 1]
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        return b"\n".join(lines).decode()
+
+    # --- What a line runs -------------------------------------------------------------
+
+    def calls(self, where: ast.AST, line: int | None = None) -> list[ast.Call]:
+        """Return the calls in a function or the module, not of those defined in it; or
+        only those on a line, of a call over several lines any of them."""
+        return [
+            node
+            for node in ast.walk(where)
+            if isinstance(node, ast.Call)
+            and self.function(node) is where
+            and (line is None or node.lineno <= line <= (node.end_lineno or 0))
+        ]
+
+    def all_calls(self, *names: str) -> list[ast.Call]:
+        """Return the calls of the whole file of these full names."""
+        nodes = (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+        return [node for node in nodes if self.name(node.func) in names]
+
+    # --- What a name stands for -------------------------------------------------------
+
+    def name(self, node: ast.AST) -> str:
+        """Return the full name that an expression is, with imports resolved, such as
+        ``torch.optim.AdamW`` or ``self.loader``; "" if it is none."""
+        parts = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self._aliases.get(node.id, node.id), *reversed(parts)])
+
+    def imported(self, module: str) -> bool:
+        """Tell whether a module goes by its own name."""
+        return self._aliases.get(module) == module
+
+    def iterated(self, node: ast.expr) -> ast.expr:
+        """Return what a loop goes over, without enumerate and the like."""
+        while isinstance(node, ast.Call) and node.args:
+            if self.name(node.func).rpartition(".")[2] not in _THROUGH:
+                break
+            node = node.args[0]
+        return node
+
+    def made_by(self, variable: ast.expr) -> ast.expr | None:
+        """Return the only value that a variable is given, in its function or else in
+        the whole file; None if there are several, or none."""
+        name = self.name(variable)
+        if not name:
+            return None
+        values = [
+            (self.function(node), node.value)
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+            for target in (
+                node.targets if isinstance(node, ast.Assign) else [node.target]
+            )
+            if self.name(target) == name
+        ]
+        here = self.function(variable)
+        near = [value for function, value in values if function is here]
+        known = near or [value for _, value in values]
+        return known[0] if len(known) == 1 else None
+
+
+def parsed(text: str) -> ast.Module:
+    """Return the tree of a text. Raises ValueError for what is no Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(str(error)) from error
+
+
+def read_user_code(file: str) -> UserCode | None:
+    """Return a file of the user's projects; None if it is not at hand or unreadable."""
+    source = project_source(file)
+    try:
+        return None if source is None else UserCode(file, source.decode("utf-8-sig"))
+    except ValueError:  # UnicodeDecodeError is one.
+        return None

@@ -1,0 +1,678 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# ruff: noqa: E501 - a call that gets arguments stays on its line.
+"""test_changes.py: fixes in the user's own code, each right or not made."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from torchtraceap.base.location import Location
+from torchtraceap.data.findings import Finding
+from torchtraceap.explain.changes import change_of
+from torchtraceap.explain.pattern_pages import pattern_page
+
+HEAD = "import gc, time\nimport torch\nfrom torch import nn\n"
+LOADER = "from torch.utils.data import DataLoader\n"
+
+
+def finding(
+    pattern: str, line: int | None, function: str = "<module>", subtype: str = ""
+) -> Finding:
+    return Finding(
+        id=f"{pattern}-00000000",
+        pattern=pattern,
+        subtype=subtype,
+        side="cpu",
+        severity="high",
+        count=1,
+        basis="measured",
+        location=Location("train.py", line, function, True),
+        operator="",
+        message="",
+        advice="",
+        windows=(),
+        events=(),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def changed(
+    folder: Path, pattern: str, source: str, subtype: str = "", head: str = HEAD
+) -> str | None:
+    """Return the new code for what ends in ``# <--``; None: there is none."""
+    text = head + dedent(source).lstrip("\n")
+    lines = text.split("\n")
+    line = next((n for n, x in enumerate(lines, 1) if x.endswith("# <--")), None)
+    text = text.replace("  # <--", "")
+    (folder / "train.py").write_text(text)
+    tree = ast.parse(text)
+    around = [
+        x
+        for x in ast.walk(tree)
+        if isinstance(x, ast.FunctionDef) and line and x.lineno <= line <= x.end_lineno
+    ]
+    function = around[-1].name if around else "<module>"
+    change = change_of(finding(pattern, line, function, subtype))
+    if change is None or not change.place:
+        page = pattern_page(pattern, subtype)
+        assert page and change == page.example
+        return None
+    assert change == change_of(finding(pattern, line, function, subtype))
+    assert change.place.startswith("train.py:")
+    for part in (change.before, change.after):
+        ast.parse(part)
+    return change.after
+
+
+def code(text: str) -> str:
+    return dedent(text).lstrip("\n")
+
+
+ADAPTED = {
+    "a sum": (
+        *("sync_stall", "scalar_read"),
+        """
+        def epoch(loader):
+            total = 0.0
+            for x in loader:
+                loss = step(x)
+                total += loss.item() * x.size(0)  # <--
+            return total
+        """,
+        """
+        # The sum is made in the tensors' own type, not in Python's: digits differ.
+        for x in loader:
+            loss = step(x)
+            total += loss.detach() * x.size(0)
+        total = torch.as_tensor(total).item()  # waits once
+        """,
+    ),
+    "a sum of an expression": (
+        *("sync_stall", "scalar_read"),
+        """
+        right = 0
+        for x, y in loader:
+            right += (model(x).argmax(1) == y).sum().item()  # <--
+        """,
+        """
+        # The sum is made in the tensors' own type, not in Python's: digits differ.
+        for x, y in loader:
+            right += (model(x).argmax(1) == y).sum().detach()
+        right = torch.as_tensor(right).item()  # waits once
+        """,
+    ),
+    "a float": (
+        *("sync_stall", "scalar_read"),
+        """
+        total = 0.0
+        for x in loader:
+            total += float(a - b)  # <--
+        """,
+        """
+        # The sum is made in the tensors' own type, not in Python's: digits differ.
+        for x in loader:
+            total += (a - b).detach()
+        total = torch.as_tensor(total).item()  # waits once
+        """,
+    ),
+    "a list": (
+        *("sync_stall", "scalar_read"),
+        """
+        def run():
+            losses = []
+            for epoch in range(3):
+                for x in loader:
+                    losses.append(step(x).item())  # <--
+        """,
+        """
+        for epoch in range(3):
+            for x in loader:
+                losses.append(step(x).detach().clone())
+        losses = [x.item() for x in losses]  # the first waits for all
+        """,
+    ),
+    "a list from elsewhere": (
+        *("sync_stall", "scalar_read"),
+        """
+        def train_step(model, x, history):
+            loss = model(x).mean()
+            history.append(loss.item())  # <--
+        """,
+        """
+        # Tensors are kept: read them at the end, [x.item() for x in history].
+        history.append(loss.detach().clone())
+        """,
+    ),
+    "what is returned": (
+        *("sync_stall", "scalar_read"),
+        """
+        def train_step(x):
+            return model(x).mean().item()  # <--
+        """,
+        """
+        # Returns a tensor: callers add it up, and read it with .item() in the end.
+        return model(x).mean().detach()
+        """,
+    ),
+    "a print": (
+        *("sync_stall", "scalar_read"),
+        """
+        for i, x in enumerate(loader):
+            loss = step(x)
+            print(f"loss {loss.item():.3f}")  # <--
+        """,
+        """
+        # Says it in every 100th step only.
+        for i, x in enumerate(loader):
+            loss = step(x)
+            if i % 100 == 0:
+                print(f"loss {loss.item():.3f}")
+        """,
+    ),
+    "a print without a number of the step": (
+        *("sync_stall", "scalar_read"),
+        """
+        for x, y in loader:
+            loss = step(x, y)
+            print("loss", loss)  # <--
+        """,
+        """
+        # Says it in every 100th step only.
+        for number, (x, y) in enumerate(loader):
+            loss = step(x, y)
+            if number % 100 == 0:
+                print("loss", loss)
+        """,
+    ),
+    "a long loop is shown in parts": (
+        *("sync_stall", "scalar_read"),
+        "total = 0\nfor x in loader:\n"
+        + "    work(x)\n" * 20
+        + "    total += loss.item()  # <--\n",
+        """
+        # The sum is made in the tensors' own type, not in Python's: digits differ.
+        total += loss.detach()
+        ...
+        # After line 26:
+        total = torch.as_tensor(total).item()  # waits once
+        """,
+    ),
+    "an explicit wait": (
+        *("sync_stall", "explicit"),
+        """
+        for x in loader:
+            step(x)
+            torch.cuda.synchronize()  # <--
+        """,
+        """
+        for x in loader:
+            step(x)
+        """,
+    ),
+    "an explicit wait that is timed": (
+        *("sync_stall", "explicit"),
+        """
+        for x in loader:
+            begin = time.time()
+            step(x)
+            torch.cuda.synchronize()  # <--
+            times.append(time.time() - begin)
+        """,
+        """
+        # Clocks read here then measure launches, not the work: use
+        # torch.cuda.Event(enable_timing=True), read after the loop.
+        for x in loader:
+            begin = time.time()
+            step(x)
+            times.append(time.time() - begin)
+        """,
+    ),
+    "the only statement": (
+        *("sync_stall", "explicit"),
+        """
+        if timing:
+            torch.cuda.synchronize()  # <--
+        """,
+        "pass\n",
+    ),
+    "a copy of batches": (
+        *("pageable_copy", ""),
+        """
+        loader = DataLoader(data, 8)
+        for x, y in loader:
+            x, y = x.to(device), y.cuda()  # <--
+        """,
+        """
+        loader = DataLoader(data, 8, pin_memory=True)
+        ...
+        x, y = x.to(device, non_blocking=True), y.cuda(non_blocking=True)
+        """,
+    ),
+    "a copy of a part of a batch": (
+        *("sync_stall", "blocking_copy"),
+        """
+        loader = DataLoader(data, pin_memory=True)
+        for i, batch in enumerate(tqdm(loader)):
+            x = batch["image"].to(args.device)  # <--
+        """,
+        'x = batch["image"].to(args.device, non_blocking=True)\n',
+    ),
+    "a loader": (
+        *("dataloader_bound", "single_process"),
+        """
+        train = DataLoader(data, batch_size=8)
+        other = DataLoader(data)
+        for x in train:  # <--
+            step(x)
+        """,
+        """
+        # Each worker draws random numbers of its own, so random augmentations differ; an
+        # IterableDataset has to divide itself among the workers.
+        train = DataLoader(data, batch_size=8, num_workers=4, pin_memory=True, persistent_workers=True)
+        """,
+    ),
+    "a loader over several lines": (
+        *("dataloader_bound", "single_process"),
+        """
+        class Trainer:
+            def __init__(self):
+                self.loader = torch.utils.data.DataLoader(
+                    data,
+                    num_workers=0,
+                    shuffle=True  # each epoch
+                )
+
+            def run(self):
+                for x in enumerate(self.loader):  # <--
+                    step(x)
+        """,
+        """
+        # Each worker draws random numbers of its own, so random augmentations differ; an
+        # IterableDataset has to divide itself among the workers.
+        self.loader = torch.utils.data.DataLoader(
+            data,
+            num_workers=4,
+            shuffle=True,  # each epoch
+            pin_memory=True,
+            persistent_workers=True,
+        )
+        """,
+    ),
+    "a loader in the loop's head": (
+        *("dataloader_bound", "multi_process"),
+        """
+        for x in DataLoader(data, num_workers=2,):  # <--
+            step(x)
+        """,
+        """
+        for x in DataLoader(data, num_workers=4, prefetch_factor=4):
+            ...
+        """,
+    ),
+    "workers that start": (
+        *("dataloader_bound", "worker_start"),
+        """
+        loader = DataLoader(data, num_workers=2)
+        for x in loader:  # <--
+            step(x)
+        """,
+        "loader = DataLoader(data, num_workers=2, persistent_workers=True)\n",
+    ),
+    "a fill": (
+        *("cpu_init_then_copy", ""),
+        "mask = torch.zeros(3, n).to(device)  # <--\n",
+        "mask = torch.zeros(3, n, device=device)\n",
+    ),
+    "random numbers": (
+        *("cpu_init_then_copy", ""),
+        """
+        def noise(x):
+            return torch.randn(x.shape).cuda() + torch.ones_like(x).cuda(1)  # <--
+        """,
+        """
+        # The random numbers are others: of the device's generator.
+        return torch.randn(x.shape, device="cuda") + torch.ones_like(x, device=1)
+        """,
+    ),
+    "the cache": (
+        *("allocator_churn", "release"),
+        """
+        for x in loader:
+            step(x)
+            torch.cuda.empty_cache()  # <--
+        """,
+        "for x in loader:\n    step(x)\n",
+    ),
+    "a collection": (
+        *("gc_pause", "recorded"),
+        "for x in loader:\n    gc.collect()  # <--\n    step(x)\n",
+        "for x in loader:\n    step(x)\n",
+    ),
+    "an optimizer": (
+        *("unfused_optimizer", "single_tensor"),
+        """
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)
+        other = torch.optim.SGD(model.parameters())
+        for x in loader:
+            scaler.step(optimizer)  # <--
+        """,
+        """
+        # Sums are rounded in another order: last digits differ.
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
+        """,
+    ),
+    "an optimizer that has no fused form": (
+        *("unfused_optimizer", "single_tensor"),
+        """
+        from torch import optim
+        class Trainer:
+            def __init__(self):
+                self.opt = optim.RMSprop(self.parameters())
+            def step(self):
+                self.opt.step()  # <--
+        """,
+        """
+        # Sums are rounded in another order: last digits differ.
+        self.opt = optim.RMSprop(self.parameters(), foreach=True)
+        """,
+    ),
+    "gradients": (
+        *("zero_grad_fill", ""),
+        "optimizer.zero_grad(set_to_none=False)  # <--\n",
+        """
+        # Until the next backward pass gradients are None: who reads p.grad must look.
+        optimizer.zero_grad()
+        """,
+    ),
+    "gradients of an old torch": (
+        *("zero_grad_fill", ""),
+        "self.model.zero_grad()  # <--\n",
+        """
+        # Until the next backward pass gradients are None: who reads p.grad must look.
+        self.model.zero_grad(set_to_none=True)
+        """,
+    ),
+    "a bias in a Sequential": (
+        *("conv_bias_bn", ""),
+        """
+        layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3))
+        y = layers(x)  # <--
+        """,
+        """
+        # For training anew: in a checkpoint that was saved with the bias, the norm's running
+        # mean holds it.
+        layers = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3))
+        """,
+    ),
+    "a bias in a module": (
+        *("conv_bias_bn", ""),
+        """
+        class Block(nn.Module):
+            def __init__(self):
+                self.conv = nn.Conv1d(3, 8, 3, bias=True)
+                self.norm = nn.BatchNorm1d(8)
+
+            def forward(self, x):
+                x = self.conv(x)  # <--
+                x = self.norm(x)
+                return x
+        """,
+        """
+        # For training anew: in a checkpoint that was saved with the bias, the norm's running
+        # mean holds it.
+        self.conv = nn.Conv1d(3, 8, 3, bias=False)
+        """,
+    ),
+    "a compiled function": (
+        *("graph_break", ""),
+        """
+        @torch.compile
+        def step(x):
+            return model(x).item()  # <--
+        """,
+        """
+        # Stops with an error at the first break that says why: mend that one.
+        @torch.compile(fullgraph=True)
+        def step(x):
+            ...
+        """,
+    ),
+    "a compiled model": (
+        *("launch_bound", "kernels"),
+        """
+        model = torch.compile(Net())
+        for x in loader:
+            model(x)  # <--
+        """,
+        """
+        # The next call writes over the outputs of this one: .clone() those that are kept.
+        model = torch.compile(Net(), mode="reduce-overhead")
+        """,
+    ),
+    "a chain": (
+        *("fusible_chain", ""),
+        """
+        class Norm(nn.Module):
+            def forward(self, x):
+                y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)  # <--
+                return self.weight * y
+        """,
+        """
+        # Fused operators round less often: last digits differ.
+        @torch.compile
+        def forward(self, x):
+            y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+            return self.weight * y
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ADAPTED)
+def test_a_change_is_made_in_the_users_code(case: str, folder: Path) -> None:
+    pattern, subtype, source, expected = ADAPTED[case]
+    head = HEAD + LOADER if "DataLoader(" in source else HEAD
+    assert changed(folder, pattern, source, subtype, head) == code(expected)
+
+
+UNCHANGED = {
+    "a sum that the loop reads": (
+        *("sync_stall", "scalar_read"),
+        "total = 0.0\nfor x in y:\n    total += x.item()  # <--\n    print(total)\n",
+    ),
+    "a sum that is set nowhere": (
+        *("sync_stall", "scalar_read"),
+        "for x in y:\n    total += x.item()  # <--\n",
+    ),
+    "a sum of more than tensors": (
+        *("sync_stall", "scalar_read"),
+        "total = 0.0\nfor x in y:\n    total += math.log(x.item())  # <--\n",
+    ),
+    "a sum in an attribute": (
+        *("sync_stall", "scalar_read"),
+        "self.total = 0.0\nfor x in y:\n    self.total += x.item()  # <--\n",
+    ),
+    "a loop with an else": (
+        *("sync_stall", "scalar_read"),
+        "t = 0\nfor x in y:\n    t += x.item()  # <--\nelse:\n    print(t)\n",
+    ),
+    "a decision": (
+        *("sync_stall", "scalar_read"),
+        "for x in y:\n    if x.item() > 3:  # <--\n        break\n",
+    ),
+    "a print that does something": (
+        *("sync_stall", "scalar_read"),
+        "for x in y:\n    a()\n    print(step(x).item())  # <--\n",
+    ),
+    "a print in a branch": (
+        *("sync_stall", "scalar_read"),
+        "for x in y:\n    if z:\n        print(x.item())  # <--\n",
+    ),
+    "a mask": (*("sync_stall", "data_dependent_shape"), "y = x[mask].sum()  # <--\n"),
+    "a wait whose result is used": (
+        *("sync_stall", "explicit"),
+        "x = torch.cuda.synchronize()  # <--\n",
+    ),
+    "a copy to what may be a type": (
+        *("cpu_init_then_copy", ""),
+        "x = torch.zeros(3).to(kind)  # <--\n",
+    ),
+    "a copy that also converts": (
+        *("cpu_init_then_copy", ""),
+        "x = torch.zeros(3).to(device, torch.half)  # <--\n",
+    ),
+    "a leaf that needs a gradient": (
+        *("cpu_init_then_copy", ""),
+        "x = torch.zeros(3, requires_grad=True).to(device)  # <--\n",
+    ),
+    "a function of their own": (
+        *("cpu_init_then_copy", ""),
+        "x = fill.zeros(3).to(device)  # <--\n",
+    ),
+    "a copy of no batch": (
+        *("pageable_copy", ""),
+        "loader = DataLoader(d)\nfor x in loader:\n    y = z.to(device)  # <--\n",
+    ),
+    "a loader of others": (
+        *("pageable_copy", ""),
+        "loader = other(d)\nfor x in loader:\n    x = x.to(device)  # <--\n",
+    ),
+    "options that are passed on": (
+        *("dataloader_bound", "single_process"),
+        "loader = DataLoader(d, **options)\nfor x in loader:  # <--\n    pass\n",
+    ),
+    "arguments by position": (
+        *("dataloader_bound", "single_process"),
+        "for x in DataLoader(d, 1, True, None, None, 0):  # <--\n    pass\n",
+    ),
+    "another loader": (
+        *("dataloader_bound", "single_process"),
+        "for x in DataLoader(d, num_workers=2):  # <--\n    pass\n",
+    ),
+    "a loader that is one of two": (
+        *("dataloader_bound", "single_process"),
+        "a = DataLoader(d)\nb = DataLoader(d)\nfor x in c:  # <--\n    pass\n",
+    ),
+    "workers in a variable": (
+        *("dataloader_bound", "multi_process"),
+        "for x in DataLoader(d, num_workers=n):  # <--\n    pass\n",
+    ),
+    "an optimizer of others": (
+        *("unfused_optimizer", "single_tensor"),
+        "o = transformers.AdamW(p)\no.step()  # <--\n",
+    ),
+    "an optimizer whose steps are differentiated": (
+        *("unfused_optimizer", "single_tensor"),
+        "o = torch.optim.Adam(p, differentiable=True)\no.step()  # <--\n",
+    ),
+    "gradients as a variable says": (
+        *("zero_grad_fill", ""),
+        "o.zero_grad(set_to_none=drop)  # <--\n",
+    ),
+    "a convolution that runs elsewhere too": (
+        *("conv_bias_bn", ""),
+        "a = nn.Conv2d(1, 2, 3)\nb = nn.BatchNorm2d(2)\ny = b(a(x))  # <--\nz = a(x)\n",
+    ),
+    "a group norm": (
+        *("conv_bias_bn", ""),
+        "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2))\na(x)  # <--\n",
+    ),
+    "two compiled functions": (
+        *("graph_break", ""),
+        "a = torch.compile(f)\nb = torch.compile(g)\na(x)  # <--\n",
+    ),
+    "a function that does more": (
+        *("fusible_chain", ""),
+        "def f(x):\n    for y in x:\n        z = y.exp() + 1  # <--\n    return z\n",
+    ),
+    "attention": (
+        *("unfused_attention", ""),
+        "y = torch.softmax(q @ k, -1) @ v  # <--\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNCHANGED)
+def test_what_is_not_sure_to_be_right_is_not_made(case: str, folder: Path) -> None:
+    pattern, subtype, source = UNCHANGED[case]
+    head = HEAD + LOADER if "DataLoader(" in source else HEAD
+    assert changed(folder, pattern, source, subtype, head) is None
+
+
+def test_indentation_and_line_ends_are_kept(folder: Path) -> None:
+    """Of files with tabs, CRLF, a byte order mark and names beyond ASCII."""
+    text = "import torch\r\nfor x in y:\r\n\tif x:\r\n\t\tä = torch.zeros(3).cuda()\r\n"
+    (folder / "train.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    change = change_of(finding("cpu_init_then_copy", 4))
+    assert change and change.after == 'ä = torch.zeros(3, device="cuda")\n'
+    text = "import torch\nfor x in y:\n\ta(x)\n\tprint(x.item())\n"
+    (folder / "train.py").write_text(text)
+    change = change_of(finding("sync_stall", 4, subtype="scalar_read"))
+    assert change and change.after.endswith(
+        "\ta(x)\n\tif step % 100 == 0:\n\t\tprint(x.item())\n"
+    )
+
+
+HOSTILE = {
+    "no Python": b"import torch\nfor x in:\n    x.item()\n",
+    "not UTF-8": b"import torch\n# \xff\nx.item()\n",
+    "a zero byte": b"import torch\n\0\nx.item()\n",
+    "nothing": b"",
+    "too large": b"x = 1\n" * 200_000,
+    "nested too deep": b"x = " + b"(" * 5_000 + b"1" + b")" * 5_000 + b"\n",
+    "a long chain": b"x = " + b"-" * 50_000 + b"1\n",
+    "a long sum": b"x = 1" + b" + 1" * 50_000 + b"\n",
+    "other lines": b"import torch\n",
+    "semicolons": b"a = 1; torch.cuda.synchronize(); b = 2\n",
+    "a form feed": b"import torch\n\x0cx = 1\nx.item()\x0c\n",
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_file_that_is_no_program_is_left_alone(case: str, folder: Path) -> None:
+    (folder / "train.py").write_bytes(HOSTILE[case])
+    for pattern in ("sync_stall", "fusible_chain", "dataloader_bound"):
+        for line in (None, 0, 1, 3, 10**9):
+            for function in ("<module>", "step", "\0"):
+                change = change_of(finding(pattern, line, function))
+                assert change and (not change.place or case == "semicolons")
+
+
+def test_one_statement_of_a_line_is_taken_out(folder: Path) -> None:
+    source = "if x: torch.cuda.synchronize(); b = 2  # <--\n"
+    assert changed(folder, "sync_stall", source, "explicit") == "if x: pass; b = 2\n"
+
+
+def test_a_file_that_is_nobodys_program_is_not_read(folder: Path) -> None:
+    (folder / "train.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    one = finding("sync_stall", 2, subtype="explicit")
+    change = change_of(one)
+    assert change and change.place == "train.py:2"
+    library = Location("train.py", 2, "<module>", False)
+    for place in (None, library, Location("../train.py", 2, "<module>", True)):
+        change = change_of(replace(one, location=place))
+        assert change and change.place == ""
+
+
+def test_another_function_at_the_line_is_an_edited_file(folder: Path) -> None:
+    text = "import torch\ndef other():\n    torch.cuda.synchronize()\n    return 1\n"
+    (folder / "train.py").write_text(text)
+    change = change_of(finding("sync_stall", 3, "other", "explicit"))
+    assert change and change.place
+    for function in ("step", "<module>"):
+        change = change_of(finding("sync_stall", 3, function, "explicit"))
+        assert change and not change.place
+
+
+def test_a_rule_of_a_users_own_has_no_code(folder: Path) -> None:
+    assert change_of(finding("slow_checkpoint", 1)) is None
