@@ -17,6 +17,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "detector"))
 
+from answering import GRAPH, answers_of_model, opened, shown
+from asked_windows import NONE, Asked
 from baselines.task import Task
 from baselines.transformer import Recipe, all_traces, plan_of, said_of_runs, traces_of
 from benchmark_results import made_now
@@ -34,12 +37,14 @@ from compact_corpus import SIDES, Corpus, CorpusError, read_corpus
 from folds import Fold
 from judging.figures import judge
 from judging.judged import Scores
+from local_model import NAME, local_model
 from results_kept import load, path_of
 from splits import folds_of, rows_to_test
 from window_labels import POSITIVE, UNSCORED, Labels, label_windows
 
 from torchtraceap import _core
 from torchtraceap.base.torch_module import load_torch_module
+from torchtraceap.explain.endpoint import Endpoint
 from torchtraceap_train.recipe import plan_for
 from torchtraceap_train.stacked import train_model
 from torchtraceap_train.traces import OWN, LearningTrace
@@ -48,6 +53,10 @@ RESULTS = HERE.parent / "results" / "explain_feedback.json"
 #: Of S1: the tasks with most groups.
 TASKS = ("classification", "generation", "detection")
 RULES, TRUTH, RANDOM, ALL = "rules, then detector", "truth", "random", "all labels"
+#: The old traces again, and no answer.
+NOBODY = "nobody"
+#: A language model; it is named beside.
+MODEL = "model"
 #: Who answers, and whether the network learns from its old traces beside the answers.
 RUNS = (
     (RULES, False),
@@ -56,7 +65,11 @@ RUNS = (
     (TRUTH, True),
     (ALL, True),
     (RANDOM, True),
+    (NOBODY, True),
+    (MODEL, True),
 )
+#: A model is asked about so many windows of a fold.
+ASKED = 150
 #: What is judged: the network by itself, and the stack that ships.
 VOICES = ("network", "probability")
 #: No pattern and no answer, where a pattern's number stands.
@@ -124,7 +137,9 @@ class Half:
         guess = np.where(mine, said["types"], -np.inf).argmax(axis=1)
         return {"flagged": at[some], "guess": guess[some]}
 
-    def learned_from(self, rows: np.ndarray, answers: np.ndarray) -> list[LearningTrace]:
+    def learned_from(
+        self, rows: np.ndarray, answers: np.ndarray
+    ) -> list[LearningTrace]:
         """Return A's traces with what answers tell, as `--labels` would read them: a
         pattern makes a window positive on its side, none negative on both."""
         corpus = self.corpus
@@ -175,13 +190,19 @@ def base_of(task: Task, folder: Path) -> Path:
     kept = [p.parent for p in evaluated.glob(f"*/{task.fold.name}~transformer~0.npz")]
     for results in sorted(kept, key=lambda path: -path.stat().st_mtime)[:1]:
         told = load(path_of(results, task.fold.name, "transformer", 0)).judged.figures
-        models = sorted((evaluated / "models").glob("*"), key=lambda p: p.stat().st_mtime)
+        models = sorted(
+            (evaluated / "models").glob("*"), key=lambda p: p.stat().st_mtime
+        )
         for path in models[:_KNOWN_MODELS]:
             model = module.Model.load(str(path))
-            said = said_of_runs(model, task.corpus, np.unique(task.corpus.run[task.rows]))
+            said = said_of_runs(
+                model, task.corpus, np.unique(task.corpus.run[task.rows])
+            )
             where = np.searchsorted(said["at"], task.rows)
             scores = Scores(said["network"][where].T.astype(float))
-            found = judge(task.corpus, task.labels, task.fold, task.rows, scores).figures
+            found = judge(
+                task.corpus, task.labels, task.fold, task.rows, scores
+            ).figures
             if all(abs(found[f"{s}_auroc"] - told[f"{s}_auroc"]) < 1e-6 for s in SIDES):
                 own.write_bytes(path.read_bytes())
                 return own
@@ -190,8 +211,50 @@ def base_of(task: Task, folder: Path) -> Path:
     return own
 
 
+def answers_of(half: Half, rows: np.ndarray, endpoint: Any, folder: Path) -> np.ndarray:
+    """Ask a model about some of the flagged rows; of the others it is silent."""
+    corpus = half.corpus
+    random = np.random.default_rng([half.seed, 4])
+    some = np.sort(random.choice(len(rows), min(ASKED, len(rows)), replace=False))
+    begin = np.searchsorted(corpus.run, corpus.run[rows])
+    begin_ns = np.load(corpus.folder / "windows.npz")["begin_ns"]
+    windows = {
+        int(at): Asked(
+            run.name, int(rows[at] - begin[at]), int(begin_ns[rows[at]]), run.group,
+            run.source, "", "", (),
+        )
+        for at in some for run in [corpus.runs[corpus.run[rows[at]]]]
+    }  # fmt: skip
+    traces = corpus.folder.parent / "traces"
+    digests: dict[str, Any] = {}
+    for trace in dict.fromkeys(w.trace for w in windows.values()):
+        mine = [w for w in windows.values() if w.trace == trace]
+        digests |= shown(opened(mine, lambda of: traces / f"{of}.json.gz"), GRAPH)
+    said: dict[str, str | None] = {}
+
+    def keep(key: str, answers: list[str | None]) -> None:
+        said[key] = answers[0]
+
+    answers_of_model(digests, endpoint, 1, 0, keep)
+    out = np.full(len(rows), _SILENT)
+    for at, window in windows.items():
+        name = said[window.key]
+        if name in corpus.patterns:
+            out[at] = corpus.patterns.index(name)
+        elif name == NONE:
+            out[at] = _NONE
+    path = folder / f"answers-{half.fold.item}-{half.seed}.json"
+    path.write_text(json.dumps(said), "utf-8")
+    return out
+
+
 def measure(
-    corpus: Corpus, folder: Path, seeds: int, tasks: tuple[str, ...], steps: int | None
+    corpus: Corpus,
+    folder: Path,
+    seeds: int,
+    tasks: tuple[str, ...],
+    steps: int | None,
+    endpoint: Any,
 ) -> None:
     """Train and judge all that is not kept yet."""
     labels = label_windows(corpus)
@@ -205,15 +268,26 @@ def measure(
             model = load_torch_module().Model.load(str(base))
             said = half.flagged_in_a(model)
             keep = kept_in(folder, item, seed)
-            keep("before", lambda half=half, model=model: half.judge(model) | sizes(half, said))
+            keep(
+                "before",
+                lambda half=half, model=model: half.judge(model) | sizes(half, said),
+            )
             old = None
             for teacher, mixed in RUNS:
-                def learn(teacher: str = teacher, mixed: bool = mixed) -> dict[str, Any]:
+
+                def learn(
+                    teacher: str = teacher, mixed: bool = mixed
+                ) -> dict[str, Any]:
                     nonlocal old
-                    if teacher == ALL:
-                        traces, facts = half.all_labels(), {}
+                    if teacher in (ALL, NOBODY):
+                        traces = half.all_labels() if teacher == ALL else []
+                        facts: dict[str, Any] = {}
                     else:
-                        answers = half.answers(teacher, said)
+                        answers = (
+                            answers_of(half, said["flagged"], endpoint, folder)
+                            if teacher == MODEL
+                            else half.answers(teacher, said)
+                        )
                         traces = half.learned_from(said["flagged"], answers)
                         facts = judged_answers(half, said["flagged"], answers)
                     if mixed:
@@ -223,7 +297,11 @@ def measure(
                     after = train_model(traces, plan, seed=seed, begin=base)
                     return half.judge(after) | facts
 
-                keep(f"{teacher}, {'mixed' if mixed else 'alone'}", learn)
+                name = f"{teacher}, {'mixed' if mixed else 'alone'}"
+                if teacher != MODEL:
+                    keep(name, learn)
+                elif endpoint is not None:
+                    keep(name.replace(MODEL, endpoint.model), learn)
 
 
 def sizes(half: Half, said: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -285,6 +363,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help="halves and trainings")
     parser.add_argument("--tasks", default=",".join(TASKS), help="folds of S1")
     parser.add_argument("--steps", type=int, help="default: as `torchtraceap train`")
+    parser.add_argument("--local", action="store_true", help="ask the local model too")
     parser.add_argument("--keep", type=Path, default=Path("build/explain"))
     parser.add_argument("--page", action="store_true", help="write results and page")
     options = parser.parse_args()
@@ -295,7 +374,14 @@ def main() -> int:
         print(f"feedback.py: {error}", file=sys.stderr)
         return 2
     tasks = tuple(options.tasks.split(","))
-    measure(corpus, options.keep, options.seeds, tasks, options.steps)
+    with ExitStack() as stack:
+        endpoint = None
+        if options.local:
+            url, key = stack.enter_context(local_model())
+            endpoint = Endpoint(
+                url=url, model=NAME, api_key=key, timeout_s=120, parallel=1
+            )
+        measure(corpus, options.keep, options.seeds, tasks, options.steps, endpoint)
     from feedback_page import page_text, summed
 
     results = summed(gathered(options.keep)) | {

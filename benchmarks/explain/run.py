@@ -71,7 +71,9 @@ def ask_model(
         todo = {w.key: digests[w.key] for w in some if w.key not in own}
         repeats = options.repeats if form == GRAPH else 1
 
-        def keep(key: str, said: list[str | None], own: Any = own, form: str = form) -> None:
+        def keep(
+            key: str, said: list[str | None], own: Any = own, form: str = form
+        ) -> None:
             own[key] = said
             path.write_text(json.dumps(kept), "utf-8")
             print(f"\r{form}: {len(own)}", end="", file=sys.stderr, flush=True)
@@ -89,12 +91,16 @@ def main() -> int:
     parser.add_argument("--llm", metavar="URL", help="an endpoint, up to /v1")
     parser.add_argument("--model", metavar="NAME")
     parser.add_argument("--key-env", default="OPENAI_API_KEY", metavar="VARIABLE")
-    parser.add_argument("--local", action="store_true", help="ask the small local model")
+    parser.add_argument(
+        "--local", action="store_true", help="ask the small local model"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--temperature", type=float, default=0.7, help="of repeats")
     parser.add_argument("--parallel", type=int, default=4)
     parser.add_argument("--most", type=int, default=10, help="windows of a pattern")
-    parser.add_argument("--every", type=int, default=1, help="window is shown otherwise")
+    parser.add_argument(
+        "--every", type=int, default=1, help="window is shown otherwise"
+    )
     parser.add_argument("--keep", type=Path, default=Path("build/explain"))
     parser.add_argument("--page", action="store_true", help="write results and page")
     options = parser.parse_args()
