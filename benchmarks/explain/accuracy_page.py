@@ -190,15 +190,15 @@ often as it comes rules name 90 % of kept programs' flagged windows right, the d
 them are of what is rare."""
 
 _ABOUT = {
-    "corpus": """{windows} windows of {traces} runs and {groups} groups that neither
-the network nor the trees of the bundled detector learned from: what training kept for
-calibration, and origins of real traces that are held out (`choose.py`). All are flagged,
-by rules (5 % and more) or the detector. The truth is what a recorded or scheduled
-counterfactual saves, no rule's word: {patterns} patterns, so that guessing evenly is
-right in {chance} %; {none} windows are known to have none. Of real perturbed traces
-(P) only what was put in is known: an answer that names what was there besides counts as
-wrong, for nobody knows. The mix of the detector's voices was fitted on half of the kept
-groups.""",
+    "corpus": """{windows} windows of {traces} runs and {groups} groups that
+neither the network nor the trees of the bundled detector learned from: what its
+training kept for calibration, and origins of real traces that are held out
+(`choose.py`). All are flagged, by rules (5 % and more) or the detector. The truth is
+what a recorded or scheduled counterfactual saves, no rule's word: {patterns} patterns,
+so that guessing evenly is right in {chance} %; {none} windows are known to have none.
+Of real perturbed traces (P) only what was put in is known: an answer that names what
+was there besides counts as wrong, for nobody knows. The mix of the detector's voices
+was fitted on half of the kept groups.""",
     "public": """{windows} windows of {traces} public traces and {groups} origins,
 drawn by a seed from those that are flagged, one or two a trace; 17 more were drawn and
 left out, for their events do not tell. The truth is one reader's, from the raw events

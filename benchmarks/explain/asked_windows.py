@@ -12,11 +12,15 @@ They are kept in two files, so that everybody is asked the same:
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# Whoever imports this module goes on with those of the detector's benchmark.
+sys.path.append(str(HERE.parent / "detector"))
+
 CORPUS = HERE / "corpus_windows.jsonl"
 TRACES = HERE / "trace_windows.jsonl"
 #: The answer of who sees no pattern that costs anything.

@@ -16,10 +16,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-
-HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "detector"))
-
 from asked_windows import CORPUS, NONE, Asked, write
 from baselines.transformer import said_of_runs
 from compact_corpus import Corpus, CorpusError, read_corpus

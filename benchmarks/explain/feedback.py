@@ -19,16 +19,14 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "detector"))
-
 from answering import GRAPH, answers_of_model, opened, shown
-from asked_windows import NONE, Asked
+from asked_windows import HERE, NONE, Asked
 from baselines.task import Task
 from baselines.transformer import Recipe, all_traces, plan_of, said_of_runs, traces_of
 from benchmark_results import made_now
@@ -57,6 +55,7 @@ RULES, TRUTH, RANDOM, ALL = "rules, then detector", "truth", "random", "all labe
 NOBODY = "nobody"
 #: A language model; it is named beside.
 MODEL = "model"
+BEFORE = "before"
 #: Who answers, and whether the network learns from its old traces beside the answers.
 RUNS = (
     (RULES, False),
@@ -69,7 +68,7 @@ RUNS = (
     (MODEL, True),
 )
 #: A model is asked about so many windows of a fold.
-ASKED = 150
+ASKED = 60
 #: What is judged: the network by itself, and the stack that ships.
 VOICES = ("network", "probability")
 #: No pattern and no answer, where a pattern's number stands.
@@ -127,7 +126,7 @@ class Half:
         return np.where(rules.max(axis=1) > 0, rules.argmax(axis=1), said["guess"])
 
     def flagged_in_a(self, model: Any) -> dict[str, np.ndarray]:
-        """Return the rows of A that rules or the model flag, and the model's guesses."""
+        """Return A's rows that rules or the model flag, and the model's guesses."""
         corpus, said = self.corpus, said_of_runs(model, self.corpus, self.a)
         at = said["at"]
         rules = np.nan_to_num(corpus.rules[at]).max(axis=1) >= POSITIVE
@@ -180,8 +179,8 @@ class Half:
 
 
 def base_of(task: Task, folder: Path) -> Path:
-    """Return the fold's network: of those of the benchmark that which judges the fold as
-    the benchmark says, or else one that is trained here."""
+    """Return the fold's network: of those of the benchmark the one that judges the fold
+    as the benchmark says, or else one that is trained here."""
     own = folder / f"{task.fold.name}.safetensors"
     if own.exists():
         return own
@@ -253,55 +252,66 @@ def measure(
     folder: Path,
     seeds: int,
     tasks: tuple[str, ...],
+    teachers: tuple[str, ...],
     steps: int | None,
     endpoint: Any,
 ) -> None:
     """Train and judge all that is not kept yet."""
     labels = label_windows(corpus)
     folds, _ = folds_of(corpus, labels)
-    for seed in range(seeds):
-        for item in tasks:
-            fold = next(f for f in folds if f.split == "S1" and f.item == item)
-            task = Task(corpus, labels, fold, rows_to_test(corpus, fold), 0)
-            base = base_of(task, folder)
-            half = Half(corpus, labels, fold, seed)
-            model = load_torch_module().Model.load(str(base))
-            said = half.flagged_in_a(model)
-            keep = kept_in(folder, item, seed)
-            keep(
-                "before",
-                lambda half=half, model=model: half.judge(model) | sizes(half, said),
-            )
-            old = None
-            for teacher, mixed in RUNS:
+    for seed, item in product(range(seeds), tasks):
+        fold = next(f for f in folds if f.split == "S1" and f.item == item)
+        task = Task(corpus, labels, fold, rows_to_test(corpus, fold), 0)
+        base = base_of(task, folder)
+        half = Half(corpus, labels, fold, seed)
+        model = load_torch_module().Model.load(str(base))
+        said = half.flagged_in_a(model)
+        keep = kept_in(folder, item, seed)
+        keep(BEFORE, partial(_before, half, model, said))
+        for teacher, mixed in RUNS:
+            named = teacher
+            if teacher == MODEL:
+                if endpoint is None:
+                    continue
+                named = endpoint.model
+            if teacher in teachers:
+                learn = partial(_after, task, half, said, base, teacher, mixed, steps,
+                                endpoint, folder)  # fmt: skip
+                keep(f"{named}, {'mixed' if mixed else 'alone'}", learn)
 
-                def learn(
-                    teacher: str = teacher, mixed: bool = mixed
-                ) -> dict[str, Any]:
-                    nonlocal old
-                    if teacher in (ALL, NOBODY):
-                        traces = half.all_labels() if teacher == ALL else []
-                        facts: dict[str, Any] = {}
-                    else:
-                        answers = (
-                            answers_of(half, said["flagged"], endpoint, folder)
-                            if teacher == MODEL
-                            else half.answers(teacher, said)
-                        )
-                        traces = half.learned_from(said["flagged"], answers)
-                        facts = judged_answers(half, said["flagged"], answers)
-                    if mixed:
-                        old = old or traces_of(task, Recipe())
-                        traces = [*old, *traces]
-                    plan = plan_for(traces, steps, base, trees=False)
-                    after = train_model(traces, plan, seed=seed, begin=base)
-                    return half.judge(after) | facts
 
-                name = f"{teacher}, {'mixed' if mixed else 'alone'}"
-                if teacher != MODEL:
-                    keep(name, learn)
-                elif endpoint is not None:
-                    keep(name.replace(MODEL, endpoint.model), learn)
+def _before(half: Half, model: Any, said: dict[str, np.ndarray]) -> dict[str, Any]:
+    return half.judge(model) | sizes(half, said)
+
+
+def _after(
+    task: Task,
+    half: Half,
+    said: dict[str, np.ndarray],
+    base: Path,
+    teacher: str,
+    mixed: bool,
+    steps: int | None,
+    endpoint: Any,
+    folder: Path,
+) -> dict[str, Any]:
+    """Train on a teacher's answers, and judge."""
+    traces: list[LearningTrace] = []
+    facts: dict[str, Any] = {}
+    if teacher == ALL:
+        traces = half.all_labels()
+    elif teacher != NOBODY:
+        if teacher == MODEL:
+            answers = answers_of(half, said["flagged"], endpoint, folder)
+        else:
+            answers = half.answers(teacher, said)
+        traces = half.learned_from(said["flagged"], answers)
+        facts = judged_answers(half, said["flagged"], answers)
+    if mixed:
+        traces = [*traces_of(task, Recipe()), *traces]
+    plan = plan_for(traces, steps, base, trees=False)
+    after = train_model(traces, plan, seed=half.seed, begin=base)
+    return half.judge(after) | facts
 
 
 def sizes(half: Half, said: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -362,6 +372,9 @@ def main() -> int:
     parser.add_argument("corpus", type=Path, help="folder of a corpus")
     parser.add_argument("--seeds", type=int, default=1, help="halves and trainings")
     parser.add_argument("--tasks", default=",".join(TASKS), help="folds of S1")
+    parser.add_argument(
+        "--teachers", default=";".join(dict.fromkeys(name for name, _ in RUNS))
+    )
     parser.add_argument("--steps", type=int, help="default: as `torchtraceap train`")
     parser.add_argument("--local", action="store_true", help="ask the local model too")
     parser.add_argument("--keep", type=Path, default=Path("build/explain"))
@@ -381,7 +394,15 @@ def main() -> int:
             endpoint = Endpoint(
                 url=url, model=NAME, api_key=key, timeout_s=120, parallel=1
             )
-        measure(corpus, options.keep, options.seeds, tasks, options.steps, endpoint)
+        measure(
+            corpus,
+            options.keep,
+            options.seeds,
+            tasks,
+            tuple(options.teachers.split(";")),
+            options.steps,
+            endpoint,
+        )
     from feedback_page import page_text, summed
 
     results = summed(gathered(options.keep)) | {

@@ -74,12 +74,11 @@ def page_text(results: dict[str, Any]) -> str:
     parts.append(table(head, rows))
     rows = []
     for name, run in sorted(results["runs"].items()):
-        facts = [
-            f"{run[fact]:,.0f}" if fact in ("answers", "none") else f"{run[fact]:.0%}"
-            if fact in run else "-"
-            if fact in run or fact not in ("answers", "none") else "-"
-            for fact in ("answers", "none", "right", "side_right")
-        ] if "answers" in run else ["-"] * 4  # fmt: skip
+        facts = ["-"] * 4
+        if "answers" in run:
+            counts = [f"{run[fact]:,.0f}" for fact in ("answers", "none")]
+            shares = [f"{run[fact]:.0%}" for fact in ("right", "side_right")]
+            facts = [*counts, *shares]
         rows.append([name, str(run["folds"]), *facts])
     head = ["teacher", "folds", "answers a fold", "none", "pattern right", "side right"]
     parts += ["## The teachers", _TEACHERS, table(head, rows)]
@@ -118,20 +117,20 @@ Written by `python benchmarks/explain/feedback.py CORPUS --page`; not edited by 
 {date}, commit {commit}{dirty}; corpus `{corpus}`.
 
 In the paper what stage 2 names in flagged windows is fed back into stage 1. Tried here
-is one round of that. A network that has seen no program of a task (S1 of
-[the benchmark](../../docs/benchmark.md); 500 steps) flags windows, with rules, in half
-A of the task's groups. A teacher names each one's pattern. As `torchtraceap train --from
-NETWORK --labels FILE` would (200 steps at a rate of 1e-4; the network moves, trees,
-mix and thresholds stay), it learns that the window has this pattern, on the pattern's
-side; of "none" that neither side has one. Judged is the area under the ROC curve on half
-B, which shares no group with A, before and after.
+is one round of that. A network that has seen no program of a task (S1 of [the
+benchmark](../../docs/benchmark.md); 500 steps) flags windows, with rules, in half A of
+the task's groups. A teacher names each one's pattern. As `torchtraceap train --from
+NETWORK --labels FILE` would (200 steps at a rate of 1e-4; the network moves, trees, mix
+and thresholds stay), it learns that the window has this pattern, on its side; of "none"
+that neither side has one. Judged is the area under the ROC
+curve on half B, which shares no group with A, before and after.
 
 The network, where the interval of the gain is above zero, below, or neither:
 
 {verdict}
 
 Intervals are of 200 resamples of groups, the same before and after and in all tasks.
-The halves and what is drawn in training are of one seed; its noise is in no interval."""
+Halves and training are of one seed; its noise is in no interval."""
 
 _TEACHERS = """*alone* learns from the answers only, as the command does where no set is
 named; *mixed* from the old traces beside them (`torchtraceap train SET --from NETWORK

@@ -24,9 +24,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "detector"))
-
 from accuracy_page import page_text
 from answering import (
     GRAPH,
@@ -38,7 +35,7 @@ from answering import (
     opened,
     shown,
 )
-from asked_windows import CORPUS, NONE, TRACES, Asked, read
+from asked_windows import CORPUS, HERE, NONE, TRACES, Asked, read
 from benchmark_results import made_now
 from local_model import NAME, local_model
 
@@ -104,7 +101,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path("build/explain"))
     parser.add_argument("--page", action="store_true", help="write results and page")
     options = parser.parse_args()
-    if bool(options.llm) != bool(options.model) or options.llm and options.local:
+    if bool(options.llm) != bool(options.model) or (options.llm and options.local):
         parser.error("give --llm with --model, or --local")
     options.keep.mkdir(parents=True, exist_ok=True)
     sets = {"corpus": read(CORPUS)}
