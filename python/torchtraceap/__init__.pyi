@@ -32,6 +32,8 @@ from torchtraceap.data.facts import TraceFacts as TraceFacts
 from torchtraceap.data.features import FeatureColumn as FeatureColumn
 from torchtraceap.data.features import Features as Features
 from torchtraceap.data.findings import Finding as Finding
+from torchtraceap.data.opinion import Opinion as Opinion
+from torchtraceap.data.opinion import Ranked as Ranked
 from torchtraceap.data.replay import CriticalPath as CriticalPath
 from torchtraceap.data.replay import Fidelity as Fidelity
 from torchtraceap.data.replay import Gain as Gain
@@ -52,6 +54,11 @@ from torchtraceap.data.work import Overlap as Overlap
 from torchtraceap.data.work import Thread as Thread
 from torchtraceap.detection.detection import Agreement as Agreement
 from torchtraceap.detection.detection import Detection as Detection
+from torchtraceap.explain.digest import Digest as Digest
+from torchtraceap.explain.explanation import CodeChange as CodeChange
+from torchtraceap.explain.explanation import Explanation as Explanation
+from torchtraceap.explain.explanation import Explanations as Explanations
+from torchtraceap.explain.explanation import Usage as Usage
 from torchtraceap.gate.budget import Budget as Budget
 from torchtraceap.gate.budget import read_budget as read_budget
 from torchtraceap.gate.budget_data import PatternLimits as PatternLimits

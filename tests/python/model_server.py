@@ -171,7 +171,8 @@ def local_model() -> Iterator[str]:
     params.model.path = str(weights)
     params.n_ctx = 4096
     params.n_parallel = 2
-    params.cpuparams.n_threads = 2
+    # Two would wait for each other while other tests run: a minute in place of seconds.
+    params.cpuparams.n_threads = 1
     params.warmup = False
     params.model_alias = {LOCAL_MODEL}
     params.api_keys = [LOCAL_KEY]

@@ -81,9 +81,8 @@ def in_colors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_place_may_be_called_as_the_finding(in_colors: None) -> None:
-    report: Any = SimpleNamespace(
-        findings=[SimpleNamespace(kind="sync_stall", severity="high")]
-    )
+    finding = SimpleNamespace(kind="sync_stall", severity="high")
+    report: Any = SimpleNamespace(ranking=[SimpleNamespace(finding=finding)])
     line = "  sync_stall.py:3 sync_stall  {}  ×1"
     summary = "x\nFindings, most wasted time first:\n" + line
     shown = in_color(summary.format("sync_stall"), report).split("\n")[2]

@@ -25,23 +25,21 @@ from torchtraceap.cli.targets import refuse_unwritable, targets_of, write
 from torchtraceap.data.wish import AUTO, OFF
 from torchtraceap.explain.digest import LEAST_TOKENS, TOKENS
 from torchtraceap.explain.explaining import KEY_VARIABLE
-from torchtraceap.explain.explanation import Explanations
+from torchtraceap.explain.explanation import Explanations, explanation_text, usage_text
 from torchtraceap.explain.messages import requests_text
-from torchtraceap.explain.text import explanation_text, usage_text
 from torchtraceap.report import Report
 from torchtraceap.views.json_form import json_text
 
 EXAMPLES = (
     ("torchtraceap explain trace.json.gz", "the first findings, and how to fix them"),
     (
-        "torchtraceap explain trace.json.gz --llm http://127.0.0.1:8080/v1 "
-        "--model qwen3 --dry-run",
-        "what a model would be sent; nothing is",
+        "torchtraceap explain trace.json.gz --dry-run",
+        "what a language model would be shown; nothing is sent",
     ),
     (
-        "torchtraceap explain trace.json.gz --llm http://127.0.0.1:8080/v1 "
-        "--model qwen3",
-        "a second opinion beside",
+        "torchtraceap explain trace.json.gz "
+        "--llm http://127.0.0.1:8080/v1 --model qwen3",
+        "a second opinion beside it",
     ),
 )
 #: Options that say something of the model only.

@@ -9,8 +9,13 @@ from collections.abc import Callable
 
 from torchtraceap.base.location import Location
 from torchtraceap.data.findings import Finding
-from torchtraceap.explain.explanation import Change
-from torchtraceap.explain.input_changes import add_workers, make_on_device, pin_batches
+from torchtraceap.explain.explanation import CodeChange
+from torchtraceap.explain.input_changes import (
+    add_workers,
+    is_to_device,
+    make_on_device,
+    pin_batches,
+)
 from torchtraceap.explain.model_changes import (
     capture,
     compile_function,
@@ -38,7 +43,7 @@ _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {
     "cpu_init_then_copy": (make_on_device,),
     "pageable_copy": (pin_batches,),
     "frequent_memcpy": (make_on_device,),
-    "sync_stall": (drop_waits, pin_batches, read_later),
+    "sync_stall": (drop_waits, pin_batches, make_on_device, read_later),
     "graph_break": (whole_graph,),
     "unfused_optimizer": (fuse_optimizer,),
     "zero_grad_fill": (drop_gradients,),
@@ -50,7 +55,7 @@ _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {
 }
 
 
-def change_of(finding: Finding) -> Change | None:
+def change_of(finding: Finding) -> CodeChange | None:
     """Return the fix as code before and after; None if none would be right.
 
     The user's file is read if it lies in a project of theirs, and parsed, not run."""
@@ -63,6 +68,8 @@ def change_of(finding: Finding) -> Change | None:
             and (made := change_by(rewrite, site.code))
         ):
             return made
+    if site and finding.subtype == "blocking_copy" and is_to_device(site):
+        page = pattern_page("pageable_copy")  # The usual example is of the other way.
     return page.example if page else None
 
 

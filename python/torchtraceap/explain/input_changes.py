@@ -101,6 +101,11 @@ def make_on_device(site: Site) -> Rewrite | None:
     return Rewrite(splices, notes) if splices else None
 
 
+def is_to_device(site: Site) -> bool:
+    """Tell whether a line copies to a device."""
+    return bool(site.line) and any(_device_of(site.code, x) for x in site.calls)
+
+
 def _root(call: ast.Call) -> str:
     """Return the variable whose part a method is called on."""
     node: ast.expr = call.func

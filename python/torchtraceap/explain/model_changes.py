@@ -58,6 +58,7 @@ def compile_function(site: Site) -> Rewrite | None:
     unfit = {"item", "backward", "step", "print", "tolist", "numpy", "cpu"}
     if (
         not code.imported("torch")
+        or function.name.startswith("__")
         or any(isinstance(node, _UNFIT) for node in nodes)
         or any(isinstance(node, FUNCTIONS) for node in nodes[1:])
         or any(

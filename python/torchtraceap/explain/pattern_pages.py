@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from torchtraceap.base.toml_text import read_toml
-from torchtraceap.explain.explanation import Change
+from torchtraceap.explain.explanation import CodeChange
 
 _FILE = Path(__file__).with_name("pattern_pages.toml")
 
@@ -20,7 +20,7 @@ class PatternPage:
     """Why a pattern costs time, and code before and after a fix."""
 
     why: str
-    example: Change | None  #: None: what helps is no code.
+    example: CodeChange | None  #: None: what helps is no code.
 
 
 def pattern_page(
@@ -38,7 +38,7 @@ def pattern_page(
             break
     before, after = row["before"], row["after"]
     why = " ".join(row["why"].split())
-    return PatternPage(why, Change(before, after) if after else None)
+    return PatternPage(why, CodeChange(before, after) if after else None)
 
 
 @functools.cache

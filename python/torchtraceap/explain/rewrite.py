@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from torchtraceap.explain.explanation import Change
+from torchtraceap.explain.explanation import CodeChange
 from torchtraceap.explain.user_code import UserCode, parsed
 
 _WHOLE = 12  # Lines; of longer loops only what changes is shown.
@@ -124,7 +124,7 @@ def with_keywords(
     return [*splices, *last_one, below]
 
 
-def change_by(rewrite: Rewrite, code: UserCode) -> Change | None:
+def change_by(rewrite: Rewrite, code: UserCode) -> CodeChange | None:
     """Return the code around the splices before and after; None if a result is no
     Python, so that no change is offered that does not even parse."""
     splices = sorted(set(rewrite.splices))
@@ -137,7 +137,7 @@ def change_by(rewrite: Rewrite, code: UserCode) -> Change | None:
     try:
         parsed(_spliced(code, splices, 1, len(code.lines)))
         before = _shown(regions, [], code)
-        return Change(
+        return CodeChange(
             before,
             notes + _shown(regions, splices, code),
             f"{code.file}:{', '.join(str(first) for first, _ in regions)}",

@@ -67,7 +67,11 @@ def fuse_optimizer(site: Site) -> Rewrite | None:
     call = steps[0] if steps else built[0] if len(built) == 1 else None
     if not isinstance(call, ast.Call):
         return None
-    fused = names[code.name(call.func)] in _FUSED
+    name = names[code.name(call.func)]
+    on_cpu = "for a CPU" in site.finding.advice
+    if on_cpu and name not in {*_FUSED, "Adagrad"}:
+        return None  # There foreach calls as many operators.
+    fused = name in _FUSED or on_cpu
     form, other = ("fused", "foreach") if fused else ("foreach", "fused")
     if any(k.arg == "differentiable" for k in call.keywords):
         return None

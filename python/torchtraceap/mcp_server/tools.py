@@ -183,15 +183,21 @@ class TraceTools:
         finding, window = asked.get("finding"), asked.get("window")
         if (finding is None) == (window is None):
             raise ValueError("give the id of a finding or the number of a window")
-        report: Any = self._analysis(asked).report
-        ids = [one.id for one in report.findings]
-        if finding is not None and finding not in ids:
-            hint = instead_of(finding, ids[:ROWS])
-            raise ValueError(f"no finding is {printable(finding, 80)!r}; {hint}")
-        if window is not None and window >= (count := len(report.windows)):
-            raise ValueError(f"no window is {window}; the trace has {count}, from 0 on")
-        subjects = ([finding], ()) if window is None else ((), [window])
-        (explanation,) = report.explain(subjects[0], windows=subjects[1])
+        report = self._analysis(asked).report
+        if window is None:
+            ids = [one.id for one in report.findings]
+            if finding not in ids:
+                hint = instead_of(str(finding), ids[:ROWS])
+                raise ValueError(
+                    f"no finding is {printable(str(finding), 80)!r}; {hint}"
+                )
+            (explanation,) = report.explain([str(finding)])
+        else:
+            if window >= (count := len(report.windows)):
+                raise ValueError(
+                    f"no window is {window}; the trace has {count}, from 0 on"
+                )
+            (explanation,) = report.explain(0, windows=[window])
         return bounded(told(explanation, asked["digest"]), self._limits.answer_bytes)
 
     def compare(self, asked: Mapping[str, Any]) -> str:

@@ -85,7 +85,7 @@ def test_headers_hold_what_http_needs_and_the_key(
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-mine: custom-of-env")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     # A proxy that would be asked if one were: nothing listens there.
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     model_server.acts = sensible
     (opinion,) = ask([DIGEST], endpoint)

@@ -595,6 +595,10 @@ UNCHANGED = {
         *("fusible_chain", ""),
         "def f(x):\n    for y in x:\n        z = y.exp() + 1  # <--\n    return z\n",
     ),
+    "what makes an object": (
+        *("fusible_chain", ""),
+        "class A:\n    def __init__(self, x):\n        self.x = x.exp() + 1  # <--\n",
+    ),
     "attention": (
         *("unfused_attention", ""),
         "y = torch.softmax(q @ k, -1) @ v  # <--\n",
@@ -607,6 +611,25 @@ def test_what_is_not_sure_to_be_right_is_not_made(case: str, folder: Path) -> No
     pattern, subtype, source = UNCHANGED[case]
     head = HEAD + LOADER if "DataLoader(" in source else HEAD
     assert changed(folder, pattern, source, subtype, head) is None
+
+
+def test_a_copy_to_the_device_has_an_example_of_that_way(folder: Path) -> None:
+    (folder / "train.py").write_text("model = Net().to(device)\ny = x.cpu()\n")
+    usual = pattern_page("pageable_copy")
+    there = change_of(finding("sync_stall", 1, subtype="blocking_copy"))
+    back = change_of(finding("sync_stall", 2, subtype="blocking_copy"))
+    assert usual and there == usual.example and back and ".cpu()" in back.before
+
+
+def test_on_a_cpu_only_the_fused_form_helps(folder: Path) -> None:
+    advice = "Build it with fused=True, which Adagrad has for a CPU too."
+    one = replace(finding("unfused_optimizer", 3), advice=advice)
+    source = "import torch\no = torch.optim.{}(p)\no.step()\n"
+    for name, fused in (("Adagrad", True), ("RMSprop", False)):
+        (folder / "train.py").write_text(source.format(name))
+        change = change_of(one)
+        assert change and bool(change.place) == fused
+        assert "fused=True" in change.after
 
 
 def test_indentation_and_line_ends_are_kept(folder: Path) -> None:

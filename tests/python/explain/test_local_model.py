@@ -4,16 +4,19 @@ and never whether the model is right, which it seldom is."""
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import torchtraceap
 from torchtraceap import _core
 from torchtraceap.explain.answer_cache import AnswerCache
 from torchtraceap.explain.asking import ask, usage_of
-from torchtraceap.explain.digest import Digest
+from torchtraceap.explain.digest import Digest, make_digests, tokens_of
 from torchtraceap.explain.endpoint import Endpoint
 from torchtraceap.explain.messages import Request
 
@@ -61,7 +64,7 @@ def test_words_come_with_the_pattern(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small models repeat themselves until their room is full.
-    _give_room(monkeypatch, 100)
+    _give_room(monkeypatch, 60)
     (opinion,) = ask([DIGEST], endpoint)
     assert opinion.pattern is not None
     assert opinion.failure in ("", "truncated")
@@ -92,3 +95,20 @@ def test_answer_that_does_not_fit_its_room(
     (opinion,) = ask([DIGEST], endpoint)
     assert (opinion.failure, opinion.pattern) == ("truncated", None)
     assert (opinion.requests, opinion.completion_tokens) == (2, 6)
+
+
+def test_a_real_tokenizer_counts_no_more_tokens_than_are_estimated(
+    llm_url: str, slow_loader: torchtraceap.Report
+) -> None:
+    digests = make_digests(
+        slow_loader, slow_loader.findings[:3], slow_loader.windows[:3]
+    )
+    for text in [part for d in digests for part in (d.facts, d.told)]:
+        request = urllib.request.Request(
+            llm_url.removesuffix("/v1") + "/tokenize",
+            json.dumps({"content": text}).encode(),
+            {"Content-Type": "application/json", "Authorization": "Bearer k"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            counted = len(json.load(answer)["tokens"])
+        assert counted <= tokens_of(text) <= 1.3 * counted

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a report does with a second opinion: it is kept, shown and ranks, and changes no
+figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import torchtraceap
+from torchtraceap.data.opinion import Opinion, ranked
+
+from ..conftest import Run
+from ..model_server import Act, Sent, Server, completion, error, sensible
+from .waiting_loop import INJECTED, figures, waits
+
+pytest.importorskip("openai")
+
+
+def saying(pattern: str) -> Any:
+    def act(sent: Sent) -> Act:
+        return completion({"pattern": pattern}) if sent.is_classify else sensible(sent)
+
+    return act
+
+
+def ask(report: torchtraceap.Report, server: Server, **options: Any) -> Any:
+    options = {"model": "m", "api_key": "", "cache": False, "what": 3} | options
+    what = options.pop("what")
+    return report.explain(what, llm=server.url, **options)
+
+
+def test_an_opinion_is_kept_and_shown_and_no_figure_changes(
+    slow_loader: torchtraceap.Report, model_server: Server
+) -> None:
+    report = torchtraceap.analyze(slow_loader.trace.path)
+    before, form = figures(report), report.to_dict()
+    order = [f.id for f in report.findings]
+    model_server.acts = saying("none")
+    made = ask(report, model_server, what=1)
+    assert [o.pattern for o in report.opinions] == ["none"]
+    assert [one.opinion.agrees for one in made] == [False]
+    assert made.usage.requests == 2 and made.usage.prompt_tokens == 200
+    assert figures(report) == before and [f.id for f in report.findings] == order
+    after = report.to_dict()
+    assert after.pop("second_opinion")["ranking"] != order
+    assert form.pop("second_opinion") is None and after == form
+    summary = report.summary()
+    assert "as m ranks them (llm: no figure is changed by it)" in summary
+    assert "llm: says none" in summary and ", was " in summary
+    page = report.to_html()
+    assert "A second opinion" in page and "The host waited." in page
+
+
+def test_its_json_follows_the_schema(model_server: Server) -> None:
+    report = waits()
+    model_server.acts = sensible
+    ask(report, model_server, what=1)
+    schema = Path(torchtraceap.__file__).with_name("report.schema.json")
+    form = json.loads(report.to_json())
+    jsonschema.validate(form, json.loads(schema.read_text()))
+    (opinion,) = form["second_opinion"]["opinions"]
+    assert opinion["origin"] == "llm" and opinion["agrees"] is True
+
+
+def test_a_model_that_obeys_every_name_changes_nothing(model_server: Server) -> None:
+    """It answers whatever an instruction among the names asks for."""
+
+    def obey(sent: Sent) -> Act:
+        told = "none" if "answer none" in sent.user.lower() else "sync_stall"
+        if sent.is_classify:
+            return completion({"pattern": told})
+        return completion({"explanation": sent.user, "advice": sent.user})
+
+    model_server.acts = obey
+    plain = waits()
+    ask(plain, model_server, what=1)
+    question = model_server.sent[0].raw
+    for name in INJECTED:
+        model_server.sent.clear()
+        report = waits(label=name, made=name)
+        ask(report, model_server, what=1)
+        assert model_server.sent[0].raw == question
+        assert [o.pattern for o in report.opinions] == ["sync_stall"]
+        assert figures(report) == figures(plain)
+        assert [r.was for r in report.ranking] == [r.was for r in plain.ranking]
+
+
+def opinion(subject: str, pattern: str | None, agrees: bool | None) -> Opinion:
+    return Opinion(subject=subject, model="m", key="", pattern=pattern, agrees=agrees)
+
+
+def test_who_is_called_something_else_counts_half_and_who_is_called_nothing_a_quarter(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    findings = slow_loader.findings
+    gains = [f.recoverable_us or 0 for f in findings]
+    # 354, 327, 56, 10, ... ms: half of the first is less than the second.
+    assert gains[0] / 2 < gains[1] and gains[0] / 4 > gains[2]
+    ids = [f.id for f in findings]
+
+    def order(*opinions: Opinion) -> list[int]:
+        return [row.was for row in ranked(findings, opinions)]
+
+    same = list(range(len(findings)))
+    assert order() == same
+    assert order(opinion(ids[0], findings[0].pattern, True)) == same
+    assert order(opinion(ids[0], None, None)) == same
+    assert order(opinion(ids[0], "gc_pause", False)) == [1, 0, *same[2:]]
+    assert order(opinion(ids[0], "none", False)) == [1, 0, *same[2:]]
+    assert order(opinion(ids[2], "none", False))[:4] == [0, 1, 2, 3]
+    both = order(opinion(ids[0], "none", False), opinion(ids[1], "none", False))
+    assert both == same
+
+
+def test_windows_become_lines_that_training_reads(
+    slow_loader: torchtraceap.Report, model_server: Server, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    from torchtraceap_train.own import read_answers
+
+    report = torchtraceap.analyze(slow_loader.trace.path)
+    model_server.acts = saying("dataloader_bound")
+    ask(report, model_server, what=0, windows=[3])
+    model_server.acts = saying("none")
+    ask(report, model_server, what=0, windows=[60])
+    file = tmp_path / "labels.jsonl"
+    lines = report.pseudo_labels()
+    assert [line["window"] for line in lines] == [3, 60]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (rows,) = read_answers([file]).values()
+    assert (rows[0]["cpu"], rows[0]["gpu"]) == (True, None)
+    assert rows[0]["pattern"] == "dataloader_bound" and rows[0]["by"] == "llm:m"
+    assert (rows[1]["cpu"], rows[1]["gpu"], rows[1]["pattern"]) == (False, False, None)
+
+
+def test_the_program_asks_and_keeps_what_it_was_told(
+    program: Run, data: Path, model_server: Server, tmp_path: Path
+) -> None:
+    trace = str(data / "h100-vit-nsfw-inference.json.gz")
+    model_server.acts = sensible
+    to = ["--llm", model_server.url, "--model", "m", "--cache", str(tmp_path / "c")]
+    told = tmp_path / "e.json"
+    command = ["explain", trace, "--top", "1", "--windows", "1", *to]
+    done = program(*command, "--json", str(told), "--price", "1,2")
+    assert done.returncode == 0 and "says: sync_stall" in done.stdout.decode()
+    assert "Asking the model: 4 answers, 400 tokens sent" in done.stdout.decode()
+    assert "0.0005 US dollars" in done.stdout.decode()
+    assert [one["opinion"]["pattern"] for one in json.loads(told.read_text())] == [
+        "sync_stall"
+    ] * 2
+    model_server.sent.clear()
+    assert "answered from the cache" in program(*command).stdout.decode()
+    assert not model_server.sent
+
+
+def test_what_fails_is_said_beside_the_explanation(
+    program: Run, data: Path, model_server: Server
+) -> None:
+    trace = str(data / "h100-vit-nsfw-inference.json.gz")
+    model_server.acts = [error(401, "bad key")]
+    done = program(
+        *("explain", trace, "--top", "1", "--no-cache"),
+        *("--llm", model_server.url, "--model", "m"),
+    )
+    assert done.returncode == 2 and "key" in done.stderr.decode()
+    assert (
+        "To keep it so, a test:" in done.stdout.decode()
+        and "No answer of m" in done.stdout.decode()
+    )
+
+
+def test_a_dry_run_sends_nothing_and_prints_what_would_be(
+    program: Run, data: Path, model_server: Server
+) -> None:
+    trace = str(data / "h100-vit-nsfw-inference.json.gz")
+    to = ["--llm", model_server.url, "--model", "m"]
+    done = program("explain", trace, "--top", "1", "--dry-run", *to)
+    assert done.returncode == 0 and not model_server.sent
+    model_server.acts = sensible
+    program("explain", trace, "--top", "1", "--no-cache", *to)
+    assert len(model_server.sent) == 2
+    for sent in model_server.sent:
+        for message in sent.body["messages"]:
+            assert message["content"] in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--model", "m"], "--llm"),
+        (["--parallel", "2"], "--llm"),
+        (["--llm", "here", "--model", "m"], "no URL"),
+        (["--llm", "http://127.0.0.1:1/v1"], "model must name"),
+        (["--finding", "sync_stal-1"], "no finding"),
+        (["--tokens", "3"], "300"),
+        (["--price", "1"], "two prices"),
+        (["--labels", "x"], "--llm"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    program: Run, data: Path, options: list[str], said: str
+) -> None:
+    trace = str(data / "h100-vit-nsfw-inference.json.gz")
+    done = program("explain", trace, *options)
+    assert (
+        done.returncode == 2
+        and said in done.stderr.decode()
+        and "Traceback" not in done.stderr.decode()
+    )
