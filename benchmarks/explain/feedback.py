@@ -18,7 +18,6 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -28,29 +27,26 @@ import numpy as np
 from answering import GRAPH, answers_of_model, opened, shown
 from asked_windows import HERE, NONE, Asked
 from baselines.task import Task
-from baselines.transformer import Recipe, all_traces, plan_of, said_of_runs, traces_of
+from baselines.transformer import Recipe, plan_of, said_of_runs, traces_of
 from benchmark_results import made_now
-from choose import flagged
 from compact_corpus import SIDES, Corpus, CorpusError, read_corpus
-from folds import Fold
+from halves import ALL, RANDOM, RULES, SAID_NONE, SILENT, TRUTH, Half
 from judging.figures import judge
 from judging.judged import Scores
 from local_model import NAME, local_model
 from results_kept import load, path_of
 from splits import folds_of, rows_to_test
-from window_labels import POSITIVE, UNSCORED, Labels, label_windows
+from window_labels import label_windows
 
-from torchtraceap import _core
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.explain.endpoint import Endpoint
 from torchtraceap_train.recipe import plan_for
 from torchtraceap_train.stacked import train_model
-from torchtraceap_train.traces import OWN, LearningTrace
+from torchtraceap_train.traces import LearningTrace
 
 RESULTS = HERE.parent / "results" / "explain_feedback.json"
 #: Of S1: the tasks with most groups.
 TASKS = ("classification", "generation", "detection")
-RULES, TRUTH, RANDOM, ALL = "rules, then detector", "truth", "random", "all labels"
 #: The old traces again, and no answer.
 NOBODY = "nobody"
 #: A language model; it is named beside.
@@ -69,113 +65,7 @@ RUNS = (
 )
 #: A model is asked about so many windows of a fold.
 ASKED = 60
-#: What is judged: the network by itself, and the stack that ships.
-VOICES = ("network", "probability")
-#: No pattern and no answer, where a pattern's number stands.
-_NONE, _SILENT = -1, -2
 _KNOWN_MODELS = 12
-
-
-class Half:
-    """One fold of S1, its groups halved: A gets feedback, B is judged."""
-
-    def __init__(self, corpus: Corpus, labels: Labels, fold: Fold, seed: int) -> None:
-        self.corpus, self.labels, self.fold, self.seed = corpus, labels, fold, seed
-        rows = np.flatnonzero((fold.test >= 0).any(axis=0))
-        lines = np.unique(corpus.run[rows])
-        group, source = corpus.of_runs("group"), corpus.of_runs("source")
-        random = np.random.default_rng([seed, 22])
-        asked: set[str] = set()
-        for one in np.unique(source[lines]):
-            names = np.unique(group[lines[source[lines] == one]])
-            asked |= set(random.permutation(names)[: len(names) // 2].tolist())
-        in_a = np.isin(group[lines], list(asked))
-        self.a, self.b = lines[in_a], lines[~in_a & ~np.isin(group[lines], list(asked))]
-        in_b = np.isin(corpus.run, self.b)
-        test = np.where(in_b, fold.test, UNSCORED)
-        self.judged = Fold(fold.split, fold.item, fold.trained, fold.train, test)
-        self.rows = rows_to_test(corpus, self.judged)
-
-    def judge(self, model: Any) -> dict[str, dict[str, Any]]:
-        """Return areas on B, with resamples of groups, by voice and side."""
-        said = said_of_runs(model, self.corpus, np.unique(self.corpus.run[self.rows]))
-        where = np.searchsorted(said["at"], self.rows)
-        out: dict[str, dict[str, Any]] = {}
-        for voice in VOICES:
-            scores = Scores(said[voice][where].T.astype(float))
-            found = judge(self.corpus, self.labels, self.judged, self.rows, scores)
-            out[voice] = {
-                side: [found.figures[name], *found.resampled[name].tolist()]
-                for side in SIDES
-                if (name := f"{side}_auroc") in found.figures
-            }
-        return out
-
-    def answers(self, teacher: str, said: dict[str, np.ndarray]) -> np.ndarray:
-        """Return int [n]: a pattern's number for each flagged row of A, or _NONE."""
-        at, corpus = said["flagged"], self.corpus
-        if teacher == RANDOM:
-            known = {p.name for p in _core.patterns() if p.user_finding}
-            numbers = [k for k, name in enumerate(corpus.patterns) if name in known]
-            return np.random.default_rng([self.seed, 3]).choice(numbers, len(at))
-        if teacher == TRUTH:
-            without = (self.labels.heads[:, at] == 0).all(axis=0)
-            kind = self.labels.kind[at]
-            return np.where(kind >= 0, kind, np.where(without, _NONE, _SILENT))
-        rules = np.nan_to_num(corpus.rules[at])
-        return np.where(rules.max(axis=1) > 0, rules.argmax(axis=1), said["guess"])
-
-    def flagged_in_a(self, model: Any) -> dict[str, np.ndarray]:
-        """Return A's rows that rules or the model flag, and the model's guesses."""
-        corpus, said = self.corpus, said_of_runs(model, self.corpus, self.a)
-        at = said["at"]
-        rules = np.nan_to_num(corpus.rules[at]).max(axis=1) >= POSITIVE
-        some = rules | flagged(model, said, corpus.run[at], corpus.device[at])
-        side = said["probability"].argmax(axis=1)
-        mine = corpus.sides[None, :] == side[:, None]
-        guess = np.where(mine, said["types"], -np.inf).argmax(axis=1)
-        return {"flagged": at[some], "guess": guess[some]}
-
-    def learned_from(
-        self, rows: np.ndarray, answers: np.ndarray
-    ) -> list[LearningTrace]:
-        """Return A's traces with what answers tell, as `--labels` would read them: a
-        pattern makes a window positive on its side, none negative on both."""
-        corpus = self.corpus
-        begin = np.searchsorted(corpus.run, np.arange(len(corpus.runs) + 1))
-        every, out = all_traces(corpus.folder), []
-        any_ = np.full((len(corpus.run), 2), UNSCORED, np.int8)
-        types = np.full((len(corpus.run), len(corpus.patterns)), UNSCORED, np.int8)
-        named = answers >= 0
-        at, what = rows[named], answers[named]
-        any_[at, corpus.sides[what]] = types[at, what] = 1
-        any_[rows[answers == _NONE]] = 0
-        kind = np.full(len(corpus.run), -1, np.int16)
-        kind[at] = what
-        for line in np.unique(corpus.run[rows[answers != _SILENT]]):
-            here = slice(begin[line], begin[line + 1])
-            trace = every[corpus.runs[line].name]
-            out.append(
-                replace(
-                    trace,
-                    group=trace.name,
-                    source=OWN,
-                    any=any_[here],
-                    types=types[here],
-                    kind=kind[here],
-                    recoverable=np.full(len(trace), np.nan, np.float32),
-                    bad=None,
-                    twin="",
-                )
-            )
-        return out
-
-    def all_labels(self) -> list[LearningTrace]:
-        """Return A's traces with all labels that the corpus has: the most that any
-        teacher could tell."""
-        every = all_traces(self.corpus.folder)
-        names = [self.corpus.runs[line].name for line in self.a]
-        return [replace(every[name], source=OWN, group=name) for name in names]
 
 
 def base_of(task: Task, folder: Path) -> Path:
@@ -235,13 +125,13 @@ def answers_of(half: Half, rows: np.ndarray, endpoint: Any, folder: Path) -> np.
         said[key] = answers[0]
 
     answers_of_model(digests, endpoint, 1, 0, keep)
-    out = np.full(len(rows), _SILENT)
+    out = np.full(len(rows), SILENT)
     for at, window in windows.items():
         name = said[window.key]
         if name in corpus.patterns:
             out[at] = corpus.patterns.index(name)
         elif name == NONE:
-            out[at] = _NONE
+            out[at] = SAID_NONE
     path = folder / f"answers-{half.fold.item}-{half.seed}.json"
     path.write_text(json.dumps(said), "utf-8")
     return out
@@ -330,14 +220,14 @@ def judged_answers(
     """Return how many answers there are, and of those of which it is known how many are
     right: by pattern, and by side alone, which is all that the heads learn."""
     labels, corpus = half.labels, half.corpus
-    told = answers != _SILENT
+    told = answers != SILENT
     named = told & (answers >= 0)
     right = labels.right[rows[named], answers[named]]
     known = labels.kind[rows[named]] >= 0
     side = labels.heads[corpus.sides[answers[named]], rows[named]]
     return {
         "answers": int(told.sum()),
-        "none": int((told & (answers == _NONE)).sum()),
+        "none": int((told & (answers == SAID_NONE)).sum()),
         "right": float(right[known].mean()),
         "side_right": float((side[side >= 0] == 1).mean()),
         "side_known": int((side >= 0).sum()),
