@@ -62,7 +62,7 @@ class Half:
         return out
 
     def answers(self, teacher: str, said: dict[str, np.ndarray]) -> np.ndarray:
-        """Return int [n]: a pattern's number for each flagged row of A, or SAID_NONE."""
+        """Return int [n]: a pattern's number for each flagged row, or SAID_NONE."""
         at, corpus = said["flagged"], self.corpus
         if teacher == RANDOM:
             known = {p.name for p in _core.patterns() if p.user_finding}
