@@ -82,7 +82,7 @@ def _model_text(
         said = answers[name][model][GRAPH]
         mine = [w for w in windows if w.key in said]
         found = stability(mine, said)
-        rows.append([name, len(mine), *(f"{found[s]}" for s in STABILITY)])
+        rows.append([name, str(len(mine)), *(f"{found[s]}" for s in STABILITY)])
     text.append(table(["windows of", "asked", *STABILITY], rows))
     every = [w for windows in sets.values() for w in windows]
     forms = {
@@ -100,7 +100,7 @@ def _model_text(
             continue
         for one in (GRAPH, form):
             right = sum(w.is_right(forms[one][w.key]) for w in mine)
-            rows.append([one, len(mine), f"{right / len(mine):.3f}", ""])
+            rows.append([one, str(len(mine)), f"{right / len(mine):.3f}", ""])
         gain = difference(mine, forms[form], forms[GRAPH])
         rows[-1][-1] = _interval(gain)
     text.append(table(["shown", "windows", "accuracy", "more than the graph"], rows))
