@@ -202,8 +202,10 @@ was fitted on half of the kept groups.""",
     "public": """{windows} windows of {traces} public traces and {groups} origins,
 drawn by a seed from those that are flagged, one or two a trace; 17 more were drawn and
 left out, for their events do not tell. The truth is one reader's, from the raw events
-alone: kernels, runtime calls, operators and gaps of the window, before what rules,
-detector or a model say of it was looked at. It is written beside each window in
+alone: kernels, runtime calls, operators and gaps of the window; what rules, detector or
+a model say of these windows was not shown. It is not blind to the tool: the reader had
+read its verdicts on some of the traces ([gallery](gallery.md), the detector's ten
+windows) and used them for two or three labels. It is written beside each window in
 `trace_windows.jsonl`. Weaknesses: one reader, no second one; several names are right
 where the events do not decide (late launches: `launch_bound` or `missed_cuda_graph`),
 which is more lenient than the corpus is; and whoever read them knows what rules look
