@@ -141,9 +141,10 @@ flagged or not, both sides: what any labeling could teach at most. *pattern righ
 windows that have one that is known, *side right* of all whose side is known: a false
 alarm that gets a name is a wrong label."""
 
-_FOOT = """*nobody* is what every *mixed* run has to be held against: the old traces alone, and no
-answer. No teacher is above it by more than its interval is wide, the random one, wrong
-in 93 %, no less than the true one on the CPU's side: so one round of feedback is not
-shown to help here. Why was not tested. A guess: a teacher that never says "none"
-contradicts no flag, and what nobody flags nobody asks about. No language model was a
-teacher; `--local` lets one be."""
+_FOOT = """\
+*nobody* is what every *mixed* run has to be held against: the old traces alone, and no
+answer. No teacher's gain is more than 0.006 above its (paired intervals of that were
+not computed), and on the CPU's side the random one, wrong in 93 %, gains most: so one
+round of feedback is not shown to help here. Why was not tested. A guess: a teacher that
+never says "none" contradicts no flag, and what nobody flags nobody asks about. No
+language model was a teacher; `--local` lets one be."""
