@@ -13,7 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = [ROOT / "benchmarks" / of for of in ("corpus", "replay", "loader")]
-FOLDERS += [ROOT / "benchmarks" / of for of in ("agreement", "blame", "detector")]
+FOLDERS += [
+    ROOT / "benchmarks" / of for of in ("agreement", "blame", "detector", "explain")
+]
 FOLDERS += [ROOT / "tests" / "python"]
 # Behind all others: these folders are full of common names.
 sys.path += map(str, FOLDERS)
