@@ -133,10 +133,10 @@ def answers_of_model(
     temperature given and seeds 1, 2, ... What fails is None. Raises Failed where all
     that is left would fail as well, as of a wrong key.
     """
-    from torchtraceap.explain.client import Client
-    from torchtraceap.explain.failures import Failed
-    from torchtraceap.explain.messages import Request, classify_request
-    from torchtraceap.explain.replies import answer_of, reply_of
+    from torchtraceap.explain.model.client import Client
+    from torchtraceap.explain.model.failures import Failed
+    from torchtraceap.explain.model.messages import Request, classify_request
+    from torchtraceap.explain.model.replies import answer_of, reply_of
 
     @dataclass(frozen=True)
     class Again(Request):

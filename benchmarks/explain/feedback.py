@@ -39,7 +39,7 @@ from splits import folds_of, rows_to_test
 from window_labels import label_windows
 
 from torchtraceap.base.torch_module import load_torch_module
-from torchtraceap.explain.endpoint import Endpoint
+from torchtraceap.explain.model.endpoint import Endpoint
 from torchtraceap_train.recipe import plan_for
 from torchtraceap_train.stacked import train_model
 from torchtraceap_train.traces import LearningTrace

@@ -127,7 +127,7 @@ def main() -> int:
         elif options.llm:
             key = os.environ.get(options.key_env, "")
         if options.llm:
-            from torchtraceap.explain.endpoint import Endpoint
+            from torchtraceap.explain.model.endpoint import Endpoint
 
             endpoint = Endpoint(
                 url=options.llm, model=options.model, api_key=key, timeout_s=120,
