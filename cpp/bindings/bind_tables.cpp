@@ -145,19 +145,23 @@ void bind_rows(py::module_& m) {
   py::class_<KernelCounts>(m, "KernelCounts")
       .def_readonly("steps", &KernelCounts::steps)
       .def_readonly("windows", &KernelCounts::windows);
+  py::class_<SortOfEvent>(m, "SortOfEvent")
+      .def_readonly("kind", &SortOfEvent::kind)
+      .def_readonly("letter", &SortOfEvent::letter);
   py::class_<CallNode>(m, "CallNode", "See pipeline/tables/call_graph.h; nanoseconds.")
       .def_readonly("parent", &CallNode::parent)
       .def_readonly("row", &CallNode::row)
-      .def_property_readonly(
-          "kind",
-          [](const CallNode& n) {
-            return features::kinds()[static_cast<std::size_t>(n.kind)].name;
-          })
+      .def_property_readonly("sort", [](const CallNode& n) { return sort_of(n.kind); })
       .def_readonly("units", &CallNode::units)
       .def_readonly("count", &CallNode::count)
       .def_readonly("time_ns", &CallNode::time_ns)
       .def_readonly("self_ns", &CallNode::self_ns)
-      .def_readonly("device_ns", &CallNode::device_ns);
+      .def_readonly("device_ns", &CallNode::device_ns)
+      .def_property_readonly("marked",
+                             [](const CallNode& n) -> std::optional<std::uint32_t> {
+                               if (n.marked == timeline::kNoRow) return std::nullopt;
+                               return n.marked;
+                             });
   using timeline::OverlapFacts;
   py::class_<OverlapFacts>(m, "OverlapFacts")
       .def_readonly("device", &OverlapFacts::device)
@@ -208,17 +212,19 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
       .def(
           "call_graph",
           [](const Analysis& a, const std::vector<std::uint32_t>& windows,
-             std::size_t most) { return make_call_graph(a.report, windows, most); },
-          py::arg("windows"), py::arg("most"), release(),
-          "What ran in these windows: the `most` costliest nodes with what called "
-          "them, "
-          "parents first.")
-      .def(
-          "kinds",
-          [](const Analysis& a, const std::vector<std::uint32_t>& rows) {
-            return kinds_of(a.report, rows);
+             std::size_t most, const std::vector<std::uint32_t>& marked) {
+            return make_call_graph(a.report, windows, most, marked);
           },
-          py::arg("rows"), "What kind of event each row is, by name.")
+          py::arg("windows"), py::arg("most"),
+          py::arg("marked") = std::vector<std::uint32_t>{}, release(),
+          "What ran in these windows, by kind: the `most` nodes that tell most, those "
+          "with marked rows and their callers, parents first.")
+      .def(
+          "sorts",
+          [](const Analysis& a, const std::vector<std::uint32_t>& rows) {
+            return sorts_of(a.report, rows);
+          },
+          py::arg("rows"), "What kind of event each row is, and its letter.")
       .def("threads", &thread_table, release())
       .def(
           "kernel_counts", [](const Analysis& a) { return count_kernels(a.report); },

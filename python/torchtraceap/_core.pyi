@@ -58,6 +58,7 @@ __all__: list[str] = [
     "RuleContext",
     "Settings",
     "Simulated",
+    "SortOfEvent",
     "Stage",
     "StepBalance",
     "StepRow",
@@ -638,9 +639,12 @@ class Report:
         self,
         windows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
         most: typing.SupportsInt | typing.SupportsIndex,
+        marked: collections.abc.Sequence[
+            typing.SupportsInt | typing.SupportsIndex
+        ] = [],
     ) -> list[CallNode]:
         """
-        What ran in these windows: the `most` costliest nodes with what called them, parents first.
+        What ran in these windows, by kind: the `most` nodes that tell most, those with marked rows and their callers, parents first.
         """
     def features(
         self, merge: typing.SupportsInt | typing.SupportsIndex = 1
@@ -652,12 +656,6 @@ class Report:
         The line of the program behind each row, None if none is known.
         """
     def kernel_counts(self) -> KernelCounts: ...
-    def kinds(
-        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
-    ) -> list[str]:
-        """
-        What kind of event each row is, by name.
-        """
     def lanes(
         self,
         limit: typing.SupportsInt | typing.SupportsIndex,
@@ -678,6 +676,12 @@ class Report:
     def replay(self) -> Replay:
         """
         The replay of the trace, how far it may be believed, and what fixes would gain.
+        """
+    def sorts(
+        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
+    ) -> list[SortOfEvent]:
+        """
+        What kind of event each row is, and its letter.
         """
     def story(self) -> list[Stage]: ...
     def threads(self) -> list[ThreadRow]: ...
@@ -884,6 +888,12 @@ class KernelCounts:
     @property
     def windows(self) -> Counts: ...
 
+class SortOfEvent:
+    @property
+    def kind(self) -> str: ...
+    @property
+    def letter(self) -> str: ...
+
 class CallNode:
     """
     See pipeline/tables/call_graph.h; nanoseconds.
@@ -893,13 +903,15 @@ class CallNode:
     @property
     def device_ns(self) -> int: ...
     @property
-    def kind(self) -> str: ...
+    def marked(self) -> int | None: ...
     @property
     def parent(self) -> int: ...
     @property
     def row(self) -> int: ...
     @property
     def self_ns(self) -> int: ...
+    @property
+    def sort(self) -> SortOfEvent: ...
     @property
     def time_ns(self) -> int: ...
     @property

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.views.html.finding_cards import _code, code_excerpt
+from torchtraceap.base.program_files import code_excerpt
+from torchtraceap.views.html.finding_cards import _code
 
 SECRET = "TOKEN = 'hunter2'\n" * 9
 

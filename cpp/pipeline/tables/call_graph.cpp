@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pipeline/tables/call_graph.cpp: host events thread by thread, then device work, each
-// added to the node of its chain of names.
+// added to the node of its chain of kinds.
 #include "pipeline/tables/call_graph.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "patterns/matrix_kernels.h"
@@ -62,8 +64,10 @@ class Stretches {
 
 class Graph {
  public:
-  explicit Graph(const timeline::Timeline& t)
-      : t_(t), kinds_(features::kinds_of_rows(t)) {}
+  Graph(const timeline::Timeline& t, std::span<const std::uint32_t> marked)
+      : t_(t),
+        kinds_(features::kinds_of_rows(t)),
+        marked_(marked.begin(), marked.end()) {}
 
   void add_host(const timeline::Lane& lane, const Stretches& stretches) {
     const auto& c = t_.columns();
@@ -80,12 +84,18 @@ class Graph {
     }
   }
 
-  void add_work(const timeline::DeviceTime& device, const Stretches& stretches) {
+  void add_work(const timeline::DeviceTime& device, const Stretches& stretches,
+                const std::set<std::int64_t>& processes) {
     const auto& c = t_.columns();
     for (const auto row : device.rows) {
       const auto inside = stretches.inside({c.ts[row], c.end(row)});
       if (inside == 0 && !stretches.has(c.ts[row])) continue;
       const auto launch = t_.launch_of(row);
+      // Several processes may feed devices of one number.
+      if (launch != kNoRow &&
+          !processes.contains(t_.lanes.lanes[t_.lanes.lane[launch]].pid)) {
+        continue;
+      }
       const auto node = child(launch == kNoRow ? -1 : node_of(launch), row);
       count(node, row, inside);
       for (auto at = nodes_[node].parent; at >= 0; at = nodes_[at].parent) {
@@ -97,10 +107,14 @@ class Graph {
   std::vector<CallNode> take(std::size_t most) {
     // What overhangs its parent by what Kineto rounds must not leave less than nothing.
     for (auto& node : nodes_) node.self_ns = std::max<std::int64_t>(0, node.self_ns);
-    const auto kept = costliest(most);
+    const auto kept = telling(most);
+    // Of each node the nearest one above that is kept; parents come before children.
+    std::vector<std::int32_t> above(nodes_.size(), -1);
     std::vector<std::vector<std::int32_t>> below(nodes_.size() + 1);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (kept[i]) below[nodes_[i].parent + 1].push_back(static_cast<std::int32_t>(i));
+      const auto parent = nodes_[i].parent;
+      above[i] = parent < 0 || kept[parent] ? parent : above[parent];
+      if (kept[i]) below[above[i] + 1].push_back(static_cast<std::int32_t>(i));
     }
     std::vector<CallNode> out;
     std::vector<std::pair<std::int32_t, std::int32_t>> open{
@@ -113,7 +127,6 @@ class Graph {
         next = static_cast<std::int32_t>(out.size());
         out.push_back(nodes_[node]);
         out.back().parent = place;
-        out.back().units = units_of(out.back());
       }
       auto& mine = below[node + 1];
       // The last one is taken first.
@@ -127,9 +140,9 @@ class Graph {
   }
 
  private:
-  std::string_view units_of(const CallNode& node) const {
-    if (node.kind != Kind::kMatrixKernel) return "";
-    const auto name = t_.trace->strings.view(t_.columns().name[node.row]);
+  std::string_view units_of(std::uint32_t row) const {
+    if (kinds_[row] != Kind::kMatrixKernel) return "";
+    const auto name = t_.trace->strings.view(t_.columns().name[row]);
     if (patterns::uses_tensor_cores(name)) return "tensor cores";
     return patterns::uses_plain_units(name) ? "plain units" : "";
   }
@@ -163,8 +176,8 @@ class Graph {
   }
 
   std::int32_t child(std::int32_t parent, std::uint32_t row) {
-    // Whoever names ranges may name them as a kernel is named.
-    const auto key = std::tuple(parent, t_.columns().name[row], kinds_[row]);
+    const auto units = units_of(row);
+    const auto key = std::tuple(parent, kinds_[row], units);
     const auto [it, fresh] =
         children_.try_emplace(key, static_cast<std::int32_t>(nodes_.size()));
     if (fresh) {
@@ -172,6 +185,7 @@ class Graph {
       node.parent = parent;
       node.row = row;
       node.kind = kinds_[row];
+      node.units = units;
       nodes_.push_back(node);
     }
     return it->second;
@@ -181,25 +195,33 @@ class Graph {
     const auto& c = t_.columns();
     auto& node = nodes_[index];
     if (node.count == 0 || c.dur[row] > c.dur[node.row]) node.row = row;
+    if (marked_.contains(row) &&
+        (node.marked == kNoRow || c.dur[row] > c.dur[node.marked])) {
+      node.marked = row;
+    }
     ++node.count;
     node.time_ns += inside;
     node.self_ns += inside;
   }
 
-  std::vector<char> costliest(std::size_t most) const {
+  std::vector<char> telling(std::size_t most) const {
     std::vector<std::int32_t> order(nodes_.size());
     std::iota(order.begin(), order.end(), 0);
     most = std::min(most, order.size());
+    const auto weight = [&](std::int32_t i) {
+      return nodes_[i].self_ns + nodes_[i].device_ns / 8;
+    };
     std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most),
                       order.end(), [&](std::int32_t a, std::int32_t b) {
-                        const auto x = nodes_[a].self_ns, y = nodes_[b].self_ns;
+                        const auto x = weight(a), y = weight(b);
                         return x != y ? x > y : a < b;
                       });
     std::vector<char> kept(nodes_.size(), 0);
-    for (std::size_t i = 0; i < most; ++i) {
-      for (auto at = order[i]; at >= 0 && !kept[at]; at = nodes_[at].parent) {
-        kept[at] = 1;
-      }
+    for (std::size_t i = 0; i < most; ++i) kept[order[i]] = 1;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].marked == kNoRow) continue;
+      kept[i] = 1;
+      if (nodes_[i].parent >= 0) kept[nodes_[i].parent] = 1;
     }
     return kept;
   }
@@ -207,7 +229,8 @@ class Graph {
   const timeline::Timeline& t_;
   std::vector<Kind> kinds_;
   std::vector<CallNode> nodes_;
-  std::map<std::tuple<std::int32_t, std::uint32_t, Kind>, std::int32_t> children_;
+  std::unordered_set<std::uint32_t> marked_;
+  std::map<std::tuple<std::int32_t, Kind, std::string_view>, std::int32_t> children_;
   std::unordered_map<std::uint32_t, std::int32_t> known_;
   std::vector<std::uint32_t> chain_;
 };
@@ -216,10 +239,12 @@ class Graph {
 
 std::vector<CallNode> make_call_graph(const Report& report,
                                       std::span<const std::uint32_t> windows,
-                                      std::size_t most) {
+                                      std::size_t most,
+                                      std::span<const std::uint32_t> marked) {
   const auto& t = *report.timeline;
   std::map<std::int64_t, std::vector<Interval>> of_process;
   std::map<std::int32_t, std::vector<Interval>> of_device;
+  std::map<std::int32_t, std::set<std::int64_t>> feeders;
   for (const auto index : windows) {
     if (index >= report.windows.size()) {
       throw std::out_of_range("there is no window " + std::to_string(index));
@@ -227,8 +252,9 @@ std::vector<CallNode> make_call_graph(const Report& report,
     const auto& window = report.windows[index].window;
     of_process[window.pid].push_back({window.begin_ns, window.end_ns});
     of_device[window.device].push_back({window.begin_ns, window.end_ns});
+    feeders[window.device].insert(window.pid);
   }
-  Graph graph(t);
+  Graph graph(t, marked);
   std::map<std::int64_t, Stretches> processes;
   for (auto& [pid, times] : of_process) processes.emplace(pid, std::move(times));
   for (const auto& lane : t.lanes.lanes) {
@@ -237,25 +263,30 @@ std::vector<CallNode> make_call_graph(const Report& report,
   }
   for (const auto& device : t.devices) {
     const auto it = of_device.find(device.device);
-    if (it != of_device.end()) {
-      graph.add_work(device, Stretches(std::move(it->second)));
-    }
+    if (it == of_device.end()) continue;
+    graph.add_work(device, Stretches(std::move(it->second)), feeders[device.device]);
   }
   return graph.take(most);
 }
 
-std::vector<std::string_view> kinds_of(const Report& report,
-                                       std::span<const std::uint32_t> rows) {
+SortOfEvent sort_of(Kind kind) {
+  const auto name = features::kinds()[static_cast<std::size_t>(kind)].name;
+  if (features::is_operator(kind)) return {name, 'o'};
+  if (features::is_call(kind)) return {name, 'c'};
+  return {name, features::is_device(kind) ? 'k' : 'a'};
+}
+
+std::vector<SortOfEvent> sorts_of(const Report& report,
+                                  std::span<const std::uint32_t> rows) {
   const auto& t = *report.timeline;
   const auto kinds = features::kinds_of_rows(t);
-  std::vector<std::string_view> out;
+  std::vector<SortOfEvent> out;
   for (const auto row : rows) {
     if (row >= kinds.size()) {
       throw std::out_of_range("there is no row " + std::to_string(row));
     }
-    out.push_back(t.columns().cat(row) == trace::Category::kPythonFunction
-                      ? "frame"
-                      : features::kinds()[static_cast<std::size_t>(kinds[row])].name);
+    const bool frame = t.columns().cat(row) == trace::Category::kPythonFunction;
+    out.push_back(frame ? SortOfEvent{"frame", 'f'} : sort_of(kinds[row]));
   }
   return out;
 }

@@ -14,12 +14,23 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from torchtraceap.base.roots import Roots
 from torchtraceap.base.source_lines import is_user_file
 
 _MOST_BYTES = 1 << 20
+_AROUND = 2  # Lines of code before and after the one that is shown.
+_WIDTH = 160
 _roots: Roots | None = None
+
+
+class SourceLine(NamedTuple):
+    """A line of a file as it is now, which may be newer than the trace."""
+
+    number: int
+    text: str
+    here: bool  # The line that the trace names.
 
 
 def read_below(roots: Roots) -> None:
@@ -50,6 +61,24 @@ def project_source(file: str) -> bytes | None:
     entry of ``sys.path``. What is shown to people is read so, and no other file."""
     paths = program_files(file, _projects())
     return next((text for path in paths if (text := read_program(path))), None)
+
+
+def code_excerpt(file: str, line: int) -> list[SourceLine]:
+    """Return the line with some around it; none if the file is not at hand."""
+    source = project_source(file)
+    if source is None:
+        return []
+    text = source.decode("utf-8", "replace")
+    # As Python counts lines; str.splitlines() knows more kinds of line ends.
+    lines = text.replace("\r\n", "\n").split("\n")
+    if not 1 <= line <= len(lines):
+        return []
+    first = max(1, line - _AROUND)
+    shown = lines[first - 1 : line + _AROUND]
+    return [
+        SourceLine(number, text[:_WIDTH].expandtabs(4).rstrip(), number == line)
+        for number, text in enumerate(shown, first)
+    ]
 
 
 def _projects() -> list[str]:

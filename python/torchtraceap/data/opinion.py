@@ -34,9 +34,12 @@ class Opinion:
     key: str  #: Of the digest, SHA-256 in hex.
     #: The pattern that it names, or "none"; None: it gave no answer that can be used.
     pattern: str | None = None
-    #: With what rules say or, where they are silent, the detector. None: no answer, or
-    #: nothing to agree with.
+    #: With rules: it names the finding's pattern, or another that costs 5 % and more of
+    #: its windows. Where they are silent, with the detector. None: no answer.
     agrees: bool | None = None
+    #: With the detector: it names what that guesses where it flags; or "none" where it
+    #: flags nothing. None: no answer, or the detector says nothing of these windows.
+    agrees_with_detector: bool | None = None
     explanation: str = ""
     advice: str = ""
     #: What in its words is not in the digest: ids, numbers, lines. Words with such are

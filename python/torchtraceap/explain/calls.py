@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""calls.py: which calls led to which, under short ids that stand for their names."""
+"""calls.py: which kinds of calls led to which, under short ids.
+
+Ids stand for places in the graph, not for names: two names that are alike, or one that
+is new in each step, change no line.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +12,22 @@ from collections.abc import Sequence
 
 from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import three_digits
+from torchtraceap.base.units import three_digits, time_text
 from torchtraceap.explain.masking import Mask
 from torchtraceap.report_data import ReportData
 
 _NAME_WIDTH = 48
-_MOST = (
-    14  # Nodes that are counted for their own time; what called them comes with them.
-)
+_MOST = 14  # Nodes, besides those of the evidence.
 _TIMES = "calls, how often and ms of the host; device: ms of what they launched"
-#: Of kinds (``Features.kinds()``): the letter of the ids; an "o" is an operator.
-_LETTERS = {
-    **dict.fromkeys(("frame",), "f"),
-    **dict.fromkeys(("range", "loader", "collect", "step"), "a"),
-    **dict.fromkeys(
-        ("launch", "graph_launch", "wait", "copy_call", "memory", "event"), "c"
-    ),
-    **dict.fromkeys(("module", "call"), "c"),
-    **dict.fromkeys(("matrix_kernel", "elementwise_kernel", "reduce_kernel"), "k"),
-    **dict.fromkeys(("kernel", "communication", "memset"), "k"),
-    **dict.fromkeys(("to_device", "to_host", "in_device"), "k"),
-}
 
 
 class Names:
-    """Short ids for names that the trace chose: o1 an operator, c1 a runtime call, k1
-    work of the device, a1 a range, f1 a Python frame, u1 a line of the program."""
+    """Short ids of what the trace names: o1 an operator, c1 a runtime call, k1 work of
+    the device, a1 a range, f1 a Python frame, u1 a line of the program."""
 
     def __init__(self, mask: Mask) -> None:
         self.mask = mask
-        self._ids: dict[tuple[str, str], str] = {}
+        self._ids: dict[object, tuple[str, str]] = {}
         self._count: dict[str, int] = {}
 
     def forget(self) -> None:
@@ -45,19 +35,18 @@ class Names:
         self._ids.clear()
         self._count.clear()
 
-    def id_of(self, kind: str, name: str) -> str:
-        """Return the id of a name, the same for the same name and letter."""
-        letter = _LETTERS.get(kind, "u" if kind == "line" else "o")
-        if (letter, name) not in self._ids:
+    def id_of(self, key: object, letter: str, name: str) -> str:
+        """Return the id of what a key stands for, which has this name."""
+        if key not in self._ids:
             self._count[letter] = number = self._count.get(letter, 0) + 1
-            self._ids[letter, name] = f"{letter}{number}"
-        return self._ids[letter, name]
+            self._ids[key] = f"{letter}{number}", name
+        return self._ids[key][0]
 
     def lines(self) -> list[str]:
         """Return what each id stands for, as quoted data, in the order of first use."""
         return [
             f"{id} = {self.quoted(name, _NAME_WIDTH)}"
-            for (_, name), id in self._ids.items()
+            for id, name in self._ids.values()
         ]
 
     def quoted(self, text: str, width: int) -> str:
@@ -66,12 +55,21 @@ class Names:
 
 
 class Calls:
-    """The costliest calls of some windows, with what called them."""
+    """The calls of some windows that tell most, with what called them.
 
-    def __init__(self, report: ReportData, windows: Sequence[int]) -> None:
-        self._nodes = report.core.call_graph(list(windows), _MOST)
+    Args:
+        report: Theirs.
+        windows: Their indices.
+        evidence: Rows of events that stand out, which are among them.
+    """
+
+    def __init__(
+        self, report: ReportData, windows: Sequence[int], evidence: Sequence[int]
+    ) -> None:
+        self._nodes = report.core.call_graph(list(windows), _MOST, list(evidence))
         self._above = {i: node.parent for i, node in enumerate(self._nodes)}
-        self._name = report.loaded.name
+        self._evidence = evidence
+        self._report = report
 
     def __len__(self) -> int:
         return len(self._above)
@@ -85,50 +83,74 @@ class Calls:
             if parent == least:
                 self._above[index] = above
 
-    def caller_of(self, name: str) -> _core.CallNode | None:
-        """Return what called the costliest of the calls of a name; None: nothing did,
-        or they are too cheap to be here."""
-        called = [node for node in self._nodes if self._name(node.row) == name]
-        longest = max(called, key=lambda node: node.self_ns, default=None)
-        if longest is None or longest.parent < 0:
-            return None
-        return self._nodes[longest.parent]
+    def evidence(self, names: Names, most: int) -> list[str]:
+        """Return of each kind and place of the events that stand out the longest, the
+        longest first, with what called it."""
+        duration = self._report.loaded.columns["dur"]
+        found = [
+            (node.marked, index, node.sort)
+            for index, node in enumerate(self._nodes)
+            if node.marked is not None
+        ]
+        # Frames, and what lies outside of the windows, are in no graph.
+        inside = {node.sort.kind for node in self._nodes if node.marked is not None}
+        sorts = self._report.core.sorts(list(self._evidence))
+        others: dict[str, tuple[int, int, _core.SortOfEvent]] = {}
+        for row, sort in zip(self._evidence, sorts, strict=True):
+            longest = others.get(sort.kind)
+            if sort.kind not in inside and (
+                longest is None or duration[row] > duration[longest[0]]
+            ):
+                others[sort.kind] = row, -1, sort
+        found += others.values()
+        found.sort(key=lambda one: (-int(duration[one[0]]), one[0]))
+        out = []
+        for row, index, sort in found[:most]:
+            key = ("row", sort.kind) if index < 0 else index
+            id = names.id_of(key, sort.letter, self._report.loaded.name(row))
+            text = f"{id} {sort.kind} {time_text(duration[row] / 1e3)}"
+            if index >= 0 and (above := self._nodes[index].parent) >= 0:
+                text += (
+                    f" in {self._id_of(above, names)} {self._nodes[above].sort.kind}"
+                )
+            out.append(text)
+        return out
 
     def lines(self, names: Names, form: str) -> list[str]:
         """Return a line for each, most time first below what called it, at once or by
         way of calls that are left out: as edges of a graph; or as a list that does not
         say what called what."""
-        nodes = {index: self._nodes[index] for index in self._above}
-        if not nodes:
+        if not self._above:
             return []
         if form == "text":
-            listed = sorted(nodes.values(), key=lambda node: -node.self_ns)
-            lines = [f"{self.id_of(node, names)} {_figures(node)}" for node in listed]
+            listed = sorted(self._above, key=lambda i: -self._nodes[i].self_ns)
+            lines = [f"{self._id_of(i, names)} {self._figures(i)}" for i in listed]
             return [_TIMES, *lines]
         lines = []
-        for index, node in nodes.items():
-            above = nodes.get(self._above[index])
-            edge = f"{self.id_of(above, names)}->" if above else ""
-            lines.append(f"{edge}{self.id_of(node, names)} {_figures(node)}")
+        for index, above in self._above.items():
+            edge = f"{self._id_of(above, names)}->" if above >= 0 else ""
+            lines.append(f"{edge}{self._id_of(index, names)} {self._figures(index)}")
         return [_TIMES, "digraph {", *lines, "}"]
 
-    def id_of(self, node: _core.CallNode, names: Names) -> str:
-        """Return the id of a call's name."""
-        return names.id_of(node.kind, self._name(node.row))
+    def _id_of(self, index: int, names: Names) -> str:
+        node = self._nodes[index]
+        name = self._report.loaded.name(node.row)
+        return names.id_of(index, node.sort.letter, name)
 
-
-def _figures(node: _core.CallNode) -> str:
-    parts = [node.kind]
-    if node.units:
-        parts.append(f"({node.units})")
-    if node.count:
-        parts.append(f"{node.count}x {_ms(node.time_ns)}")
-    if node.device_ns:
-        parts.append(f"device {_ms(node.device_ns)}")
-    return " ".join(parts)
+    def _figures(self, index: int) -> str:
+        node = self._nodes[index]
+        parts = [node.sort.kind]
+        if node.units:
+            parts.append(f"({node.units})")
+        if node.count:
+            parts.append(f"{node.count}x {_ms(node.time_ns)}")
+        if node.device_ns:
+            parts.append(f"device {_ms(node.device_ns)}")
+        return " ".join(parts)
 
 
 def _weight(node: _core.CallNode) -> float:
+    # As the core chooses them.
     return node.self_ns + node.device_ns / 8
 
 

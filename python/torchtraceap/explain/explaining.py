@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 from torchtraceap.base.arguments import checked_int, checked_names, instead_of
 from torchtraceap.data.events import Window
 from torchtraceap.data.findings import UNEXPLAINED, Finding
-from torchtraceap.data.opinion import Opinion
+from torchtraceap.data.opinion import NONE, Opinion
+from torchtraceap.detection import LOSS
 from torchtraceap.detection.detection import SIDES
 from torchtraceap.explain.digest import make_digests
 from torchtraceap.explain.explainer import explained, explained_window
@@ -121,18 +123,48 @@ def _lost_us(window: Window) -> float:
 
 
 def _judged(report: ReportData, one: Explanation, opinion: Opinion) -> Opinion:
-    """Say whether an opinion agrees with rules or, where they are silent, detector."""
-    said = {one.pattern}
-    if one.pattern == UNEXPLAINED and one.finding:  # Then with any of its guesses.
-        said = {
-            report.detection.guessed(index, side)
-            for index in one.finding.windows
-            for side in range(len(SIDES))
-            if report.detection.flagged[index, side]
-        }
+    """Say whether an opinion agrees with rules, and with the detector.
+
+    A window is often of several patterns, and findings share windows: each that rules
+    see costing something there is a right answer.
+    """
     if opinion.pattern is None:
         return opinion
-    return replace(opinion, agrees=opinion.pattern in said)
+    windows = one.finding.windows if one.finding else ()
+    windows = (one.window.index,) if one.window else windows
+    detector = _by_detector(report, windows)
+    rules = {one.pattern} | _by_rules(report, windows)
+    if one.pattern == UNEXPLAINED:
+        rules = detector or set()
+    return replace(
+        opinion,
+        agrees=opinion.pattern in rules,
+        agrees_with_detector=None if detector is None else opinion.pattern in detector,
+    )
+
+
+def _by_rules(report: ReportData, windows: Sequence[int]) -> set[str]:
+    lost_us: defaultdict[str, float] = defaultdict(float)
+    length_us = sum(report.rule_windows[index].duration_us for index in windows)
+    for index in windows:
+        for label in report.rule_windows[index].labels:
+            lost_us[label.pattern] += label.wasted_us
+    return {name for name, us in lost_us.items() if us >= LOSS * length_us}
+
+
+def _by_detector(report: ReportData, windows: Sequence[int]) -> set[str] | None:
+    """Return what the detector guesses where it flags, "none" if it flags nothing; None
+    if it says nothing."""
+    detection = report.detection
+    if not detection.run or not detection.judged[list(windows)].any():
+        return None
+    guessed = {
+        detection.guessed(index, side)
+        for index in windows
+        for side in range(len(SIDES))
+        if detection.flagged[index, side]
+    }
+    return guessed or {NONE}
 
 
 def _cache(cache: bool | str | os.PathLike[str]) -> AnswerCache | None:

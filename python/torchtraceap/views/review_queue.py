@@ -56,7 +56,8 @@ def pseudo_labels(report: ReportData) -> list[dict[str, Any]]:
     """Return the windows of which a language model named a pattern, or none, as lines
     of a queue that it has answered: ``by`` says which model.
 
-    Of a window with a pattern nothing is said of the other side.
+    Of a window with a pattern nothing is said of the other side, and nothing at all if
+    it is one of a device and the window has none.
     """
     side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
     lines: list[dict[str, Any]] = []
@@ -65,13 +66,11 @@ def pseudo_labels(report: ReportData) -> list[dict[str, Any]]:
         if word != "window" or opinion.pattern is None:
             continue
         line = _line(report, int(index), None) | {"by": f"{LLM}:{opinion.model}"}
+        sides = SIDES if line["device"] is not None else SIDES[:1]
         if opinion.pattern == NONE:
-            line |= {"cpu": False}
-            if line["device"] is not None:
-                line |= {"gpu": False}
-        else:
-            line |= {side_of[opinion.pattern]: True, "pattern": opinion.pattern}
-        lines.append(line)
+            lines.append(line | dict.fromkeys(sides, False))
+        elif (side := side_of[opinion.pattern]) in sides:
+            lines.append(line | {side: True, "pattern": opinion.pattern})
     return lines
 
 

@@ -65,28 +65,33 @@ def test_its_json_follows_the_schema(model_server: Server) -> None:
     jsonschema.validate(form, json.loads(schema.read_text()))
     (opinion,) = form["second_opinion"]["opinions"]
     assert opinion["origin"] == "llm" and opinion["agrees"] is True
+    assert opinion["agrees_with_detector"] is None  # It is off.
 
 
-def test_a_model_that_obeys_every_name_changes_nothing(model_server: Server) -> None:
-    """It answers whatever an instruction among the names asks for."""
+def test_no_name_changes_a_question_a_figure_or_a_rank(model_server: Server) -> None:
+    """The model answers whatever an instruction among the names asks for."""
 
     def obey(sent: Sent) -> Act:
-        told = "none" if "answer none" in sent.user.lower() else "sync_stall"
         if sent.is_classify:
+            told = "none" if "answer none" in sent.user.lower() else "sync_stall"
             return completion({"pattern": told})
         return completion({"explanation": sent.user, "advice": sent.user})
 
     model_server.acts = obey
     plain = waits()
-    ask(plain, model_server, what=1)
-    question = model_server.sent[0].raw
+    ask(plain, model_server)
+    count = len(plain.findings)
+    assert count > 1
+    questions = {sent.raw for sent in model_server.sent if sent.is_classify}
     for name in INJECTED:
         model_server.sent.clear()
-        report = waits(label=name, made=name)
-        ask(report, model_server, what=1)
-        assert model_server.sent[0].raw == question
-        assert [o.pattern for o in report.opinions] == ["sync_stall"]
-        assert figures(report) == figures(plain)
+        report = waits(name)
+        ask(report, model_server)
+        # The questions that decide are the same, byte for byte.
+        asked = {sent.raw for sent in model_server.sent if sent.is_classify}
+        assert asked == questions, name
+        assert [o.pattern for o in report.opinions] == ["sync_stall"] * count
+        assert figures(report) == figures(plain), name
         assert [r.was for r in report.ranking] == [r.was for r in plain.ranking]
 
 
@@ -117,6 +122,19 @@ def test_who_is_called_something_else_counts_half_and_who_is_called_nothing_a_qu
     assert both == same
 
 
+def test_what_rules_see_in_the_windows_of_a_finding_is_no_disagreement(
+    slow_loader: torchtraceap.Report, model_server: Server
+) -> None:
+    """Its windows are of several patterns: a model may name the other one."""
+    report = torchtraceap.analyze(slow_loader.trace.path)
+    other = report.findings[1]
+    assert other.pattern == "missed_cuda_graph"
+    for pattern, agrees in (("dataloader_bound", True), ("gc_pause", False)):
+        model_server.acts = saying(pattern)
+        (one,) = ask(report, model_server, what=[other.id])
+        assert one.opinion.agrees is agrees
+
+
 def test_windows_become_lines_that_training_reads(
     slow_loader: torchtraceap.Report, model_server: Server, tmp_path: Path
 ) -> None:
@@ -136,6 +154,18 @@ def test_windows_become_lines_that_training_reads(
     assert (rows[0]["cpu"], rows[0]["gpu"]) == (True, None)
     assert rows[0]["pattern"] == "dataloader_bound" and rows[0]["by"] == "llm:m"
     assert (rows[1]["cpu"], rows[1]["gpu"], rows[1]["pattern"]) == (False, False, None)
+
+
+def test_a_window_without_a_device_gets_no_label_of_one(
+    cpu_only: torchtraceap.Report, model_server: Server
+) -> None:
+    report = torchtraceap.analyze(cpu_only.trace.path)
+    for pattern, lines in (("small_grid", 0), ("none", 1)):
+        model_server.acts = saying(pattern)
+        ask(report, model_server, what=0, windows=[0])
+        assert len(report.pseudo_labels()) == lines
+    (line,) = report.pseudo_labels()
+    assert (line["cpu"], line["gpu"]) == (False, None)
 
 
 def test_the_program_asks_and_keeps_what_it_was_told(

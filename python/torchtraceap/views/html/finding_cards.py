@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchtraceap.base.program_files import project_source
+from torchtraceap.base.program_files import SourceLine, code_excerpt
 from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import (
@@ -23,16 +23,6 @@ from torchtraceap.views.opinion_text import opinion_texts, rank_text
 from torchtraceap.views.stretches import ranges_text
 
 _MOST_RANGES = 12
-_AROUND = 2  # Lines of code before and after.
-_WIDTH = 160
-
-
-class SourceLine(NamedTuple):
-    """A line of a file as it is now, which may be newer than the trace."""
-
-    number: int
-    text: str
-    here: bool  # The line that the trace names.
 
 
 class Card(NamedTuple):
@@ -83,21 +73,3 @@ def _code(finding: Finding) -> tuple[SourceLine, ...]:
         return ()  # Code of libraries is nobody's to change.
     line = where.nearest_line
     return () if line is None else tuple(code_excerpt(where.file, line))
-
-
-def code_excerpt(file: str, line: int) -> list[SourceLine]:
-    """Return the line with some around it; none if the file is not at hand."""
-    source = project_source(file)
-    if source is None:
-        return []
-    text = source.decode("utf-8", "replace")
-    # As Python counts lines; str.splitlines() knows more kinds of line ends.
-    lines = text.replace("\r\n", "\n").split("\n")
-    if not 1 <= line <= len(lines):
-        return []
-    first = max(1, line - _AROUND)
-    shown = lines[first - 1 : line + _AROUND]
-    return [
-        SourceLine(number, text[:_WIDTH].expandtabs(4).rstrip(), number == line)
-        for number, text in enumerate(shown, first)
-    ]

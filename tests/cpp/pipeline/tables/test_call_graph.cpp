@@ -9,10 +9,10 @@ namespace {
 
 // Parent, kind, name, how often, host time, own, of what it launched; in us.
 std::string said(const Analyzed& report, std::vector<std::uint32_t> windows,
-                 std::size_t most = 100) {
+                 std::size_t most = 100, std::vector<std::uint32_t> marked = {}) {
   std::string out;
   const auto& c = report.timeline->columns();
-  for (const auto& n : make_call_graph(report, windows, most)) {
+  for (const auto& n : make_call_graph(report, windows, most, marked)) {
     char line[200];
     std::snprintf(
         line, sizeof line, "%d %s %s x%d: %lld, %lld own, device %lld\n", n.parent,
@@ -30,7 +30,7 @@ std::vector<std::uint32_t> all_of(const Report& report) {
   return out;
 }
 
-TEST(CallGraph, MergesByNameBelowTheSameNames) {
+TEST(CallGraph, MergesByKindBelowTheSameKinds) {
   TraceText text;
   text.step(1, 0, 1000);
   for (const double at : {0.0, 400.0}) {
@@ -38,15 +38,14 @@ TEST(CallGraph, MergesByNameBelowTheSameNames) {
     text.op("aten::addmm", at + 20, 100);
     text.launched(at + 30, at + 100, 40, 1 + static_cast<int>(at));
   }
-  text.op("aten::addmm", 800, 10);  // another one: nothing is around it
+  text.op("aten::addmm", 800, 10);  // nothing is around it
   const Analyzed report(text);
   // The step and the frame between are left out; a launch takes 5 us.
   EXPECT_EQ(said(report, all_of(report)),
-            "-1 matrix aten::linear x2: 600, 400 own, device 80\n"
+            "-1 matrix aten::linear x3: 610, 410 own, device 80\n"
             "0 matrix aten::addmm x2: 200, 190 own, device 80\n"
             "1 launch cudaLaunchKernel x2: 10, 10 own, device 80\n"
-            "2 matrix_kernel gemm x2: 80, 80 own, device 0\n"
-            "-1 matrix aten::addmm x1: 10, 10 own, device 0\n");
+            "2 matrix_kernel gemm x2: 80, 80 own, device 0\n");
 }
 
 TEST(CallGraph, TakesOfEachEventWhatLiesInTheWindows) {
@@ -69,6 +68,38 @@ TEST(CallGraph, TakesOfEachEventWhatLiesInTheWindows) {
             "1 matrix_kernel gemm x1: 20, 20 own, device 0\n");
 }
 
+// The graph of a step under names that only say who gave them.
+std::string named(const std::vector<std::string>& names) {
+  TraceText text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const double at = 100.0 * static_cast<double>(i);
+    text.note(names[i], at, 90).op("aten::mm", at + 5, 40);
+    text.call("cudaLaunchKernel", at + 10, 5, 1 + static_cast<int>(i));
+    text.kernel(at + 20, 60, 1 + static_cast<int>(i), names[names.size() - 1 - i]);
+    text.call("cudaStreamSynchronize", at + 50, 30, 900 + static_cast<int>(i));
+  }
+  const Analyzed report(text);
+  std::string out;
+  for (const auto& n : make_call_graph(report, all_of(report), 9)) {
+    out += std::to_string(n.parent) + " " + std::string(sort_of(n.kind).kind) + " " +
+           std::to_string(n.count) + " " + std::to_string(n.time_ns) + "\n";
+  }
+  return out;
+}
+
+TEST(CallGraph, NoNameAddsHidesOrMovesANode) {
+  const auto plain = named({"a", "a", "a", "a"});
+  EXPECT_EQ(plain,
+            "-1 range 4 360000\n"
+            "0 matrix 4 160000\n"
+            "1 launch 4 20000\n"
+            "2 kernel 4 240000\n"
+            "0 wait 4 120000\n");
+  EXPECT_EQ(named({"step 1", "step 2", "step 3", "step 4"}), plain);
+  // As other events are called.
+  EXPECT_EQ(named({"cudaStreamSynchronize", "say none", "say", "b"}), plain);
+}
+
 TEST(CallGraph, TellsRangesFromKernelsOfTheirName) {
   TraceText text;
   text.note("same", 0, 50).launched(60, 70, 5, 1).kernel(90, 10, 9, "same");
@@ -78,15 +109,31 @@ TEST(CallGraph, TellsRangesFromKernelsOfTheirName) {
             "-1 kernel same x1: 10, 10 own, device 0\n");
 }
 
-TEST(CallGraph, KeepsTheCostliestWithWhatCalledThem) {
+TEST(CallGraph, KeepsWhatTellsMostAndWhatIsMarked) {
   TraceText text;
-  text.op("outer", 0, 100).op("inner", 1, 98).op("other", 200, 30);
-  text.launched(300, 310, 5, 1);
+  text.op("outer", 0, 100).op("aten::mm", 1, 98).op("aten::add", 200, 30);
+  text.op("aten::relu", 201, 2).launched(300, 310, 5, 1);
   const Analyzed report(text);
+  // What lies between is left out: the rest hangs on what is above it.
   EXPECT_EQ(said(report, all_of(report), 1),
-            "-1 other outer x1: 100, 2 own, device 0\n"
-            "0 other inner x1: 98, 98 own, device 0\n");
+            "-1 matrix aten::mm x1: 98, 98 own, device 0\n");
   EXPECT_EQ(said(report, all_of(report), 0), "");
+  const std::vector<std::uint32_t> relu{3};  // with what called it
+  EXPECT_EQ(said(report, all_of(report), 0, relu),
+            "-1 elementwise aten::add x1: 30, 28 own, device 0\n"
+            "0 elementwise aten::relu x1: 2, 2 own, device 0\n");
+  EXPECT_EQ(make_call_graph(report, all_of(report), 0, relu).at(1).marked, 3u);
+}
+
+TEST(CallGraph, CountsThreadsAndWhatHasNoLength) {
+  TraceText text;
+  text.op("aten::add", 0, 50).op("aten::mul", 10, 0);
+  text.op("aten::add", 20, 60, "", 2);  // on another thread
+  text.launched(100, 110, 5, 1);
+  const Analyzed report(text);
+  EXPECT_EQ(said(report, all_of(report), 2),
+            "-1 elementwise aten::add x2: 110, 110 own, device 0\n"
+            "-1 launch cudaLaunchKernel x1: 5, 5 own, device 5\n");
 }
 
 TEST(CallGraph, SaysWhatUnitsAMatrixProductRanOn) {
@@ -107,8 +154,11 @@ TEST(CallGraph, RefusesWhatIsNotThere) {
   const Analyzed report(text);
   EXPECT_THROW(make_call_graph(report, std::vector<std::uint32_t>{99}, 9),
                std::out_of_range);
-  EXPECT_THROW(kinds_of(report, std::vector<std::uint32_t>{9999}), std::out_of_range);
-  EXPECT_EQ(kinds_of(report, std::vector<std::uint32_t>{2}).at(0), "frame");
+  EXPECT_THROW(sorts_of(report, std::vector<std::uint32_t>{9999}), std::out_of_range);
+  const auto sorts = sorts_of(report, std::vector<std::uint32_t>{0, 1, 2});
+  std::string letters;
+  for (const auto& sort : sorts) letters += sort.letter;
+  EXPECT_EQ(letters, "ckf");
 }
 
 }  // namespace
