@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from torchtraceap.data.findings import Finding
     from torchtraceap.explain.explanation import Explanations
     from torchtraceap.views.tables import Tables
 
@@ -59,7 +60,7 @@ class Report(ReportData):
 
     def explain(
         self,
-        what: int | str | Iterable[str] = 3,
+        what: int | str | Finding | Iterable[str | Finding] = 3,
         *,
         windows: int | Iterable[int] = 0,
         llm: str | None = None,
@@ -87,7 +88,7 @@ class Report(ReportData):
         tells what is sent.
 
         Args:
-            what: So many findings, the first ones, or their ids.
+            what: So many findings, the first ones; or findings, or their ids.
             windows: Besides, so many windows that rules or detector flag, or their
                 indices.
             llm: URL of an endpoint that speaks OpenAI's chat completions, with ``/v1``.

@@ -17,6 +17,7 @@ from hashlib import sha256
 
 from torchtraceap import _core
 from torchtraceap.base.location import Location
+from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.program_files import code_excerpt
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Window
@@ -101,8 +102,7 @@ def make_digests(
 
     Raises ValueError if ``tokens`` or ``form`` is out of range.
     """
-    if tokens < LEAST_TOKENS:
-        raise ValueError(f"tokens must be at least {LEAST_TOKENS}, but is {tokens}")
+    tokens = checked_int("tokens", tokens, LEAST_TOKENS, 1 << 31)
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}, but is {form!r}")
     writer = _Writer(report, tokens, source, form)

@@ -33,7 +33,7 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 
 def explain(
     report: ReportData,
-    what: int | str | Iterable[str],
+    what: int | str | Finding | Iterable[str | Finding],
     windows: int | Iterable[int],
     endpoint: Endpoint | None,
     *,
@@ -78,15 +78,19 @@ def endpoint_of(
     return Endpoint(url=llm, model=model, api_key=key, **options)
 
 
-def find(report: ReportData, what: int | str | Iterable[str]) -> list[Finding]:
-    """Return so many findings, the first ones, or those of some ids.
+def find(
+    report: ReportData, what: int | str | Finding | Iterable[str | Finding]
+) -> list[Finding]:
+    """Return so many findings, the first ones, or these, or those of some ids.
 
     Raises ValueError for an id of no finding, or a negative number.
     """
     if isinstance(what, int):
         return list(report.findings[: checked_int("what", what, 0, 1 << 31)])
+    if isinstance(what, str | Finding):
+        what = [what]
+    ids = checked_names("what", [x.id if isinstance(x, Finding) else x for x in what])
     known = {finding.id: finding for finding in report.findings}
-    ids = [what] if isinstance(what, str) else checked_names("what", what)
     for id in ids:
         if id not in known:
             raise ValueError(f"there is no finding {id!r}; {instead_of(id, known)}")

@@ -56,6 +56,22 @@ def test_an_opinion_is_kept_and_shown_and_no_figure_changes(
     assert "A second opinion" in page and "The host waited." in page
 
 
+def test_findings_are_explained_by_number_id_or_themselves(
+    slow_loader: torchtraceap.Report,
+) -> None:
+    first, second = slow_loader.findings[:2]
+    explained = slow_loader.explain
+    for what in (2, [first.id, second.id], [first, second.id], (first, second)):
+        assert [one.finding for one in explained(what)] == [first, second]
+    for one in (first, first.id):
+        assert [e.subject for e in explained(one)] == [first.id]
+    with pytest.raises(ValueError, match="did you mean"):
+        explained(first.id[:-1])
+    for wrong in ({"tokens": "x"}, {"what": [3]}):
+        with pytest.raises(TypeError):
+            explained(**wrong)
+
+
 def test_its_json_follows_the_schema(model_server: Server) -> None:
     report = waits()
     model_server.acts = sensible
