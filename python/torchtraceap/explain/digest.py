@@ -16,8 +16,8 @@ from functools import cached_property
 from hashlib import sha256
 
 from torchtraceap import _core
-from torchtraceap.base.location import Location
 from torchtraceap.base.arguments import checked_int
+from torchtraceap.base.location import Location
 from torchtraceap.base.program_files import code_excerpt
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Window
