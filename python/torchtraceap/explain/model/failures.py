@@ -13,7 +13,7 @@ _QUOTED = 300  # Characters of what a server says that are shown.
 # After one of these, the next request would fail as well.
 _OF_ALL = frozenset({"key", "unreachable", "model"})
 _CHECK_KEY = (
-    "Check the API key: name its variable (--key-env), or give it (api_key=); by itself "
+    "Check the API key: name its variable (--key-env), or give api_key=; by itself "
     f"{KEY_VARIABLE} goes to OpenAI and to this machine only"
 )
 _OVERFLOW = re.compile(
