@@ -29,6 +29,7 @@ from torchtraceap.explain.model.messages import Request
 
 MOST_BYTES = 4 << 20  # Of an answer; those of models that think aloud take some 100 KB.
 _HEADERS = ("host", "accept", "connection", "content-type", "content-length")
+_TOO_SLOW = "the answer is not at its end"
 _THOUGHTS = 4096  # Tokens, which some models take out of the answer's room.
 _FORMAT_WORDS = ("response_format", "json_schema", "structured output", "grammar")
 
@@ -157,7 +158,7 @@ class _Transport(httpx2.BaseTransport):  # type: ignore[misc]
         try:
             answer = done.get(timeout=self._endpoint.timeout_s)
         except queue.Empty:
-            raise httpx2.ReadTimeout("the answer is not at its end") from None
+            raise httpx2.ReadTimeout(_TOO_SLOW) from None
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -175,7 +176,7 @@ class _Transport(httpx2.BaseTransport):  # type: ignore[misc]
                 if len(body) > MOST_BYTES:
                     raise _Unusable(f"answers with more than {MOST_BYTES >> 20} MiB")
                 if time.monotonic() > until:  # Nobody waits any more.
-                    break
+                    raise httpx2.ReadTimeout(_TOO_SLOW)
         finally:
             response.close()
         headers = response.headers
