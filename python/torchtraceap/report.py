@@ -93,7 +93,8 @@ class Report(ReportData):
                 indices.
             llm: URL of an endpoint that speaks OpenAI's chat completions, with ``/v1``.
             model: The name of the model there.
-            api_key: None: that of the environment, OPENAI_API_KEY; "": none.
+            api_key: None: OPENAI_API_KEY of the environment for hosts of OpenAI and
+                this machine, none for others; "": none.
             source: Show the model up to five lines of the source around a finding too.
             tokens: How many the facts of one finding may have, at least 300.
             parallel: How many findings are asked about at the same time, 1 to 32.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -24,9 +25,10 @@ from torchtraceap.cli.output import (
 from torchtraceap.cli.targets import refuse_unwritable, targets_of, write
 from torchtraceap.data.wish import AUTO, OFF
 from torchtraceap.explain.digest import LEAST_TOKENS, TOKENS
-from torchtraceap.explain.explaining import KEY_VARIABLE
+from torchtraceap.explain.explaining import endpoint_of
 from torchtraceap.explain.explanation import Explanations, explanation_text, usage_text
-from torchtraceap.explain.model.messages import requests_text
+from torchtraceap.explain.model.endpoint import KEY_VARIABLE
+from torchtraceap.explain.model.messages import MAY_CHANGE, requests_text
 from torchtraceap.report import Report
 from torchtraceap.views.json_form import json_text
 
@@ -42,8 +44,9 @@ EXAMPLES = (
         "a second opinion beside it",
     ),
 )
-#: Options that say something of the model only.
-_OF_THE_MODEL = ("timeout_s", "retries", "parallel", "usd_per_million", "cache")
+#: Options that say something of the model only: of its endpoint, and beside it.
+_OF_THE_ENDPOINT = ("timeout_s", "retries", "parallel", "usd_per_million")
+_OF_THE_MODEL = (*_OF_THE_ENDPOINT, "cache", "key_env", "model", "labels")
 _FORMS = ("json", "html", "labels")
 
 
@@ -99,12 +102,18 @@ def add(commands: Commands) -> None:
 def _model_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group(
         "a language model's second opinion (docs/explain.md)",
-        f"The key is read from the environment, {KEY_VARIABLE}.",
+        "A key is read from the environment, never from the command line.",
     )
     group.add_argument(
         "--llm", metavar="URL", help="OpenAI-compatible endpoint, such as …:8080/v1"
     )
     group.add_argument("--model", metavar="NAME", help="the model's name there")
+    group.add_argument(
+        "--key-env",
+        metavar="VARIABLE",
+        help=f"which variable has the key (default: {KEY_VARIABLE} for hosts of OpenAI "
+        "and this machine, none for others)",
+    )
     group.add_argument(
         "--dry-run",
         action="store_true",
@@ -172,21 +181,11 @@ def _prices(text: str) -> tuple[float, float]:
 
 
 def run(options: argparse.Namespace) -> int:
-    _check(options)
+    asked = _checked(options)
     targets = targets_of(options, _FORMS)
     refuse_unwritable(targets, [options.trace])
     with about(options.trace):
         report = _report(options)
-    asked: dict[str, Any] = {"llm": options.llm, "model": options.model}
-    asked |= {
-        name: value
-        for name in _OF_THE_MODEL
-        if (value := getattr(options, name)) is not None
-    }
-    if options.dry_run:
-        asked = {}
-    elif options.llm is not None:
-        asked["progress"] = _progress(options.quiet)
     what = options.top if options.finding is None else options.finding
     try:
         made = report.explain(
@@ -194,12 +193,12 @@ def run(options: argparse.Namespace) -> int:
             windows=options.windows,
             source=options.source,
             tokens=options.tokens,
-            **asked,
+            **({} if options.dry_run else asked),
         )
     except (ValueError, ImportError) as error:
         raise Refused(str(error)) from error
     if options.dry_run:
-        say(_preview(made, options.model))
+        say(_preview(made, options))
         return OK
     if not options.quiet and all(target.path != "-" for target in targets):
         say(_told(report, made))
@@ -215,13 +214,37 @@ def run(options: argparse.Namespace) -> int:
     return _ended(made)
 
 
-def _check(options: argparse.Namespace) -> None:
-    """Refuse options of a model where none is asked, before any work."""
-    if options.llm is not None:
-        return
-    given = [name for name in _OF_THE_MODEL if getattr(options, name) is not None]
-    if not options.dry_run and (given or options.model or options.labels):
-        raise Refused("that needs a model: name one by --llm URL --model NAME")
+def _checked(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what `Report.explain` is given of a model; refuse, before any work, what
+    makes no sense."""
+    files = [name for name in _FORMS if getattr(options, name) is not None]
+    if options.dry_run and files:
+        raise Refused(f"--dry-run prints, and writes no file: leave --{files[0]} out")
+    if not (options.top or options.finding or options.windows):
+        raise Refused("--top 0 leaves nothing to explain: give --windows N beside it")
+    if options.llm is None:
+        if not options.dry_run and any(
+            getattr(options, name) is not None for name in _OF_THE_MODEL
+        ):
+            raise Refused("that needs a model: name one by --llm URL --model NAME")
+        return {}
+    if options.labels is not None and not options.windows:
+        raise Refused(
+            "--labels writes what the model says of windows, and none is asked about: "
+            "give --windows N (with --top 0, no finding is)"
+        )
+    given = {name: getattr(options, name) for name in (*_OF_THE_ENDPOINT, "cache")}
+    asked = {name: value for name, value in given.items() if value is not None}
+    asked |= {"llm": options.llm, "model": options.model, "api_key": None}
+    if (variable := options.key_env) is not None:
+        asked["api_key"] = os.environ.get(variable)
+        if asked["api_key"] is None:
+            raise Refused(f"--key-env: the environment has no variable {variable}")
+    try:
+        endpoint_of(**{name: asked[name] for name in asked if name != "cache"})
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    return asked | {"progress": _progress(options.quiet)}
 
 
 def _report(options: argparse.Namespace) -> Report:
@@ -232,17 +255,22 @@ def _report(options: argparse.Namespace) -> Report:
     return report
 
 
-def _preview(made: Explanations, model: str | None) -> str:
+def _preview(made: Explanations, options: argparse.Namespace) -> str:
     blocks = []
     for one in made:
-        text = requests_text(one.digest, model or "MODEL")
+        url = (options.llm or "URL").rstrip("/")
+        text = requests_text(one.digest, url, options.model or "MODEL")
         taken = ", ".join(f"{kind} ×{count}" for kind, count in one.digest.masked)
         masked = f"Taken out of names and source: {taken or 'nothing'}."
         blocks.append(f"##### {one.subject}\n{text}\n{masked}")
-    return "\n\n".join(blocks) or "No findings: nothing would be sent."
+    if not blocks:
+        return "Nothing to explain: nothing would be sent."
+    return "\n\n".join([*blocks, MAY_CHANGE])
 
 
 def _told(report: Report, made: Explanations) -> str:
+    if not made and report.findings:
+        return "Windows: none is flagged by rules or detector."
     if not made:
         from torchtraceap.views.finding_text import why_none
 
@@ -265,10 +293,10 @@ def _progress(quiet: bool) -> Callable[[int, int], object] | None:
 
 
 def _ended(made: Explanations) -> int:
-    """Say what the model did not answer; only if it answered nothing at all that was
+    """Say what the model did not answer; only if it named not a single pattern that was
     bad input."""
     opinions = [one.opinion for one in made if one.opinion]
-    failed = [opinion for opinion in opinions if opinion.failure]
-    for why in dict.fromkeys(opinion.why for opinion in failed):
+    for why in dict.fromkeys(opinion.why for opinion in opinions if opinion.failure):
         complain(why)
-    return BAD_INPUT if failed and len(failed) == len(opinions) else OK
+    named = any(opinion.pattern is not None for opinion in opinions)
+    return BAD_INPUT if opinions and not named else OK

@@ -24,11 +24,8 @@ from torchtraceap.explain.explainer import explained, explained_window
 from torchtraceap.explain.explanation import Explanation, Explanations, Usage
 from torchtraceap.explain.model.answer_cache import AnswerCache
 from torchtraceap.explain.model.asking import ask, usage_of
-from torchtraceap.explain.model.endpoint import Endpoint
+from torchtraceap.explain.model.endpoint import KEY_VARIABLE, Endpoint
 from torchtraceap.report_data import ReportData
-
-#: Where the key of an endpoint is, as OpenAI's own client has it.
-KEY_VARIABLE = "OPENAI_API_KEY"
 
 
 def explain(
@@ -66,16 +63,22 @@ def explain(
 def endpoint_of(
     llm: str | None, model: str | None, api_key: str | None, **options: Any
 ) -> Endpoint | None:
-    """Return where to ask; None if no URL is given. Raises ValueError or TypeError, as
-    `Endpoint` does, and if one of URL and model is given without the other."""
+    """Return where to ask; None if no URL is given. A key of None is that of the
+    environment where the endpoint may have it.
+
+    Raises ValueError or TypeError, as `Endpoint` does, and if one of URL and model is
+    given without the other.
+    """
     if llm is None:
         if model is not None:
             raise ValueError("model needs llm, the URL of a server that has it")
         return None
     if model is None:
         raise ValueError(f"model must name a model of {llm}")
-    key = os.environ.get(KEY_VARIABLE) if api_key is None else api_key
-    return Endpoint(url=llm, model=model, api_key=key, **options)
+    endpoint = Endpoint(url=llm, model=model, api_key=api_key, **options)
+    if api_key is None and endpoint.takes_default_key:
+        endpoint = replace(endpoint, api_key=os.environ.get(KEY_VARIABLE))
+    return endpoint
 
 
 def find(

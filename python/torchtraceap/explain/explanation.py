@@ -81,7 +81,6 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     usd: float | None = None  #: None: no prices were given.
-    seconds: float = 0.0
 
 
 class Explanations(tuple[Explanation, ...]):

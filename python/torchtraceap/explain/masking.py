@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """masking.py: takes out of names and source lines what must not leave the machine.
 
-Paths become the names of their files; secrets, mail addresses and hosts a word that
-says what was there. It knows forms, not meanings: a password that looks like a word
-passes, so who sends lines of source is told to look first (``--dry-run``).
+A path becomes the name of its file, or a word if it leads to none; secrets, mail
+addresses, hosts and this machine's own names a word that says what was there. It knows
+forms, not meanings: a secret that is called by no such name passes, so who sends lines
+of source is told to look first (``--dry-run``).
 """
 
 from __future__ import annotations
 
+import getpass
 import re
+import socket
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 #: What a secret of a known kind looks like, and assignments to what is called one.
@@ -22,36 +27,79 @@ _SECRETS = re.compile(
     | \b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}                        # AWS
     | \bAIza[A-Za-z0-9_-]{20,}                                      # Google
     | \bey[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?  # JSON web tokens
+    | \bauthorization["']?\s*[:=,]\s*["']?(?:[A-Za-z]+\s+)?[^\s"']+
+    | (?:\bauth\s*=\s*|auth)\(\s*["'][^)]*\)?                       # A name, a password
+    # Whatever it is assigned, but for a call and for a type.
+    | (?:secret|passw(?:or)?d|passphrase)["']?\s*(?:=|:)(?!=)\s*
+      (?:"[^"]+"?|'[^']+'?
+        |(?!\w[\w.]*[(\[]|(?:str|bytes|bool|None|True|False)\b)[^\s"',;()\[\]{}]+)
+    | --[\w-]*(?:secret|passw(?:or)?d|passphrase|token)\s+[^\s-]\S*
     | (?:(?:api|access|auth|secret|private|signing|encryption|client)[-_]?)?
-      (?:key|token|secret|passw(?:or)?d|passphrase|credentials?)
+      (?:key|token|credentials?)
       ["']?\s*(?:=|:)\s*
       (?:"[^"]{4,}"|'[^']{4,}'|(?=[\w+/=-]*\d)[\w+/=-]{8,}(?![\w.(\[]))
     | \b[Bb]earer\s+[A-Za-z0-9._~+/=-]{8,}
+    | \b(?-i:Basic)\s+(?=\S*[\d=])[A-Za-z0-9+/]{8,}={0,2}
     | \b(?=[A-Za-z0-9+/_-]*\d)(?=[A-Za-z0-9+/_-]*[A-Za-z])
       (?:[A-Fa-f0-9]{32,}|[A-Za-z0-9+/]{40,}={0,2})                 # hashes, base64
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# Names of Python end like hosts (self.net, torch.dev): of the second kind only those
+# count that are long and begin as no such name does.
+_HOSTS = re.compile(
+    r"""
+    (?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?![\w.])
+    | (?<![\w.@-])(?:[A-Za-z0-9-]+\.)+
+      (?:com|org|edu|gov|mil|corp|lan|internal|intranet|localdomain)
+      (?::\d+)?(?!\w|\.\w|\()
+    | (?<![\w.@-])(?!(?:self|cls|torch|nn|np|tf|jax|model|cfg|config|args)\.)
+      (?:[A-Za-z0-9-]+\.){2,}(?:net|io|dev|ai|local|cloud|app|co|uk|de|fr|eu|cn|jp|ru)
+      (?::\d+)?(?!\w|\.\w|\()
+    | (?<![\w.@\[-])(?:[A-Za-z0-9-]+\.)+
+      (?!(?:py|pyx|cu|cuh|c|cc|cpp|cxx|h|hpp|rs|js|ts|go|java)\b)[A-Za-z][\w-]*
+      :\d{2,5}(?![\w.])
+    # IPv6 and the addresses of network cards; not c10::add, which is C++.
+    | (?<![\w:])
+      (?:(?:[0-9a-f]{1,4}:){5,7}[0-9a-f]{1,4}
+        |(?:[0-9a-f]{1,4}:){2,7}(?::[0-9a-f]{1,4}){1,6}
+        |[0-9a-f]{1,4}:(?::[0-9a-f]{1,4}){2,6}
+        |(?:fe80|f[cd][0-9a-f]{2}|2[0-9a-f]{3})::[0-9a-f]{1,4})
+      (?:%\w+)?(?![\w:])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_PART = r"[\w.@+~$%#&!-][\w.@+~$%#&!=, -]*[\\/]"
+_LAST = r"(?:[\w.@+~-]+(?:[=,][\w.@+~-]+)*)?"
+# From a root, a drive, a share or home, or through a folder of homes; or relative, if
+# that leads to a file.
+_PATHS = re.compile(
+    rf"""
+    (?:
+      (?<![\w.)\]])/(?:{_PART})+
+      | (?<![\w.])(?:[A-Za-z]:[\\/]|\\\\|\.{{1,2}}/|~\w*/)(?:{_PART})*(?=[\w.@+~-])
+      | (?<![\w./])(?:[\w.@+-]+[\\/])*?(?:[Hh]ome|[Uu]sers)[\\/](?:{_PART})*(?=\w)
+    ){_LAST}
+    | (?<![\w./])(?:[\w.@+-]+[\\/])+[\w+-][\w.+-]*\.[A-Za-z]\w{{0,4}}\b
+    """,
+    re.VERBOSE,
+)
+_FILE = re.compile(r"[\w.@+~-]+\.[A-Za-z]\w{0,4}(?:\.\d+)*")
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("url", re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>)]+")),
     ("secret", _SECRETS),
     ("address", re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
-    ("host", re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b")),
-    # From a root, a drive, a share or home; or relative, if it leads to a file.
-    (
-        "path",
-        re.compile(
-            r"""
-            (?<![\w.])(?:[A-Za-z]:[\\/]|\\\\|\.{1,2}/|~\w*/|/)
-            (?:[\w.@+~-][\w.@+~ -]*[\\/])+
-            | (?<![\w./])(?:[\w.@+-]+[\\/])+(?=[\w.+-]+\.[A-Za-z]\w{0,4}\b)
-            """,
-            re.VERBOSE,
-        ),
-    ),
+    ("host", _HOSTS),
+    ("path", _PATHS),
 )
 _LONGEST = 1000
 _OBJECT = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+# What a user or a machine is called, but other things are too.
+_COMMON = (
+    "admin attn base build conv cuda data docker host jenkins kernel linear localhost "
+    "loss machine main model node python root runner self server test torch train "
+    "ubuntu user users worker"
+)
 
 
 @dataclass
@@ -59,14 +107,15 @@ class Mask:
     """Masks texts and counts what it took out of them."""
 
     taken: Counter[str] = field(default_factory=Counter)
+    _own: list[tuple[str, re.Pattern[str]]] = field(
+        default_factory=lambda: [*_own_names()]
+    )
 
     def __call__(self, text: str) -> str:
         """Return a text without what it may not tell."""
         text = text[:_LONGEST]  # Before the forms, some of which take time squared.
-        for kind, form in _FORMS:
-            # Of a path only its folders are taken: what is left names the file.
-            instead = "" if kind == "path" else f"<{kind}>"
-            text, count = form.subn(instead, text)
+        for kind, form in (*_FORMS, *self._own):
+            text, count = form.subn(_file_of if kind == "path" else f"<{kind}>", text)
             self.taken[kind] += count
         # Addresses of objects say nothing, and differ from run to run.
         return _OBJECT.sub("0x…", text)
@@ -75,3 +124,23 @@ class Mask:
     def counts(self) -> tuple[tuple[str, int], ...]:
         """What was taken out, and how often."""
         return tuple(sorted((kind, n) for kind, n in self.taken.items() if n))
+
+
+def _file_of(path: re.Match[str]) -> str:
+    """Return the name of the file that a path leads to; a folder may be called after a
+    person or a project."""
+    *folders, last = re.split(r"[\\/]", path[0])
+    is_home = folders[-1].lower() in ("home", "users")
+    return last if _FILE.fullmatch(last) and not is_home else "<path>"
+
+
+def _own_names() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Give forms of what this machine and its user are called."""
+    host = socket.gethostname()
+    names = [("host", host), ("host", host.partition(".")[0])]
+    with suppress(Exception):  # Each system has another one for a user without a name.
+        names.append(("user", getpass.getuser()))
+    for kind, name in names:
+        if len(name) > 3 and name.lower() not in _COMMON.split():
+            word = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
+            yield kind, re.compile(word, re.IGNORECASE)

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.model import asking
+from torchtraceap.explain.explaining import endpoint_of
 from torchtraceap.explain.model.answer_cache import AnswerCache
 from torchtraceap.explain.model.asking import ask, usage_of
 from torchtraceap.explain.model.endpoint import Endpoint
@@ -164,7 +164,7 @@ def test_words_are_checked_and_made_safe(
     ("act", "failure", "said"),
     [
         (error(401, f"Incorrect API key: {KEY}"), "key", "key: [key]. Check"),
-        (error(403, "no"), "key", "OPENAI_API_KEY"),
+        (error(403, "no"), "key", "(--key-env)"),
         (error(429, "slow down"), "limit", "slow down. Lower parallel"),
         (error(500, "oops"), "server", "500: oops. Try again"),
         (Act("<h1>Bad gateway</h1>", 502), "server", "502"),
@@ -299,15 +299,26 @@ def test_slow_answers(play: Play, model_server: Server) -> None:
     assert time.monotonic() - begin < 2.5
 
 
-def test_headers_without_an_end(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(handler: BaseHTTPRequestHandler) -> None:
-        while True:
-            handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            time.sleep(0.02)
+@pytest.mark.parametrize("drop", [b"HTTP/1.1 100 Continue\r\n\r\n", b"H"])
+def test_headers_without_an_end(play: Play, model_server: Server, drop: bytes) -> None:
+    ended = threading.Event()
 
-    monkeypatch.setattr(asking, "_longest_s", lambda endpoint: 0.5)
-    opinion = play(Act(write=write))
-    assert (opinion.failure, "without an end" in opinion.why) == ("timeout", True)
+    def write(handler: BaseHTTPRequestHandler) -> None:
+        if drop == b"H":
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nx-")
+        try:
+            while True:
+                handler.wfile.write(drop)
+                time.sleep(0.05)
+        finally:
+            ended.set()
+
+    begin = time.monotonic()
+    opinion = play(Act(write=write), timeout_s=0.5, retries=1)
+    assert 1 <= time.monotonic() - begin < 3
+    assert (opinion.failure, len(model_server.sent)) == ("timeout", 2)
+    assert "longer than 0.5 s" in opinion.why
+    assert ended.wait(5)  # Nobody listens on.
 
 
 def test_answer_that_breaks_off(play: Play) -> None:
@@ -587,6 +598,32 @@ def test_key_goes_where_nobody_listens_in() -> None:
     ):
         assert KEY not in repr(Endpoint(url=url, model="m", api_key=KEY))
     Endpoint(url="http://example.com/v1", model="m")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_sent"),
+    [
+        ("https://api.openai.com/v1", True),
+        ("https://mine.openai.azure.com/openai/v1", True),
+        ("http://localhost:8080/v1", True),
+        ("http://[::1]:8080/v1", True),
+        ("https://models.example.com/v1", False),
+        ("https://openai.com.example.com/v1", False),
+        ("https://notopenai.com/v1", False),
+        ("http://10.0.0.7:8080/v1", False),
+    ],
+)
+def test_key_of_the_environment_goes_to_openai_and_this_machine(
+    monkeypatch: pytest.MonkeyPatch, url: str, is_sent: bool
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    endpoint = endpoint_of(url, "m", None)
+    assert endpoint is not None and bool(endpoint.api_key) == is_sent
+    without = endpoint_of(url, "m", "")
+    assert without is not None and not without.api_key
+    if url.startswith("https:"):
+        given = endpoint_of(url, "m", "mine")
+        assert given is not None and given.api_key == "mine"
 
 
 def test_extra_that_is_not_there(

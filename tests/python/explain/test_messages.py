@@ -71,7 +71,9 @@ def bodies_of(text: str) -> list[dict[str, Any]]:
 def test_preview_is_what_is_sent(model_server: Server) -> None:
     model_server.acts = sensible
     ask([DIGEST], Endpoint(url=model_server.url, model="m"))
-    assert [s.body for s in model_server.sent] == bodies_of(requests_text(DIGEST, "m"))
+    shown = requests_text(DIGEST, model_server.url, "m")
+    assert [s.body for s in model_server.sent] == bodies_of(shown)
+    assert shown.count(f": POST {model_server.url}/chat/completions\n") == 2
     # And read with the eyes: the digest stands there line by line.
     assert DIGEST.text in requests_text(DIGEST)
 
@@ -80,4 +82,4 @@ def test_preview_of_the_pattern_only(model_server: Server) -> None:
     model_server.acts = sensible
     ask([DIGEST], Endpoint(url=model_server.url, model="m"), advise=False)
     (sent,) = model_server.sent
-    assert [sent.body] == bodies_of(requests_text(DIGEST, "m", advise=False))
+    assert [sent.body] == bodies_of(requests_text(DIGEST, model="m", advise=False))

@@ -36,14 +36,30 @@ _UNITS: dict[str, tuple[str, Decimal]] = {
     )
     for word in words.split()
 }
+_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _URL = re.compile(r"https?://[^\s\"'<>)\]`]+", re.IGNORECASE)
-_PLACE = re.compile(r"([\w./\\-]{1,200}\.py)\b(?::(\d{1,9}))?")
+# A file of source; of another ending where a line of it is named.
+_PLACE = re.compile(
+    r"([\w./\\-]{1,200}\.(?:(?:pyi?|pyx|ipynb|cuh?|cc|cpp|cxx|hpp)\b"
+    r"|[A-Za-z]\w{0,9}(?=:\d|,?\s(?:at\s|on\s)?lines?\s\d)))"
+    r"(?:[:(](\d{1,9}))?"
+)
 _LINE = re.compile(r"\blines?\s+(\d{1,9})(?:\s*(?:-|–|to|and)\s*(\d{1,9}))?\b", re.I)
-_ID = re.compile(r"(?<![\w.])[a-z]\d{1,6}(?![\w])")
+# What `calls.Names` gives; not c10::Half, nor what types and devices are called.
+_ID = re.compile(
+    r"(?<![\w.])(?!(?:f(?:8|16|32|64)|a(?:10|30|40|100))\b)[ockafu]\d{1,6}(?!\w|::)"
+)
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _NUMBER = re.compile(
-    r"(?<![\w.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,30}(?:\.\d{1,30})?)(?!\d)"
+    r"(?<![\w.])(\d{1,3}(?:[,_]\d{3})+(?:\.\d+)?|\d{0,30}\.\d{1,30}|\d{1,30})(?!\d)"
     r"(?:\s?(%|×|[a-zµμ]+)(?![\w(]))?",
+    re.IGNORECASE,
+)
+# Shares and factors in words; "half" alone is often a type or a part of a batch.
+_SPOKEN = re.compile(
+    rf"\b({'|'.join(_WORDS)})[ -]?(times|fold|percent)\b"
+    r"|\b(twice) as\b|\b(?:by|in) half\b(?![\s-]precision)"
+    r"|\bhalf (?:of )?(?:the|its) (?:\w+ )?time\b",
     re.IGNORECASE,
 )
 # "1. First", at the start of the words or of a sentence: a list, no figure.
@@ -66,7 +82,7 @@ def problems_of(text: str, digest: Digest) -> tuple[str, ...]:
 
     A number is there if the same amount is, in whatever unit or with its last digits
     rounded away to no fewer than two. In code, numbers are settings that are proposed,
-    and are free, but for times.
+    and are free, but for times, shares and factors.
     """
     text, shown = text[:_MOST_READ], digest.text
     found = [*_links(text, shown)]
@@ -111,16 +127,13 @@ def _places(text: str, shown: str) -> Iterator[str]:
 
 def _ids(text: str, shown: str) -> Iterator[str]:
     known = set(_ID.findall(shown))
-    kinds = {one[0] for one in known}
-    for one in _ID.findall(text):
-        if one[0] in kinds and one not in known:
-            yield one
+    yield from (one for one in _ID.findall(text) if one not in known)
 
 
 def _numbers_not_in(text: str, shown: str) -> Iterator[str]:
     known = [*_numbers(shown)]
-    for number in _numbers(_LIST_MARK.sub(" ", text)):
-        free = number.is_in_code and number.unit != "time"
+    for number in (*_numbers(_LIST_MARK.sub(" ", text)), *_spoken(text)):
+        free = number.is_in_code and number.unit not in ("time", "share", "factor")
         if not free and not any(_is_same(number, other) for other in known):
             yield number.text
 
@@ -132,7 +145,7 @@ def _numbers(text: str) -> Iterator[_Number]:
         unit, scale = _UNITS.get((match[2] or "").lower(), ("", Decimal(1)))
         yield _Number(
             text=match[0] if unit else digits,
-            value=Decimal(digits.replace(",", "")),
+            value=Decimal(re.sub("[,_]", "", digits)),
             digits=len(digits.partition(".")[2]),
             unit=unit,
             scale=scale,
@@ -140,6 +153,16 @@ def _numbers(text: str) -> Iterator[_Number]:
             is_in_code=text[:begin].endswith(("=", ":"))
             or any(first <= begin < last for first, last in code),
         )
+
+
+def _spoken(text: str) -> Iterator[_Number]:
+    for match in _SPOKEN.finditer(text):
+        word, unit = match[1], (match[2] or "").lower()
+        value, measures = Decimal(50), "share"  # A half.
+        if word or match[3]:
+            value = Decimal(_WORDS.index(word.lower()) + 2 if word else 2)
+            measures = "share" if unit == "percent" else "factor"
+        yield _Number(match[0], value, 0, measures, Decimal(1), is_in_code=False)
 
 
 def _is_same(said: _Number, shown: _Number) -> bool:

@@ -12,7 +12,7 @@ from torchtraceap.data.opinion import Opinion
 from torchtraceap.explain.digest import Digest
 from torchtraceap.explain.explanation import Usage
 from torchtraceap.explain.model.answer_cache import AnswerCache
-from torchtraceap.explain.model.endpoint import MOST_WAIT_S, Endpoint
+from torchtraceap.explain.model.endpoint import Endpoint
 from torchtraceap.explain.model.interview import Interview
 
 if TYPE_CHECKING:
@@ -62,27 +62,22 @@ def ask(
         for thread in threads:
             thread.start()
         for number in range(1, len(digests) + 1):
-            index, opinion = done.get(timeout=_longest_s(endpoint))
+            index, opinion = done.get()
             if isinstance(opinion, BaseException):
                 raise opinion
             opinions[index] = opinion
             if progress is not None:
                 progress(number, len(digests))
-    except queue.Empty:
-        pass
     finally:
         is_over.set()
         client.close()
     if cache is not None:
         cache.trim()
-    return [
-        opinions.get(index) or _without_end(digest, endpoint)
-        for index, digest in enumerate(digests)
-    ]
+    return [opinions[index] for index in range(len(digests))]
 
 
 def usage_of(opinions: Iterable[Opinion], endpoint: Endpoint) -> Usage:
-    """Add up what opinions cost; the seconds are those of all requests together."""
+    """Add up what opinions cost."""
     listed = list(opinions)
     prompt = sum(o.prompt_tokens for o in listed)
     completion = sum(o.completion_tokens for o in listed)
@@ -97,24 +92,6 @@ def usage_of(opinions: Iterable[Opinion], endpoint: Endpoint) -> Usage:
         prompt_tokens=prompt,
         completion_tokens=completion,
         usd=usd,
-        seconds=sum(o.seconds for o in listed),
-    )
-
-
-def _longest_s(endpoint: Endpoint) -> float:
-    """Return how long no digest can take: an endpoint that answers with headers without
-    end, for example, is past all other limits."""
-    attempts = (endpoint.retries + 1) * (endpoint.timeout_s + MOST_WAIT_S)
-    return 10 * attempts  # Two requests, each with more room, and parameters refused.
-
-
-def _without_end(digest: Digest, endpoint: Endpoint) -> Opinion:
-    return Opinion(
-        subject=digest.subject,
-        model=endpoint.model,
-        key=digest.key,
-        failure="timeout",
-        why=f"{endpoint.url} answers without an end. Is it a server of models?",
     )
 
 

@@ -4,15 +4,17 @@
 Nothing is contacted but the endpoint's own host: no other one that it redirects to, and
 a proxy of the environment only as a tunnel for https, which it cannot look into; with
 plain http it would read all, and get what is meant for this machine. Sent are the body
-and the headers that HTTP needs: none that tells of the machine or of the account. What
-is read of an answer is bounded in bytes and in time.
+and the headers that HTTP needs: none that tells of the machine or of the account. An
+attempt is bounded in time, from the host's name to the answer's last byte, and what is
+read of the answer in bytes.
 """
 
 from __future__ import annotations
 
 import json
+import queue
+import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,6 +29,7 @@ from torchtraceap.explain.model.messages import Request
 
 MOST_BYTES = 4 << 20  # Of an answer; those of models that think aloud take some 100 KB.
 _HEADERS = ("host", "accept", "connection", "content-type", "content-length")
+_TOO_SLOW = "the answer is not at its end"
 _THOUGHTS = 4096  # Tokens, which some models take out of the answer's room.
 _FORMAT_WORDS = ("response_format", "json_schema", "structured output", "grammar")
 
@@ -41,10 +44,12 @@ class Client:
             base_url=endpoint.url,
             api_key="unused",  # The transport writes the header.
             max_retries=endpoint.retries,
-            timeout=endpoint.timeout_s,
+            # Short of the whole: who does not connect is told from who is slow.
+            timeout=httpx2.Timeout(
+                endpoint.timeout_s, connect=min(10.0, 0.8 * endpoint.timeout_s)
+            ),
             http_client=httpx2.Client(
                 transport=_Transport(endpoint),
-                timeout=endpoint.timeout_s,
                 follow_redirects=False,
                 trust_env=False,
             ),
@@ -132,46 +137,57 @@ class _Transport(httpx2.BaseTransport):  # type: ignore[misc]
         headers |= {"user-agent": "torchtraceap", "accept-encoding": "identity"}
         if self._endpoint.api_key:
             headers["authorization"] = f"Bearer {self._endpoint.api_key}"
-        until = time.monotonic() + self._endpoint.timeout_s
-        response = self._inner.handle_request(
-            httpx2.Request(
-                request.method,
-                request.url,
-                headers={name: value for name, value in headers.items() if value},
-                stream=request.stream,
-                extensions=request.extensions,
-            )
+        sent = httpx2.Request(
+            request.method,
+            request.url,
+            headers={name: value for name, value in headers.items() if value},
+            stream=request.stream,
+            extensions=request.extensions,
         )
-        # A small compressed answer could be a large one.
-        if response.headers.get("content-encoding", "identity") != "identity":
+        # HTTP's own limits are for each read: headers may come byte by byte, each in
+        # time. So a thread waits for it, which ends with its connection.
+        done: queue.SimpleQueue[httpx2.Response | BaseException] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                done.put(self._whole_answer(sent))
+            except BaseException as error:  # Raised again where it is waited for.
+                done.put(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            answer = done.get(timeout=self._endpoint.timeout_s)
+        except queue.Empty:
+            raise httpx2.ReadTimeout(_TOO_SLOW) from None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _whole_answer(self, request: httpx2.Request) -> httpx2.Response:
+        until = time.monotonic() + self._endpoint.timeout_s
+        response = self._inner.handle_request(request)
+        try:
+            # A small compressed answer could be a large one.
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise _Unusable("answers in a compressed form that was not asked for")
+            body = bytearray()
+            for part in response.stream:
+                body += part
+                if len(body) > MOST_BYTES:
+                    raise _Unusable(f"answers with more than {MOST_BYTES >> 20} MiB")
+                if time.monotonic() > until:  # Nobody waits any more.
+                    raise httpx2.ReadTimeout(_TOO_SLOW)
+        finally:
             response.close()
-            raise _Unusable("answers in a compressed form that was not asked for")
+        headers = response.headers
         if _wait_s(response) > MOST_WAIT_S:
-            response.headers["x-should-retry"] = "false"  # Which the client obeys.
-        response.stream = _Bounded(response.stream, until)
-        return response
+            headers["x-should-retry"] = "false"  # Which the client obeys.
+        return httpx2.Response(
+            response.status_code, headers=headers, content=bytes(body)
+        )
 
     def close(self) -> None:
         self._inner.close()
-
-
-class _Bounded(httpx2.SyncByteStream):  # type: ignore[misc]
-    def __init__(self, stream: Any, until: float) -> None:
-        self._stream = stream
-        self._until = until
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for part in self._stream:
-            size += len(part)
-            if size > MOST_BYTES:
-                raise _Unusable(f"answers with more than {MOST_BYTES >> 20} MiB")
-            if time.monotonic() > self._until:
-                raise httpx2.ReadTimeout("the answer is not at its end")
-            yield part
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 def _tunnel(url: str) -> str | None:

@@ -9,6 +9,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from torchtraceap.base.arguments import checked_int, of_type, wrong_number
 
+#: Where a key is, as OpenAI's own client has it: most often one that is paid for.
+KEY_VARIABLE = "OPENAI_API_KEY"
+# Whose key that is; besides, a server on this machine takes it.
+_KEY_HOSTS = ("openai.com", "openai.azure.com")
 #: That a server may ask for before the next attempt; after a longer one it is not made.
 MOST_WAIT_S = 30.0
 
@@ -17,9 +21,8 @@ MOST_WAIT_S = 30.0
 class Endpoint:
     """A server that speaks OpenAI's chat completions.
 
-    Raises ValueError or TypeError for what makes no sense. A key is not sent in plain
-    text over a network: the one of the environment is most often that of a paid
-    service, and meant for no other host.
+    Raises ValueError or TypeError for what makes no sense, and for a key that would be
+    sent in plain text over a network.
     """
 
     url: str  #: Up to and with ``/v1``; a slash at the end does not count.
@@ -51,6 +54,14 @@ class Endpoint:
         if self.usd_per_million is not None:
             self._check_prices()
 
+    @property
+    def takes_default_key(self) -> bool:
+        """Whether the key of the environment is meant for this host."""
+        host = urlsplit(self.url).hostname or ""
+        return _is_loopback(host) or f".{host}".endswith(
+            tuple(f".{known}" for known in _KEY_HOSTS)
+        )
+
     def _check_key(self, parts: SplitResult) -> None:
         key = self.api_key
         if not key:
@@ -67,7 +78,7 @@ class Endpoint:
             raise ValueError(
                 f"{self.url}: the API key would go over the network in plain text. "
                 "Use https, or a tunnel to this machine (ssh -L); or where that "
-                'server asks for no key, api_key="" or an empty OPENAI_API_KEY'
+                "server asks for none, give none"
             )
 
     def _check_prices(self) -> None:

@@ -7,11 +7,15 @@ import re
 from typing import Any
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap.explain.model.endpoint import Endpoint
+from torchtraceap.explain.model.endpoint import KEY_VARIABLE, Endpoint
 
 _QUOTED = 300  # Characters of what a server says that are shown.
 # After one of these, the next request would fail as well.
 _OF_ALL = frozenset({"key", "unreachable", "model"})
+_CHECK_KEY = (
+    "Check the API key: name its variable (--key-env), or give api_key=; by itself "
+    f"{KEY_VARIABLE} goes to OpenAI and to this machine only"
+)
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length"
     r"|context (?:size|length|window)",
@@ -95,7 +99,7 @@ def _of_status(error: Any, endpoint: Endpoint) -> Failed:
             "for that. Give the URL that is meant",
         )
     if status in (401, 403):
-        return Failed("key", f"{says}. Check the API key (OPENAI_API_KEY or api_key=)")
+        return Failed("key", f"{says}. {_CHECK_KEY}")
     if status == 413 or (status in (400, 422) and _OVERFLOW.search(words)):
         return Failed("overflow", _overflow(body, said, endpoint))
     if status == 404:

@@ -24,6 +24,13 @@ the message, as they are written there. Say in "explanation" what happens and wh
 costs time, in two or three sentences; in "advice" what to change, concretely. Answer \
 with JSON only: {"explanation": "...", "advice": "..."}"""
 
+#: What a dry run cannot show, as an answer decides it.
+MAY_CHANGE = (
+    "Where the server refuses max_tokens, temperature, seed or response_format, it is "
+    "replaced or left out; an answer that is cut off is asked for again with more "
+    "max_tokens. The messages never change. What is in the cache is not asked for."
+)
+
 
 @dataclass(frozen=True)
 class Request:
@@ -64,7 +71,9 @@ def advise_request(digest: Digest) -> Request:
     return _request(_ADVISE, digest.text, "advice", words, 700)
 
 
-def requests_text(digest: Digest, model: str = "MODEL", advise: bool = True) -> str:
+def requests_text(
+    digest: Digest, url: str = "URL", model: str = "MODEL", advise: bool = True
+) -> str:
     """Write what would be sent, made of the objects that are sent: all of each body but
     the messages as JSON, then the messages."""
     requests = [classify_request(digest)] + [advise_request(digest)] * advise
@@ -72,7 +81,8 @@ def requests_text(digest: Digest, model: str = "MODEL", advise: bool = True) -> 
     for number, request in enumerate(requests, 1):
         body = request.body(model)
         messages = body.pop("messages")
-        lines += [f"=== Request {number} of {len(requests)}: POST URL/chat/completions"]
+        of = f"Request {number} of {len(requests)}"
+        lines += [f"=== {of}: POST {url}/chat/completions"]
         lines += [json.dumps(body)]
         for message in messages:
             lines += [f"--- {message['role']}", message["content"]]
