@@ -221,27 +221,33 @@ def test_cache_that_cannot_be_used_is_no_error(tmp_path: Path) -> None:
     cache.put("k", "v")
     cache.trim()
     assert cache.get("k") is None
-    (tmp_path / "k.json").write_bytes(b"\xff")
+    (tmp_path / "k.answer").write_bytes(b"\xff")
     assert AnswerCache(tmp_path).get("k") is None
     AnswerCache(tmp_path).put("large", "x" * 100_000)
-    assert not (tmp_path / "large.json").exists()
+    assert not (tmp_path / "large.answer").exists()
 
 
-def test_oldest_answers_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_answers_go_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = AnswerCache(tmp_path)
-    (tmp_path / "notes.txt").write_text("not ours")
-    for age in range(6):
-        cache.put(f"k{age}", "x" * 10)
-        os.utime(tmp_path / f"k{age}.json", (100 - age, 100 - age))
+    others = {"notes.txt", "trace.json", "0" * 64 + ".json", "x.answer"}
+    for name in others:
+        (tmp_path / name).write_text("of the user" * 10)
+        os.utime(tmp_path / name, (1, 1))
+    keys = [f"{age:064x}" for age in range(6)]
+    for age, key in enumerate(keys):
+        cache.put(key, "x" * 10)
+        os.utime(tmp_path / f"{key}.answer", (100 - age, 100 - age))
     monkeypatch.setattr(answer_cache, "MOST_FILES", 4)
     cache.trim()
-    assert {p.name for p in tmp_path.iterdir()} == {
-        *(f"k{age}.json" for age in range(4)),
-        "notes.txt",
-    }
+    left = {f"{key}.answer" for key in keys[:4]}
+    assert {p.name for p in tmp_path.iterdir()} == left | others
     monkeypatch.setattr(answer_cache, "MOST_BYTES", 25)
     cache.trim()
-    assert [cache.get(f"k{age}") is None for age in range(3)] == [False, False, True]
+    assert [cache.get(key) is None for key in keys[:3]] == [False, False, True]
+    with pytest.raises(ValueError, match="empty"):
+        AnswerCache("")
 
 
 def test_key_is_of_all_that_is_sent_and_of_nothing_else() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +21,9 @@ from torchtraceap.explain.model.messages import Request
 MOST_FILES = 10_000
 MOST_BYTES = 64 << 20
 _LONGEST = 64 << 10  # Of an answer.
-_SUFFIX = ".json"
+#: What its files are called, and no other file is touched: whoever names a folder may
+#: have traces in it.
+_NAME = re.compile(r"[0-9a-f]{64}\.answer")
 
 
 class AnswerCache:
@@ -28,7 +31,11 @@ class AnswerCache:
     error, but as if it were empty."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        """``folder``: by default that of this user's caches."""
+        """``folder``: by default that of this user's caches.
+
+        Raises ValueError if it is named, but empty."""
+        if folder is not None and not os.fspath(folder):
+            raise ValueError("cache must name a folder, but is empty")
         self.folder = Path(folder) if folder is not None else _default_folder()
 
     def get(self, key: str) -> str | None:
@@ -54,7 +61,7 @@ class AnswerCache:
         kept = []
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
-                if entry.name.endswith(_SUFFIX):
+                if _NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                     with suppress(OSError):  # Another program trims it too.
                         stat = entry.stat(follow_symlinks=False)
                         kept.append((stat.st_mtime_ns, stat.st_size, entry.path))
@@ -67,7 +74,7 @@ class AnswerCache:
             count, size = count - 1, size - bytes_of_it
 
     def _path(self, key: str) -> Path:
-        return self.folder / f"{key}{_SUFFIX}"
+        return self.folder / f"{key}.answer"
 
 
 def key_of(request: Request, endpoint: Endpoint) -> str:
