@@ -70,6 +70,9 @@ class Explanation:
     def __str__(self) -> str:
         return explanation_text(self)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))  # What a notebook shows.
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -97,6 +100,9 @@ class Explanations(tuple[Explanation, ...]):
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
 
 def explanation_text(explanation: Explanation) -> str:
