@@ -26,7 +26,6 @@ from torchtraceap.explain.explanation import (
     CodeChange,
     Explanation,
     Opinion,
-    explanation_markdown,
     explanation_text,
 )
 from torchtraceap.explain.pattern_pages import pattern_page
@@ -116,7 +115,6 @@ def test_every_finding_and_window_of_real_traces_reads_well(data: Path) -> None:
             assert one.pattern == "none" or (one.why and one.fix)
             text = explanation_text(one)
             assert text == explanation_text(one)
-            assert explanation_markdown(one)
 
 
 def test_the_page_shows_what_is_said(data: Path, root: Path) -> None:
@@ -198,18 +196,14 @@ def test_text_has_every_part(explanation: Explanation) -> None:
     assert "        loader = DataLoader(dataset, batch_size=64, shuffle=True)\n" in text
     assert "model" not in text.partition("More:")[2]
     assert max(map(len, text.splitlines())) <= 88
-    page = explanation_markdown(explanation)
-    assert page.count("```python\n") == 3 and "**Why.**" in page
 
 
 def test_a_second_opinion_says_that_it_is_one(explanation: Explanation) -> None:
     said = opinion(pattern="sync_stall", agrees=False, explanation="A", advice="B")
-    for form in (explanation_text, explanation_markdown):
-        text = form(replace(explanation, opinion=said)).replace("\\", "")
-        flat = " ".join(text.replace(">", "").split())
-        assert "of small: sync_stall, unlike above." in flat
-        assert "a language model's, which proves nothing" in flat
-        assert "NOT TO BE RELIED ON" not in flat
+    flat = " ".join(explanation_text(replace(explanation, opinion=said)).split())
+    assert "of small: sync_stall, unlike above." in flat
+    assert "a language model's, which proves nothing" in flat
+    assert "NOT TO BE RELIED ON" not in flat
 
 
 def test_words_that_are_not_in_the_digest_are_marked(explanation: Explanation) -> None:
@@ -233,11 +227,9 @@ def test_what_others_wrote_cannot_drive_a_terminal(explanation: Explanation) -> 
     one = replace(
         explanation, subject=evil, what=evil, why=evil, change=change, opinion=said
     )
-    for form in (explanation_text, explanation_markdown):
-        text = form(one)
-        assert not set("\x1b\u202e\r\t") & set(text)
-    assert "\nFix: rm" not in explanation_text(one).replace("# a", "")
-    assert "````python\n" in explanation_markdown(one)
+    text = explanation_text(one)
+    assert not set("\x1b\u202e\r\t") & set(text)
+    assert "\nFix: rm" not in text.replace("# a", "")
 
 
 # --- The tests to add ---------------------------------------------------------------

@@ -15,8 +15,7 @@ from torchtraceap.explain.fixes.rewrite import (
     replaced,
     with_keywords,
 )
-from torchtraceap.explain.fixes.site import Site, constant
-from torchtraceap.explain.fixes.user_code import UserCode
+from torchtraceap.explain.fixes.user_code import Site, UserCode, constant
 
 _WORKERS = 4
 _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")

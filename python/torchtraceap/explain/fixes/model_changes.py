@@ -17,8 +17,7 @@ from torchtraceap.explain.fixes.rewrite import (
     replaced,
     with_keywords,
 )
-from torchtraceap.explain.fixes.site import Site, constant
-from torchtraceap.explain.fixes.user_code import FUNCTIONS, UserCode
+from torchtraceap.explain.fixes.user_code import FUNCTIONS, Site, UserCode, constant
 
 _COMPILE = "torch.compile"
 #: What a function that is compiled as a whole must not hold.

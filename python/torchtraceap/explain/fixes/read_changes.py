@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchtraceap.explain.fixes.rewrite import Rewrite, Splice, after, replaced
-from torchtraceap.explain.fixes.site import Site, constant
-from torchtraceap.explain.fixes.user_code import LOOPS, UserCode
+from torchtraceap.explain.fixes.user_code import LOOPS, Site, UserCode, constant
 
 _EVERY = 100  # Steps.
 _NUMBERS = ("step", "number", "i")  # Names for the number of a step.

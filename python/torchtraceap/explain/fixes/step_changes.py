@@ -15,7 +15,7 @@ from torchtraceap.explain.fixes.rewrite import (
     with_keywords,
     without,
 )
-from torchtraceap.explain.fixes.site import Site, constant
+from torchtraceap.explain.fixes.user_code import Site, constant
 
 # What has these forms, of torch's optimizers; "fused" is the quicker one.
 _FUSED = {"Adam", "AdamW", "SGD"}

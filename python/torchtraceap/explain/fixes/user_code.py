@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""user_code.py: a source file of the user's with what its names stand for.
+"""user_code.py: a source file of the user's with what its names stand for, and where
+a finding is in it.
 
 It is parsed and never run.
 """
@@ -9,8 +10,10 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from torchtraceap.base.program_files import project_source
+from torchtraceap.data.findings import Finding
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -149,6 +152,34 @@ class UserCode:
         near = [value for function, value in values if function is here]
         known = near or [value for _, value in values]
         return known[0] if len(known) == 1 else None
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a finding is: a line, or a function of which the line is not known."""
+
+    code: UserCode
+    finding: Finding
+    where: ast.AST  #: The function, or the module.
+    line: int | None
+
+    @property
+    def calls(self) -> list[ast.Call]:
+        """The calls on the line or, where it is not known, of the function."""
+        return self.code.calls(self.where, self.line)
+
+    def methods(self, name: str) -> list[tuple[ast.Call, ast.expr]]:
+        """Return those of a method of this name, and what it is called on."""
+        return [
+            (call, call.func.value)
+            for call in self.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr == name
+        ]
+
+
+def constant(node: ast.expr | None) -> object:
+    """Return the value that is written there; None of anything else."""
+    return node.value if isinstance(node, ast.Constant) else None
 
 
 def parsed(text: str) -> ast.Module:
