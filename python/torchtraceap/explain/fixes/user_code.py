@@ -16,6 +16,7 @@ from torchtraceap.base.program_files import project_source
 from torchtraceap.data.findings import Finding
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: What hands on the elements of its first argument.
 _THROUGH = {"enumerate", "iter", "islice", "tqdm", "trange", "next", "cycle", "track"}
@@ -121,9 +122,20 @@ class UserCode:
             return ""
         return ".".join([self._aliases.get(node.id, node.id), *reversed(parts)])
 
-    def imported(self, module: str) -> bool:
-        """Tell whether a module goes by its own name."""
-        return self._aliases.get(module) == module
+    def imported(self, name: str) -> str:
+        """Return what an imported name stands for; "" of another one."""
+        return self._aliases.get(name, "")
+
+    def names_any(self, *names: str) -> bool:
+        """Tell whether one of these is a part of a name somewhere in the file, such as
+        ``grad`` of ``p.grad``."""
+        parts = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Attribute):
+                parts.add(node.attr)
+            elif isinstance(node, ast.Name):
+                parts |= set(self.name(node).split("."))
+        return not parts.isdisjoint(names)
 
     def iterated(self, node: ast.expr) -> ast.expr:
         """Return what a loop goes over, without enumerate and the like."""
@@ -180,6 +192,13 @@ class Site:
 def constant(node: ast.expr | None) -> object:
     """Return the value that is written there; None of anything else."""
     return node.value if isinstance(node, ast.Constant) else None
+
+
+def root(node: ast.expr) -> str:
+    """Return the variable that an expression is a part of, or a method of a part."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def parsed(text: str) -> ast.Module:
