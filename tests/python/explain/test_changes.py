@@ -711,6 +711,22 @@ UNCHANGED = {
         *("fusible_chain", ""),
         "def f(x):\n    return x.exp() + torch.rand_like(x)  # <--\n",
     ),
+    "a sum that is divided by 0": (
+        *("sync_stall", "scalar_read"),
+        "n = 0\ntotal = 0.0\nfor x in y:\n    total += x.item() / n  # <--\n",
+    ),
+    "a collection that runs __del__": (
+        *("gc_pause", "recorded"),
+        "class A:\n    def __del__(self): a()\nfor x in y:\n    gc.collect()  # <--\n    b()\n",
+    ),
+    "an optimizer of sparse gradients": (
+        *("unfused_optimizer", "single_tensor"),
+        "m = nn.Embedding(4, 2, sparse=True)\no = torch.optim.SGD(m.parameters())\no.step()  # <--\n",
+    ),
+    "a norm that is not trained": (
+        *("conv_bias_bn", ""),
+        "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)).eval()\na(x)  # <--\n",
+    ),
     "a copy to what may be a type": (
         *("cpu_init_then_copy", ""),
         "x = torch.zeros(3).to(kind)  # <--\n",

@@ -65,8 +65,8 @@ def test_a_finding_is_explained(
     assert explanation.gain == (
         "265 ms to 354 ms of 1.07 s, up to 33.2 %, by a replay of the recording with "
         "this alone fixed. That is more than the 221 ms lost to it: lost time is "
-        "counted once, so what a fix of missed_cuda_graph, zero_grad_fill would save too is "
-        "divided between them, and this fix alone gains all of it."
+        "counted once, so what a fix of missed_cuda_graph, zero_grad_fill would save "
+        "too is divided between them, and this fix alone gains all of it."
     )
     assert 'check.no("dataloader_bound")' in explanation.check
 

@@ -81,8 +81,10 @@ def compile_function(site: Site) -> Rewrite | None:
 def drop_bias(site: Site) -> Rewrite | None:
     """Make a convolution without the bias that the batch norm after it removes."""
     code = site.code
-    # What is loaded was trained with it, and who reads it would find None.
-    if code.names_any("bias", "load_state_dict", "load", "from_pretrained"):
+    # What is loaded was trained with it, a norm that is not trained does not remove it,
+    # and who reads it would find None.
+    loads = ("load_state_dict", "load", "from_pretrained")
+    if code.names_any(*loads, "eval", "bias", "named_parameters"):
         return None
     splices = []
     for first, second in _neighbors(site):

@@ -125,7 +125,7 @@ def _is_term(code: UserCode, call: ast.Call, statement: ast.AugAssign) -> bool:
 
 
 def _is_number(code: UserCode, node: ast.expr) -> bool:
-    """Tell whether an expression is a number of Python's: a literal, a size."""
+    """Tell whether an expression is a number of Python's: a literal but 0, a size."""
     if isinstance(node, ast.Name):
         made = code.made_by(node)
         return made is not None and made is not node and _is_number(code, made)
@@ -134,7 +134,7 @@ def _is_number(code: UserCode, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         is_size = isinstance(node.func, ast.Attribute) and node.func.attr == "size"
         return code.name(node.func) == "len" or (is_size and len(node.args) == 1)
-    return type(constant(node)) in (int, float)
+    return type(constant(node)) in (int, float) and bool(constant(node))
 
 
 def _is_count(read: _Read) -> bool:

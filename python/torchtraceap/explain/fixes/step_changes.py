@@ -75,7 +75,8 @@ def fuse_optimizer(site: Site) -> Rewrite | None:
         return None  # There foreach calls as many operators.
     fused = name in _FUSED or on_cpu
     form, other = ("fused", "foreach") if fused else ("foreach", "fused")
-    if any(k.arg == "differentiable" for k in call.keywords):
+    keywords = [k.arg for k in ast.walk(code.tree) if isinstance(k, ast.keyword)]
+    if "sparse" in keywords or "differentiable" in keywords:
         return None
     old = next((k for k in call.keywords if k.arg == other), None)
     if old is None:
