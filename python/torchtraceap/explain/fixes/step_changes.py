@@ -44,6 +44,8 @@ def keep_cache(site: Site) -> Rewrite | None:
 def collect_less(site: Site) -> Rewrite | None:
     """Take out gc.collect() where it is a statement, unless the program has a say in
     when Python collects by itself."""
+    if any(b"__del__" in line for line in site.code.lines):
+        return None
     if site.code.names_any("disable", "freeze", "set_threshold", "weakref", "garbage"):
         return None
     note = (
