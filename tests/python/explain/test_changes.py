@@ -727,6 +727,19 @@ UNCHANGED = {
         *("conv_bias_bn", ""),
         "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)).eval()\na(x)  # <--\n",
     ),
+    "a loader whose dataset counts": (
+        *("dataloader_bound", "single_process"),
+        """
+        class Rows:
+            def __getitem__(self, i):
+                self.asked += 1
+                return i
+
+        def run():
+            for x in DataLoader(Rows()):  # <--
+                step(x)
+        """,
+    ),
     "a copy to what may be a type": (
         *("cpu_init_then_copy", ""),
         "x = torch.zeros(3).to(kind)  # <--\n",

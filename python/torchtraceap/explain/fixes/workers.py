@@ -97,6 +97,17 @@ def changes_later(code: UserCode, loader: ast.Call) -> bool:
         if isinstance(x, ast.Attribute)
         and (isinstance(x.ctx, ast.Store) or x.attr.startswith(("set_", "shuffle")))
     ]
+    getters = [
+        x
+        for x in ast.walk(code.tree)
+        if isinstance(x, FUNCTIONS) and x.name == "__getitem__"
+    ]
+    if any(
+        isinstance(x, ast.Attribute) and isinstance(x.ctx, ast.Store)
+        for getter in getters
+        for x in ast.walk(getter)
+    ):
+        return True
     return any(
         whole and (whole == name or whole.endswith(".dataset")) for whole in wholes
     )
