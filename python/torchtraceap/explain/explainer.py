@@ -21,6 +21,10 @@ from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import gain_range, gain_text, place_of
 
 _SIMULATED = "The times are simulated in a dry run, not measured."
+_HOST_ONLY = (
+    'No work of a device was recorded here: read "the device" as what the program does '
+    "next."
+)
 _MODEL = "model"
 
 
@@ -95,7 +99,10 @@ def _why(report: ReportData, finding: Finding) -> Iterator[str]:
             "timeline looks here as it does where time is lost. It may be nothing."
         )
         return
-    yield _mechanism(finding) or "What it costs, the rule that found it knows."
+    why = _mechanism(finding)
+    if "device" in why and not report.trace.working_devices:
+        yield _HOST_ONLY
+    yield why or "What it costs, the rule that found it knows."
     yield from _share(report, finding)
     for stage in report.story:
         if stage.id == "limit" and stage.known:
@@ -142,6 +149,9 @@ def _gain(report: ReportData, finding: Finding) -> Iterator[str]:
             f"{gain_range(finding)} of {whole}, up to {share}, by a replay of the "
             "recording with this alone fixed."
         )
+        lost_us = finding.wasted_us
+        if 0 < lost_us < gain and time_text(lost_us) != time_text(gain):
+            yield _why_more(report, finding)
         if not finding.recoverable_low_us:
             yield "None of it is sure: a fix may do less."
         fidelity = report.recovery.fidelity
@@ -149,6 +159,23 @@ def _gain(report: ReportData, finding: Finding) -> Iterator[str]:
             yield fidelity.caveat
     if finding.origin == "dry-run":
         yield _SIMULATED
+
+
+def _why_more(report: ReportData, finding: Finding) -> str:
+    """Say how a fix can gain more than is lost."""
+    lost = time_text(finding.wasted_us)
+    others = ", ".join(map(printable, finding.shares_gain_with))
+    if others:
+        return (
+            f"That is more than the {lost} lost to it: lost time is counted once, so "
+            f"what a fix of {others} would save too is divided between them, and this "
+            "fix alone gains all of it."
+        )
+    return (
+        f"That is more than the {lost} lost to it: lost is what the device stood still "
+        "or did in vain, and the host, once it is ahead, also comes sooner to what "
+        "follows."
+    )
 
 
 def _doubt(report: ReportData, finding: Finding) -> str:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""explanation.py: what is said of a finding or a window, by rules and by a model; as
-text for a terminal, and as Markdown.
+"""explanation.py: what is said of a finding or a window, by rules and by a model, and
+as text for a terminal.
 
 In text all that a trace, a file or a model said passes through `printable`.
 """
@@ -125,25 +125,6 @@ def explanation_text(explanation: Explanation) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def explanation_markdown(explanation: Explanation) -> str:
-    """Return the same as Markdown."""
-    parts = [f"## {_escaped(_title(explanation))}"]
-    for title, name in _PARTS:
-        if said := getattr(explanation, name):
-            parts.append(f"**{title}.** {_escaped(printable(said))}")
-            change = explanation.change
-            if name == "fix" and change:
-                parts += [f"{_escaped(_before(change))}", _fenced(change.before)]
-                parts += ["After:", _fenced(change.after)]
-    if explanation.check:
-        parts += ["To keep it so, a test:", _fenced(explanation.check)]
-    parts.append(f"More: {explanation.docs}")
-    if explanation.opinion:
-        said = [_escaped(paragraph) for paragraph in opinion_texts(explanation.opinion)]
-        parts.append("\n>\n".join(f"> {paragraph}" for paragraph in said))
-    return "\n\n".join(parts) + "\n"
-
-
 def usage_text(usage: Usage) -> str:
     """Say what asking a model cost; "" if none was asked."""
     if not (usage.requests or usage.cached or usage.failed):
@@ -190,18 +171,3 @@ def _code(code: str) -> list[str]:
     """Return the lines of code, safe to show; tabs would be escapes."""
     lines = code.rstrip("\n").split("\n")
     return [printable(line.expandtabs(4)) for line in lines]
-
-
-def _fenced(code: str) -> str:
-    lines = _code(code)
-    # A fence that no line of the code can end.
-    fence = "```"
-    while any(fence in line for line in lines):
-        fence += "`"
-    return "\n".join([f"{fence}python", *lines, fence])
-
-
-def _escaped(text: str) -> str:
-    for mark in "\\`*_<>[]|#":
-        text = text.replace(mark, "\\" + mark)
-    return text

@@ -24,7 +24,6 @@ from torchtraceap.explain.fixes.model_changes import (
 )
 from torchtraceap.explain.fixes.read_changes import read_later
 from torchtraceap.explain.fixes.rewrite import Rewrite, change_by
-from torchtraceap.explain.fixes.site import Site
 from torchtraceap.explain.fixes.step_changes import (
     collect_less,
     drop_gradients,
@@ -32,7 +31,12 @@ from torchtraceap.explain.fixes.step_changes import (
     fuse_optimizer,
     keep_cache,
 )
-from torchtraceap.explain.fixes.user_code import FUNCTIONS, UserCode, read_user_code
+from torchtraceap.explain.fixes.user_code import (
+    FUNCTIONS,
+    Site,
+    UserCode,
+    read_user_code,
+)
 from torchtraceap.explain.pattern_pages import pattern_page
 
 #: By pattern, what may be done to the user's code: the first that fits is.

@@ -15,11 +15,16 @@ from torchtraceap.explain.fixes.rewrite import (
     replaced,
     with_keywords,
 )
-from torchtraceap.explain.fixes.site import Site, constant
-from torchtraceap.explain.fixes.user_code import UserCode
+from torchtraceap.explain.fixes.user_code import (
+    LOADERS,
+    Site,
+    UserCode,
+    constant,
+    root,
+)
+from torchtraceap.explain.fixes.workers import can_have_workers, changes_later
 
 _WORKERS = 4
-_LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 _RANDOM = {"rand", "randn", "randint", "rand_like", "randn_like", "randint_like"}
 _FILLED = {
     *("zeros", "ones", "full", "empty", "arange", "linspace", "eye"),
@@ -35,7 +40,9 @@ def add_workers(site: Site) -> Rewrite | None:
         return None
     number = constant(keyword_of(call, "num_workers"))
     if site.finding.subtype == "worker_start":
-        if not number:  # Not known, and without workers it is an error.
+        if not number or changes_later(
+            code, call
+        ):  # Not known, and without workers it is an error.
             return None
         return Rewrite(with_keywords(code, call, {"persistent_workers": "True"}))
     wanted = {"num_workers": str(_WORKERS), "pin_memory": "True"}
@@ -46,10 +53,12 @@ def add_workers(site: Site) -> Rewrite | None:
         return Rewrite(with_keywords(code, call, wanted))
     if number:
         return None  # It is another loader that loads in the main process.
+    if not can_have_workers(code, call) or changes_later(code, call):
+        return None
     wanted["persistent_workers"] = "True"
     notes = [
-        "Each worker draws random numbers of its own, so random augmentations differ; "
-        "an IterableDataset has to divide itself among the workers."
+        "Each worker draws random numbers of its own, so random augmentations differ. "
+        "Workers get the dataset pickled: it must hold no open file and no CUDA tensor."
     ]
     return Rewrite(with_keywords(code, call, wanted), notes)
 
@@ -63,7 +72,8 @@ def pin_batches(site: Site) -> Rewrite | None:
             continue
         targets = {x.id for x in ast.walk(loop.target) if isinstance(x, ast.Name)}
         loader = _as_loader(code, code.made_by(code.iterated(loop.iter)))
-        if loader is None or not {_root(move) for move in moves} <= targets:
+        moved = {root(move.func) for move in moves}
+        if loader is None or not moved <= targets or _is_written(code, loop, moves):
             continue
         splices = [
             splice
@@ -103,6 +113,8 @@ def make_on_device(site: Site) -> Rewrite | None:
             splices += [*added, added[0]._replace(begin=after_made, end=end, text="")]
         if function in _RANDOM:
             notes = ["The random numbers are others: of the device's generator."]
+        elif function in ("arange", "linspace"):
+            notes = ["The device may round other than whole numbers differently."]
     return Rewrite(splices, notes) if splices else None
 
 
@@ -111,17 +123,9 @@ def is_to_device(site: Site) -> bool:
     return bool(site.line) and any(_device_of(site.code, x) for x in site.calls)
 
 
-def _root(call: ast.Call) -> str:
-    """Return the variable whose part a method is called on."""
-    node: ast.expr = call.func
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def _as_loader(code: UserCode, node: ast.expr | None) -> ast.Call | None:
     """Return what makes a loader, of an expression that does; else None."""
-    is_one = isinstance(node, ast.Call) and code.name(node.func) in _LOADERS
+    is_one = isinstance(node, ast.Call) and code.name(node.func) in LOADERS
     return node if isinstance(node, ast.Call) and is_one else None
 
 
@@ -134,8 +138,24 @@ def _loader(site: Site) -> ast.Call | None:
             made = _as_loader(code, over) or _as_loader(code, code.made_by(over))
             if made:
                 return made
-    made_here = code.all_calls(*_LOADERS)
+    made_here = code.all_calls(*LOADERS)
     return made_here[0] if len(made_here) == 1 else None
+
+
+def _is_written(code: UserCode, loop: ast.stmt, moves: list[ast.Call]) -> bool:
+    """Tell whether a loop writes into what it copies, which may not have gone yet."""
+    moved = {root(move.func) for move in moves}
+    own = {code.statement(move) for move in moves}
+    written: list[ast.expr] = []
+    for x in ast.walk(loop):
+        if isinstance(x, ast.AugAssign):
+            written.append(x.target)
+        elif isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store):
+            written.append(x)
+        elif isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute):
+            written += [x.func] if x.func.attr.endswith("_") else []
+            written += [k.value for k in x.keywords if k.arg == "out"]
+    return any(root(x) in moved and code.statement(x) not in own for x in written)
 
 
 def _device_of(code: UserCode, call: ast.Call) -> str:
@@ -147,7 +167,9 @@ def _device_of(code: UserCode, call: ast.Call) -> str:
         return ""
     device = call.args[0] if call.args else keyword_of(call, "device")
     if call.func.attr == "cuda":
-        return code.text(device) if device else '"cuda"'
+        if device is None or constant(device) is not None:
+            return code.text(device) if device else '"cuda"'
+        return ""  # A variable may be None, which is another device elsewhere.
     if call.func.attr != "to" or device is None:
         return ""
     if isinstance(device, ast.Call):

@@ -17,8 +17,7 @@ from torchtraceap.explain.fixes.rewrite import (
     replaced,
     with_keywords,
 )
-from torchtraceap.explain.fixes.site import Site, constant
-from torchtraceap.explain.fixes.user_code import FUNCTIONS, UserCode
+from torchtraceap.explain.fixes.user_code import FUNCTIONS, Site, UserCode, constant
 
 _COMPILE = "torch.compile"
 #: What a function that is compiled as a whole must not hold.
@@ -55,15 +54,20 @@ def compile_function(site: Site) -> Rewrite | None:
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
         return None
     nodes = list(ast.walk(function))
-    unfit = {"item", "backward", "step", "print", "tolist", "numpy", "cpu"}
+    unfit = {
+        *("item", "backward", "step", "print", "tolist", "numpy", "cpu", "append"),
+        *("rand", "randn", "randint", "rand_like", "randn_like", "dropout"),
+        *("bernoulli", "multinomial"),
+    }
     if (
-        not code.imported("torch")
+        code.imported("torch") != "torch"
+        or code.names_any("jit", "export")  # They take no compiled code.
         or function.name.startswith("__")
         or any(isinstance(node, _UNFIT) for node in nodes)
         or any(isinstance(node, FUNCTIONS) for node in nodes[1:])
         or any(
             (node.func.attr if isinstance(node.func, ast.Attribute) else "") in unfit
-            or code.name(node.func) in unfit
+            or code.name(node.func).rpartition(".")[2] in unfit
             for node in nodes
             if isinstance(node, ast.Call)
         )
@@ -77,6 +81,11 @@ def compile_function(site: Site) -> Rewrite | None:
 def drop_bias(site: Site) -> Rewrite | None:
     """Make a convolution without the bias that the batch norm after it removes."""
     code = site.code
+    # What is loaded was trained with it, a norm that is not trained does not remove it,
+    # and who reads it would find None.
+    loads = ("load_state_dict", "load", "from_pretrained")
+    if code.names_any(*loads, "eval", "bias", "named_parameters"):
+        return None
     splices = []
     for first, second in _neighbors(site):
         if _is_layer(code, first, "Conv") and _is_layer(code, second, "BatchNorm"):
@@ -84,8 +93,8 @@ def drop_bias(site: Site) -> Rewrite | None:
                 continue
             splices += with_keywords(code, first, {"bias": "False"})
     note = (
-        "For training anew: in a checkpoint that was saved with the bias, the norm's "
-        "running mean holds it."
+        "For training anew: a checkpoint that was saved with the bias does not fit, "
+        "and random numbers after it are others."
     )
     return Rewrite(splices, [note]) if splices else None
 

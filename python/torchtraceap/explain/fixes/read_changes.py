@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""read_changes.py: values that the user's code reads from the device, read later.
+"""read_changes.py: values that the user's loops read from the device, read after them.
 
 As in input_changes.py, a change is right as it stands, or not made.
 """
@@ -11,23 +11,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchtraceap.explain.fixes.rewrite import Rewrite, Splice, after, replaced
-from torchtraceap.explain.fixes.site import Site, constant
-from torchtraceap.explain.fixes.user_code import LOOPS, UserCode
+from torchtraceap.explain.fixes.user_code import FUNCTIONS, Site, UserCode, constant
+from torchtraceap.explain.fixes.waits import may_rely_on_waits
 
-_EVERY = 100  # Steps.
-_NUMBERS = ("step", "number", "i")  # Names for the number of a step.
 _PRIMARIES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-#: What only tells people of a value: it may do so less often.
-_TELLS = {
-    *("print", "info", "debug", "log", "add_scalar", "set_postfix", "write"),
-    *("set_description", "warning"),
-}
-#: What may run less often as well.
-_HARMLESS = {
-    *("item", "detach", "cpu", "float", "mean", "sum", "round", "str", "format"),
-    *("int", "len", "get_last_lr", "time", "perf_counter", "tolist"),
-}
+_SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 
 
 class _Read(NamedTuple):
@@ -38,23 +26,20 @@ class _Read(NamedTuple):
 
 
 def read_later(site: Site) -> Rewrite | None:
-    """Keep a value on the device, and read it after the loop or every N steps."""
+    """Keep a sum or a list on the device, and read it after the loop."""
     code = site.code
-    if site.line is None:
+    if site.line is None or may_rely_on_waits(code):
         return None
     reads = list(_reads(site))
     statements = {code.statement(read.call) for read in reads}
-    if len(statements) > 1:
-        return None
-    for statement in statements:
+    for statement in statements if len(statements) == 1 else ():
         if isinstance(statement, ast.AugAssign):
             return _summed(code, statement, reads)
-        if isinstance(statement, ast.Return) and len(reads) == 1:
-            return _returned(code, statement, reads[0])
         for call, kept in site.methods("append"):
-            if call is _call_of(statement) and call.args == [reads[0].call]:
+            is_whole = isinstance(statement, ast.Expr) and statement.value is call
+            if is_whole and len(call.args) == 1 and call.args[0] is reads[0].call:
                 return _collected(code, statement, kept, reads[0])
-    return _told_less(site)
+    return None
 
 
 def _reads(site: Site) -> Iterator[_Read]:
@@ -71,22 +56,30 @@ def _reads(site: Site) -> Iterator[_Read]:
 def _summed(
     code: UserCode, statement: ast.AugAssign, reads: list[_Read]
 ) -> Rewrite | None:
-    """``total += loss.item()`` becomes ``total += loss.detach()``."""
+    """``total += loss.item()`` becomes ``total += loss.detach().double()``, which is
+    what Python adds up; a count stays one of whole numbers."""
     name = statement.target.id if isinstance(statement.target, ast.Name) else ""
-    whole = all(_is_term(code, read.call, statement) for read in reads)
-    if not name or not whole or not isinstance(statement.op, ast.Add):
+    found = _loop_of(code, statement, name) if name else None
+    if found is None or not isinstance(statement.op, ast.Add):
         return None
-    if not code.imported("torch"):
+    loop, first = found
+    kind = type(constant(first))
+    notes = []
+    if kind is float:
+        if not all(_is_term(code, read.call, statement) for read in reads):
+            return None
+        how = ".detach().double()"
+        notes = [
+            "Added up in double, as Python does; where a device has none (MPS, Intel "
+            "Arc) write .float(), which rounds."
+        ]
+    elif kind is int and statement.value is reads[0].call and _is_count(reads[0]):
+        how = ".detach()"
+    else:  # Whether whole numbers are added, or others, is not known.
         return None
-    loop = _loop_of(code, statement, name, (int, float))
-    if loop is None:
-        return None
-    later = f"{name} = torch.as_tensor({name}).item()  # waits once"
-    return Rewrite(
-        [*(_detached(code, read) for read in reads), after(loop, later, code)],
-        ["The sum is made in the tensors' own type, not in Python's: digits differ."],
-        [loop],
-    )
+    later = f"{name} = {kind.__name__}({name})  # waits once"
+    splices = [_kept(code, read, how) for read in reads]
+    return Rewrite([*splices, after(loop, later, code)], notes, [loop])
 
 
 def _collected(
@@ -94,91 +87,18 @@ def _collected(
 ) -> Rewrite | None:
     """``losses.append(loss.item())`` becomes ``losses.append(loss.detach().clone())``:
     the tensor may be written to before it is read."""
-    splice = _detached(code, read, ".detach().clone()")
     name = kept.id if isinstance(kept, ast.Name) else ""
-    loop = _loop_of(code, statement, name, (list,)) if name else None
-    if loop is None:
-        listed = code.text(kept)
-        note = f"Tensors are kept: read them at the end, [x.item() for x in {listed}]."
-        return Rewrite([splice], [note])
-    later = f"{name} = [x.item() for x in {name}]  # the first waits for all"
-    return Rewrite([splice, after(loop, later, code)], [], [loop])
-
-
-def _returned(code: UserCode, statement: ast.Return, read: _Read) -> Rewrite | None:
-    """``return loss.item()`` becomes ``return loss.detach()``."""
-    if statement.value is not read.call:
+    found = _loop_of(code, statement, name) if name else None
+    if found is None or not isinstance(found[1], ast.List) or found[1].elts:
         return None
-    note = "Returns a tensor: callers add it up, and read it with .item() in the end."
-    return Rewrite([_detached(code, read)], [note])
+    loop, _ = found
+    each = "x.item()" if isinstance(read.call.func, ast.Attribute) else "float(x)"
+    later = f"{name} = [{each} for x in {name}]  # the first waits for all"
+    splices = [_kept(code, read, ".detach().clone()"), after(loop, later, code)]
+    return Rewrite(splices, [], [loop])
 
 
-def _told_less(site: Site) -> Rewrite | None:
-    """Print or log only in every so manieth step of the loop."""
-    code = site.code
-    statements = {code.statement(call) for call in site.calls}
-    if len(statements) != 1:
-        return None
-    (statement,) = statements
-    call = _call_of(statement)
-    loop = next(iter(code.loops(statement)), None)
-    if call is None or not isinstance(loop, ast.For) or statement not in loop.body:
-        return None
-    if len(code.block(statement)) < 2:  # It would be all that the loop does.
-        return None
-    name = code.name(call.func).rpartition(".")[2]
-    if name not in _TELLS or statement.lineno != statement.end_lineno:
-        return None
-    others = {code.name(x.func).rpartition(".")[2] for x in site.calls if x is not call}
-    if others - _HARMLESS:
-        return None
-    splices = []
-    number = _counter(code, loop)
-    if not number:
-        used = {x.id for x in ast.walk(code.tree) if isinstance(x, ast.Name)}
-        number = next((name for name in _NUMBERS if name not in used), "")
-        if not number or not code.name(loop.iter):
-            return None
-        splices = [
-            replaced(loop.target, f"{number}, {_as_one(code, loop.target)}"),
-            replaced(loop.iter, f"enumerate({code.text(loop.iter)})"),
-        ]
-    indent = code.lines[statement.lineno - 1][: statement.col_offset].decode()
-    unit = "\t" if indent.endswith("\t") else "    "
-    guarded = f"if {number} % {_EVERY} == 0:\n{indent}{unit}{code.text(call)}"
-    note = f"Says it in every {_EVERY}th step only."
-    return Rewrite([*splices, replaced(call, guarded)], [note], [loop])
-
-
-def _counter(code: UserCode, loop: ast.For) -> str:
-    """Return the number of a loop's step: of ``for i, x in enumerate(...)``, of
-    ``for i in range(...)``."""
-    over, target = loop.iter, loop.target
-    function = code.name(over.func) if isinstance(over, ast.Call) else ""
-    if function == "enumerate" and isinstance(target, ast.Tuple):
-        target = target.elts[0]
-    elif function != "range":
-        return ""
-    return target.id if isinstance(target, ast.Name) else ""
-
-
-def _as_one(code: UserCode, target: ast.expr) -> str:
-    """Return what a loop assigns to, in parentheses if it is several."""
-    text = code.text(target)
-    if (
-        not isinstance(target, ast.Tuple)
-        or target.elts[0].col_offset > target.col_offset
-    ):
-        return text
-    return f"({text})"
-
-
-def _call_of(statement: ast.stmt) -> ast.Call | None:
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return value if isinstance(value, ast.Call) else None
-
-
-def _detached(code: UserCode, read: _Read, how: str = ".detach()") -> Splice:
+def _kept(code: UserCode, read: _Read, how: str) -> Splice:
     tensor = code.text(read.tensor)
     if not isinstance(read.tensor, _PRIMARIES):
         tensor = f"({tensor})"
@@ -186,49 +106,89 @@ def _detached(code: UserCode, read: _Read, how: str = ".detach()") -> Splice:
 
 
 def _is_term(code: UserCode, call: ast.Call, statement: ast.AugAssign) -> bool:
-    """Tell whether only arithmetic lies between a call and its statement, so that a
-    tensor can stand for the number."""
-    for node in code.above(call):
-        if node is statement:
+    """Tell whether only arithmetic with numbers lies between a call and its statement,
+    so that a tensor can stand for the number."""
+    node: ast.AST = call
+    for parent in code.above(call):
+        if parent is statement:
             return True
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, _ARITHMETIC):
+        if not isinstance(parent, ast.BinOp):
             return False
+        other = parent.right if parent.left is node else parent.left
+        divides = isinstance(parent.op, ast.Div) and parent.left is node
+        if not divides and not isinstance(parent.op, ast.Add | ast.Sub | ast.Mult):
+            return False
+        if not _is_number(code, other):
+            return False
+        node = parent
     return False
 
 
+def _is_number(code: UserCode, node: ast.expr) -> bool:
+    """Tell whether an expression is a number of Python's: a literal but 0, a size."""
+    if isinstance(node, ast.Name):
+        made = code.made_by(node)
+        return made is not None and made is not node and _is_number(code, made)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if isinstance(node, ast.Call):
+        is_size = isinstance(node.func, ast.Attribute) and node.func.attr == "size"
+        return code.name(node.func) == "len" or (is_size and len(node.args) == 1)
+    return type(constant(node)) in (int, float) and bool(constant(node))
+
+
+def _is_count(read: _Read) -> bool:
+    """Tell whether a tensor is how often something holds: ``(a == b).sum()``."""
+    tensor = read.tensor
+    function = tensor.func if isinstance(tensor, ast.Call) else None
+    if not isinstance(function, ast.Attribute) or function.attr != "sum":
+        return False
+    by = function.value.func if isinstance(function.value, ast.Call) else None
+    compared = isinstance(by, ast.Attribute) and by.attr in ("eq", "ne")
+    is_plain = isinstance(tensor, ast.Call) and not tensor.args and not tensor.keywords
+    return is_plain and (compared or isinstance(function.value, ast.Compare))
+
+
 def _loop_of(
-    code: UserCode, statement: ast.stmt, name: str, kinds: tuple[type, ...]
-) -> ast.stmt | None:
-    """Return the loop before which a variable is set to a number or an empty list, and
-    within which nothing but the statement has to do with it."""
+    code: UserCode, statement: ast.stmt, name: str
+) -> tuple[ast.For | ast.AsyncFor | ast.While, ast.expr] | None:
+    """Return the loop before which a local variable is set, with its value there, if
+    from then to the loop's end only the statement has to do with the variable."""
     function = code.function(statement)
+    uses = [x for x in ast.walk(code.tree) if isinstance(x, ast.Name) and x.id == name]
     for loop in code.loops(statement):
-        set_here = [
+        sets = [
             x
             for x in code.block(loop)
             if isinstance(x, ast.Assign)
             and x.lineno < loop.lineno
             and [code.name(target) for target in x.targets] == [name]
         ]
-        if not set_here:
+        if not sets:
             continue
-        value = set_here[-1].value
-        empty = isinstance(value, ast.List) and not value.elts and list in kinds
-        number = type(constant(value)) in kinds
-        uses = [
-            x
-            for x in ast.walk(function)
-            if isinstance(x, ast.Name) and x.id == name and _within(x, loop)
-        ]
-        outside = any(
-            isinstance(x, ast.Global | ast.Nonlocal) and name in x.names
-            for x in ast.walk(code.tree)
-        )
-        alone = all(code.statement(x) is statement for x in uses) and len(uses) == 1
-        is_safe = alone and not outside and isinstance(loop, LOOPS) and not loop.orelse
-        return loop if (empty or number) and is_safe else None
+        begin, end = sets[-1].lineno, loop.end_lineno or loop.lineno
+        between = [x for x in uses if begin <= x.lineno <= end]
+        # Functions that see the variable may run in the loop; so may handlers after it.
+        if (
+            len(between) != 2
+            or loop.orelse
+            or any(isinstance(x, ast.Try) for x in code.above(loop))
+            or any(_is_elsewhere(code, x, function) for x in uses)
+            or any(
+                isinstance(x, ast.Global | ast.Nonlocal) and name in x.names
+                for x in ast.walk(code.tree)
+            )
+        ):
+            return None
+        return loop, sets[-1].value
     return None
 
 
-def _within(node: ast.expr, loop: ast.stmt) -> bool:
-    return loop.lineno <= node.lineno <= (loop.end_lineno or loop.lineno)
+def _is_elsewhere(code: UserCode, use: ast.Name, function: ast.AST) -> bool:
+    """Tell whether a use lies in a function within that of a variable."""
+    inner = False
+    for x in code.above(use):
+        if x is function:
+            return inner
+        inner = inner or isinstance(x, _SCOPES)
+    return False

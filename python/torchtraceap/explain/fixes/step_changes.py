@@ -7,6 +7,7 @@ As in input_changes.py, a change is right as it stands, or not made.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from torchtraceap.explain.fixes.rewrite import (
     Rewrite,
@@ -15,40 +16,43 @@ from torchtraceap.explain.fixes.rewrite import (
     with_keywords,
     without,
 )
-from torchtraceap.explain.fixes.site import Site, constant
+from torchtraceap.explain.fixes.user_code import Site, constant
+from torchtraceap.explain.fixes.waits import may_rely_on_waits
 
 # What has these forms, of torch's optimizers; "fused" is the quicker one.
 _FUSED = {"Adam", "AdamW", "SGD"}
 _FOREACH = {
     *("Adadelta", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"),
 }
-_CLOCKS = {"time.time", "time.perf_counter", "time.monotonic", "time.perf_counter_ns"}
 
 
 def drop_waits(site: Site) -> Rewrite | None:
-    """Take out torch.cuda.synchronize() where it is a statement."""
-    code = site.code
-    rewrite = _drop(site, "torch.cuda.synchronize", "torch.accelerator.synchronize")
-    if rewrite and any(code.name(c.func) in _CLOCKS for c in code.calls(site.where)):
-        rewrite.notes.append(
-            "Clocks read here then measure launches, not the work: use "
-            "torch.cuda.Event(enable_timing=True), read after the loop."
-        )
-    if rewrite and any(b"non_blocking" in line for line in code.lines):
-        rewrite.notes.append(
-            "Keep it where the host reads what a non_blocking copy brings."
-        )
-    return rewrite
+    """Take out torch.cuda.synchronize() where it is a statement, and nothing in the
+    file may rely on it."""
+    if may_rely_on_waits(site.code):
+        return None
+    return _drop(site, "torch.cuda.synchronize", "torch.accelerator.synchronize")
 
 
 def keep_cache(site: Site) -> Rewrite | None:
     """Take out torch.cuda.empty_cache() where it is a statement."""
-    return _drop(site, "torch.cuda.empty_cache", "torch.accelerator.empty_cache")
+    note = "The memory stays this process's: keep it where another one needs it."
+    rewrite = _drop(site, "torch.cuda.empty_cache", "torch.accelerator.empty_cache")
+    return replace(rewrite, notes=[note]) if rewrite else None
 
 
 def collect_less(site: Site) -> Rewrite | None:
-    """Take out gc.collect() where it is a statement."""
-    return _drop(site, "gc.collect")
+    """Take out gc.collect() where it is a statement, unless the program has a say in
+    when Python collects by itself."""
+    if any(b"__del__" in line for line in site.code.lines):
+        return None
+    if site.code.names_any("disable", "freeze", "set_threshold", "weakref", "garbage"):
+        return None
+    note = (
+        "Python collects by itself, if later: memory in reference cycles stays longer."
+    )
+    rewrite = _drop(site, "gc.collect")
+    return replace(rewrite, notes=[note]) if rewrite else None
 
 
 def fuse_optimizer(site: Site) -> Rewrite | None:
@@ -73,7 +77,8 @@ def fuse_optimizer(site: Site) -> Rewrite | None:
         return None  # There foreach calls as many operators.
     fused = name in _FUSED or on_cpu
     form, other = ("fused", "foreach") if fused else ("foreach", "fused")
-    if any(k.arg == "differentiable" for k in call.keywords):
+    keywords = [k.arg for k in ast.walk(code.tree) if isinstance(k, ast.keyword)]
+    if "sparse" in keywords or "differentiable" in keywords:
         return None
     old = next((k for k in call.keywords if k.arg == other), None)
     if old is None:
@@ -93,7 +98,10 @@ def drop_gradients(site: Site) -> Rewrite | None:
     """Let zero_grad drop gradients instead of filling them."""
     code = site.code
     calls = site.methods("zero_grad")
-    if len(calls) != 1:
+    # Who reads gradients may find None; a CUDA graph writes to those that were there.
+    if len(calls) != 1 or code.names_any(
+        "grad", "CUDAGraph", "graph", "make_graphed_callables"
+    ):
         return None
     ((call, _),) = calls
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
@@ -103,7 +111,8 @@ def drop_gradients(site: Site) -> Rewrite | None:
     argument = "" if given else "set_to_none=True"
     text = f"{code.text(call.func)}({argument})"
     note = (
-        "Until the next backward pass gradients are None: who reads p.grad must look."
+        "A parameter that the next backward pass does not reach then has no gradient "
+        "and is not stepped: with zeros it still decays, and its momentum goes on."
     )
     return Rewrite([replaced(call, text)], [note])
 
@@ -115,5 +124,8 @@ def _drop(site: Site, *names: str) -> Rewrite | None:
         return None
     statement = code.statement(found[0])
     if not isinstance(statement, ast.Expr) or statement.value is not found[0]:
+        return None
+    # What is tried may be there for its errors, and a handler for what went wrong.
+    if any(isinstance(x, ast.Try | ast.ExceptHandler) for x in code.above(statement)):
         return None
     return Rewrite([without(statement, code)], [], [*code.loops(statement)[:1]])

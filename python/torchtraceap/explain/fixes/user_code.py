@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""user_code.py: a source file of the user's with what its names stand for.
+"""user_code.py: a source file of the user's with what its names stand for, and where
+a finding is in it.
 
 It is parsed and never run.
 """
@@ -9,10 +10,13 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from torchtraceap.base.program_files import project_source
+from torchtraceap.data.findings import Finding
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: What hands on the elements of its first argument.
 _THROUGH = {"enumerate", "iter", "islice", "tqdm", "trange", "next", "cycle", "track"}
@@ -118,9 +122,20 @@ class UserCode:
             return ""
         return ".".join([self._aliases.get(node.id, node.id), *reversed(parts)])
 
-    def imported(self, module: str) -> bool:
-        """Tell whether a module goes by its own name."""
-        return self._aliases.get(module) == module
+    def imported(self, name: str) -> str:
+        """Return what an imported name stands for; "" of another one."""
+        return self._aliases.get(name, "")
+
+    def names_any(self, *names: str) -> bool:
+        """Tell whether one of these is a part of a name somewhere in the file, such as
+        ``grad`` of ``p.grad``."""
+        parts = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Attribute):
+                parts.add(node.attr)
+            elif isinstance(node, ast.Name):
+                parts |= set(self.name(node).split("."))
+        return not parts.isdisjoint(names)
 
     def iterated(self, node: ast.expr) -> ast.expr:
         """Return what a loop goes over, without enumerate and the like."""
@@ -149,6 +164,41 @@ class UserCode:
         near = [value for function, value in values if function is here]
         known = near or [value for _, value in values]
         return known[0] if len(known) == 1 else None
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a finding is: a line, or a function of which the line is not known."""
+
+    code: UserCode
+    finding: Finding
+    where: ast.AST  #: The function, or the module.
+    line: int | None
+
+    @property
+    def calls(self) -> list[ast.Call]:
+        """The calls on the line or, where it is not known, of the function."""
+        return self.code.calls(self.where, self.line)
+
+    def methods(self, name: str) -> list[tuple[ast.Call, ast.expr]]:
+        """Return those of a method of this name, and what it is called on."""
+        return [
+            (call, call.func.value)
+            for call in self.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr == name
+        ]
+
+
+def constant(node: ast.expr | None) -> object:
+    """Return the value that is written there; None of anything else."""
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def root(node: ast.expr) -> str:
+    """Return the variable that an expression is a part of, or a method of a part."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def parsed(text: str) -> ast.Module:
