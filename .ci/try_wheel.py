@@ -127,6 +127,8 @@ def use(room: Room, wheel: Path) -> None:
     if built:
         why = f"the learned detector needs torch {built}, and there is none"
     room.run(*analyze, says=f"Detector not run: {why}")
+    explain = ("torchtraceap", "explain", str(TRACE), "--top", "1")
+    room.run(*explain, says="num_workers=4, #")  # by a file of the package
     room.run("pip", "install", "--quiet", "pytest")
     room.write("test_project.py", f"TRACE = {str(TRACE)!r}\n{TESTS}")
     room.run(*pytest, says="2 passed")
