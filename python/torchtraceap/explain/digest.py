@@ -228,7 +228,8 @@ class _Writer:
         out = []
         if finding is not None:
             gain = gain_range(finding)
-            text = f"{finding.origin}: {finding.kind}, {finding.count:,} times"
+            times = counted(finding.count, "time")
+            text = f"{finding.origin}: {finding.kind}, {times}"
             if finding.basis != "model":
                 share = share_text(finding.wasted_us, report.trace.device_time_us)
                 text += f", {wasted_text(finding)} lost ({share})"
