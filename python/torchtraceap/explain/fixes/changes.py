@@ -18,7 +18,6 @@ from torchtraceap.explain.fixes.input_changes import (
 )
 from torchtraceap.explain.fixes.model_changes import (
     capture,
-    compile_function,
     drop_bias,
     whole_graph,
 )
@@ -55,7 +54,6 @@ _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {
     "launch_bound": (capture,),
     "slow_copy": (pin_batches,),
     "conv_bias_bn": (drop_bias,),
-    "fusible_chain": (compile_function,),
 }
 
 
