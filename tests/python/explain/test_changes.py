@@ -168,6 +168,11 @@ ADAPTED = {
             step(x)
         """,
     ),
+    "a wait alone": (
+        *("sync_stall", "explicit"),
+        "f(x)\ntorch.cuda.synchronize()  # <--\n",
+        "",
+    ),
     "the only statement": (
         *("sync_stall", "explicit"),
         """
