@@ -852,6 +852,14 @@ UNCHANGED = {
                 return z + y
         """,
     ),
+    "layers that also run alone": (
+        *("conv_bias_bn", ""),
+        "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))\nb = a[0](x)\na(x)  # <--\n",
+    ),
+    "layers that run one by one": (
+        *("conv_bias_bn", ""),
+        "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))\nfor b in a:\n    b(x)\na(x)  # <--\n",
+    ),
     "a bias as a variable says": (
         *("conv_bias_bn", ""),
         "a = nn.Sequential(nn.Conv2d(1, 2, 3, bias=b), nn.BatchNorm2d(2))\na(x)  # <--\n",
@@ -935,11 +943,16 @@ def test_what_is_not_sure_to_be_right_is_not_made(case: str, folder: Path) -> No
 
 
 def test_a_copy_to_the_device_has_an_example_of_that_way(folder: Path) -> None:
-    (folder / "train.py").write_text("model = Net().to(device)\ny = x.cpu()\n")
+    (folder / "train.py").write_text(
+        "model = Net().to(device)\ny = x.cpu()\n"
+        "for x in batches:\n    x = x.to(device)\n    model.to(device)\n"
+    )
     usual = pattern_page("pageable_copy")
-    there = change_of(finding("sync_stall", 1, subtype="blocking_copy"))
+    there = change_of(finding("sync_stall", 4, subtype="blocking_copy"))
     back = change_of(finding("sync_stall", 2, subtype="blocking_copy"))
     assert usual and there == usual.example and back and ".cpu()" in back.before
+    for line in (1, 5):  # A model is moved once: no batch is.
+        assert change_of(finding("sync_stall", line, subtype="blocking_copy")) is None
 
 
 def test_on_a_cpu_only_the_fused_form_helps(folder: Path) -> None:

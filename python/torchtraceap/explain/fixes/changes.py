@@ -14,6 +14,7 @@ from torchtraceap.explain.fixes.input_changes import (
     add_workers,
     is_to_device,
     make_on_device,
+    may_copy_batches,
     pin_batches,
 )
 from torchtraceap.explain.fixes.model_changes import (
@@ -71,7 +72,8 @@ def change_of(finding: Finding) -> CodeChange | None:
         ):
             return made
     if site and finding.subtype == "blocking_copy" and is_to_device(site):
-        page = pattern_page("pageable_copy")  # The usual example is of the other way.
+        # The usual example is of the other way.
+        page = pattern_page("pageable_copy") if may_copy_batches(site) else None
     return page.example if page else None
 
 

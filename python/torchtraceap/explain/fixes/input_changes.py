@@ -130,6 +130,25 @@ def is_to_device(site: Site) -> bool:
     return bool(site.line) and any(_device_of(site.code, x) for x in site.calls)
 
 
+def may_copy_batches(site: Site) -> bool:
+    """Tell whether a line copies to a device what a loop goes over or a caller gives,
+    and does not only set up a model there."""
+    code = site.code
+    names = {
+        x.arg if isinstance(x, ast.arg) else x.id
+        for x in ast.walk(site.where)
+        if isinstance(x, ast.arg)
+        or (isinstance(x, ast.Name) and code.loops(x) and isinstance(x.ctx, ast.Store))
+    }
+    return any(
+        _device_of(code, x)
+        and root(x.func) in names
+        # Only a module is moved where it is.
+        and not isinstance(code.statement(x), ast.Expr)
+        for x in site.calls
+    )
+
+
 def _as_loader(code: UserCode, node: ast.expr | None) -> ast.Call | None:
     """Return what makes a loader, of an expression that does; else None."""
     is_one = isinstance(node, ast.Call) and code.name(node.func) in LOADERS

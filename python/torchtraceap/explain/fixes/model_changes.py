@@ -98,7 +98,11 @@ def _neighbors(site: Site) -> Iterator[tuple[ast.Call, ast.Call]]:
     code = site.code
     for call in site.calls:
         made = code.made_by(call.func)
-        if isinstance(made, ast.Call) and code.name(made.func) == "torch.nn.Sequential":
+        if (
+            isinstance(made, ast.Call)
+            and code.name(made.func) == "torch.nn.Sequential"
+            and not _is_taken_apart(code, call.func)
+        ):
             for pair in pairwise(made.args):
                 if isinstance(pair[0], ast.Call) and isinstance(pair[1], ast.Call):
                     yield pair[0], pair[1]
@@ -119,6 +123,18 @@ def _neighbors(site: Site) -> Iterator[tuple[ast.Call, ast.Call]]:
                 and _is_last_use(code, second.args[0], after)
             ):
                 yield from _pair(code, call.func, second.func)
+
+
+def _is_taken_apart(code: UserCode, variable: ast.expr) -> bool:
+    """Tell whether layers of an nn.Sequential may also run without the others."""
+    return any(
+        isinstance(x, ast.Subscript) and code.name(x.value) == code.name(variable)
+        for x in ast.walk(code.tree)
+    ) or any(
+        code.name(code.iterated(x.iter)).startswith(code.name(variable))
+        for x in ast.walk(code.tree)
+        if isinstance(x, ast.For)
+    )
 
 
 def _is_last_use(code: UserCode, use: ast.expr, statement: ast.stmt) -> bool:
