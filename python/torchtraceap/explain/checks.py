@@ -12,8 +12,10 @@ from torchtraceap.data.findings import UNEXPLAINED, WAITS, Finding
 _TRACE = "trace.json.gz"
 _WAITS = """\
 def test_{function}_does_not_wait(no_sync_stalls):
+    # To fill in: import {function} of {place}, and give it its arguments; a method is
+    # called on an object of its class.
     with no_sync_stalls():  # without a GPU: a dry run
-        {function}()  # {place}: give it inputs of your own
+        {function}()
 """
 _PATTERN = """\
 def test_no_{name}(trace_check):

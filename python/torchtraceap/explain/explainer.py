@@ -102,11 +102,12 @@ def _why(report: ReportData, finding: Finding) -> Iterator[str]:
     why = _mechanism(finding)
     if "device" in why and not report.trace.working_devices:
         yield _HOST_ONLY
-    yield why or "What it costs, the rule that found it knows."
+    yield why or "A rule of your own found it: its summary says what it is."
     yield from _share(report, finding)
     for stage in report.story:
         if stage.id == "limit" and stage.known:
-            yield f"What limits this trace: {printable(stage.answer)}"
+            limit = stage.answer.partition(".")[0]
+            yield f"What limits this trace: {printable(limit)}."
 
 
 def _share(report: ReportData, finding: Finding) -> Iterator[str]:
@@ -134,7 +135,7 @@ def _share(report: ReportData, finding: Finding) -> Iterator[str]:
 
 def _gain(report: ReportData, finding: Finding) -> Iterator[str]:
     if finding.basis == _MODEL:
-        yield "Not known: the detector guesses, and claims no time."
+        yield "Not known: what the detector guesses is not proven."
         return
     gain = finding.recoverable_us
     if gain is None:
@@ -153,7 +154,7 @@ def _gain(report: ReportData, finding: Finding) -> Iterator[str]:
         if 0 < lost_us < gain and time_text(lost_us) != time_text(gain):
             yield _why_more(report, finding)
         if not finding.recoverable_low_us:
-            yield "None of it is sure: a fix may do less."
+            yield "A fix may gain less, or nothing."
         fidelity = report.recovery.fidelity
         if fidelity and fidelity.caveat:
             yield fidelity.caveat

@@ -117,12 +117,19 @@ def explanation_text(explanation: Explanation) -> str:
     if explanation.check:
         lines += ["", f"{_INDENT}To keep it so, a test:"]
         lines += [_INDENT * 2 + line for line in _code(explanation.check)]
-    lines += ["", f"{_INDENT}More: {explanation.docs}"]
+    lines += ["", f"{_INDENT}More: {_more(explanation)}"]
     if explanation.opinion:
         lines.append("")
         for paragraph in opinion_texts(explanation.opinion):
             lines += wrapped(paragraph, _INDENT * 2, _INDENT)
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _more(explanation: Explanation) -> str:
+    """Say where there is more: the pages of patterns come with the package too."""
+    if explanation.docs == f"docs/patterns/{explanation.pattern}.md":
+        return f"torchtraceap patterns {explanation.pattern}, or {explanation.docs}"
+    return explanation.docs
 
 
 def usage_text(usage: Usage) -> str:
@@ -154,17 +161,18 @@ def _title(explanation: Explanation) -> str:
 def _change_lines(change: CodeChange | None) -> Iterator[str]:
     if change is None:
         return
-    for title, code in ((_before(change), change.before), ("After:", change.after)):
+    after = "After:" if change.after else "After: taken out."
+    for title, code in ((_before(change), change.before), (after, change.after)):
         yield ""
         yield f"{_INDENT * 3}{title}"
-        yield from (_INDENT * 4 + line for line in _code(code))
+        yield from (_INDENT * 4 + line for line in _code(code) if code)
     yield ""
 
 
 def _before(change: CodeChange) -> str:
     if not change.place:
         return "Before (an example, not your code):"
-    return f"Before ({printable(change.place)}):"
+    return f"Before ({printable(change.place)}, the file as it is now):"
 
 
 def _code(code: str) -> list[str]:

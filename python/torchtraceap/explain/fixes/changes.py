@@ -14,11 +14,11 @@ from torchtraceap.explain.fixes.input_changes import (
     add_workers,
     is_to_device,
     make_on_device,
+    may_copy_batches,
     pin_batches,
 )
 from torchtraceap.explain.fixes.model_changes import (
     capture,
-    compile_function,
     drop_bias,
     whole_graph,
 )
@@ -55,7 +55,6 @@ _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {
     "launch_bound": (capture,),
     "slow_copy": (pin_batches,),
     "conv_bias_bn": (drop_bias,),
-    "fusible_chain": (compile_function,),
 }
 
 
@@ -73,7 +72,8 @@ def change_of(finding: Finding) -> CodeChange | None:
         ):
             return made
     if site and finding.subtype == "blocking_copy" and is_to_device(site):
-        page = pattern_page("pageable_copy")  # The usual example is of the other way.
+        # The usual example is of the other way.
+        page = pattern_page("pageable_copy") if may_copy_batches(site) else None
     return page.example if page else None
 
 

@@ -38,33 +38,36 @@ def add_workers(site: Site) -> Rewrite | None:
     call = _loader(site)
     if call is None or len(call.args) > 5:  # num_workers by its position.
         return None
-    number = constant(keyword_of(call, "num_workers"))
+    given = keyword_of(call, "num_workers")
+    number = constant(given)
     if site.finding.subtype == "worker_start":
         if not number or changes_later(
             code, call
         ):  # Not known, and without workers it is an error.
             return None
         return Rewrite(with_keywords(code, call, {"persistent_workers": "True"}))
-    wanted = {"num_workers": str(_WORKERS), "pin_memory": "True"}
     if site.finding.subtype == "multi_process":
-        if not isinstance(number, int) or number < 1:
-            return None
-        wanted = {"num_workers": str(2 * number), "prefetch_factor": "4"}
-        return Rewrite(with_keywords(code, call, wanted))
-    if number:
+        return None  # How many are right is the user's to say.
+    if given is not None and number != 0:
         return None  # It is another loader that loads in the main process.
     if not can_have_workers(code, call) or changes_later(code, call):
         return None
+    wanted = {"num_workers": str(_WORKERS), "pin_memory": "True"}
     wanted["persistent_workers"] = "True"
     notes = [
         "Each worker draws random numbers of its own, so random augmentations differ. "
         "Workers get the dataset pickled: it must hold no open file and no CUDA tensor."
     ]
-    return Rewrite(with_keywords(code, call, wanted), notes)
+    splices = with_keywords(code, call, wanted)
+    if splices and given is not None:
+        splices.append(replaced(given, str(_WORKERS)))
+    return Rewrite(splices, notes)
 
 
 def pin_batches(site: Site) -> Rewrite | None:
     """Copy a loader's batches from pinned memory, without waiting."""
+    if site.finding.pattern == "sync_stall" and site.finding.subtype != "blocking_copy":
+        return None
     code = site.code
     moves = [call for call in site.calls if _device_of(code, call)]
     for loop in code.loops(moves[0]) if moves else ():
@@ -73,7 +76,9 @@ def pin_batches(site: Site) -> Rewrite | None:
         targets = {x.id for x in ast.walk(loop.target) if isinstance(x, ast.Name)}
         loader = _as_loader(code, code.made_by(code.iterated(loop.iter)))
         moved = {root(move.func) for move in moves}
-        if loader is None or not moved <= targets or _is_written(code, loop, moves):
+        if loader is None or len(loader.args) > 7:  # pin_memory by its position.
+            continue
+        if not moved <= targets or _is_written(code, loop, moves):
             continue
         splices = [
             splice
@@ -93,6 +98,8 @@ def pin_batches(site: Site) -> Rewrite | None:
 def make_on_device(site: Site) -> Rewrite | None:
     """Let the device fill a tensor that is filled on the host and copied."""
     code = site.code
+    if site.finding.pattern == "sync_stall" and site.finding.subtype != "blocking_copy":
+        return None
     splices, notes = [], []
     for move in site.calls:
         device = _device_of(code, move)
@@ -123,6 +130,25 @@ def is_to_device(site: Site) -> bool:
     return bool(site.line) and any(_device_of(site.code, x) for x in site.calls)
 
 
+def may_copy_batches(site: Site) -> bool:
+    """Tell whether a line copies to a device what a loop goes over or a caller gives,
+    and does not only set up a model there."""
+    code = site.code
+    names = {
+        x.arg if isinstance(x, ast.arg) else x.id
+        for x in ast.walk(site.where)
+        if isinstance(x, ast.arg)
+        or (isinstance(x, ast.Name) and code.loops(x) and isinstance(x.ctx, ast.Store))
+    }
+    return any(
+        _device_of(code, x)
+        and root(x.func) in names
+        # Only a module is moved where it is.
+        and not isinstance(code.statement(x), ast.Expr)
+        for x in site.calls
+    )
+
+
 def _as_loader(code: UserCode, node: ast.expr | None) -> ast.Call | None:
     """Return what makes a loader, of an expression that does; else None."""
     is_one = isinstance(node, ast.Call) and code.name(node.func) in LOADERS
@@ -130,7 +156,7 @@ def _as_loader(code: UserCode, node: ast.expr | None) -> ast.Call | None:
 
 
 def _loader(site: Site) -> ast.Call | None:
-    """Return the loader that is made for the loop on a line, or the file's only one."""
+    """Return the loader that is made for the loop on a line."""
     code = site.code
     for node in ast.walk(site.where):
         if isinstance(node, ast.For | ast.AsyncFor) and node.iter.lineno == site.line:
@@ -138,8 +164,7 @@ def _loader(site: Site) -> ast.Call | None:
             made = _as_loader(code, over) or _as_loader(code, code.made_by(over))
             if made:
                 return made
-    made_here = code.all_calls(*LOADERS)
-    return made_here[0] if len(made_here) == 1 else None
+    return None
 
 
 def _is_written(code: UserCode, loop: ast.stmt, moves: list[ast.Call]) -> bool:

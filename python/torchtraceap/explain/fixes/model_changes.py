@@ -12,22 +12,18 @@ from itertools import pairwise
 
 from torchtraceap.explain.fixes.rewrite import (
     Rewrite,
-    above,
     keyword_of,
     replaced,
     with_keywords,
 )
-from torchtraceap.explain.fixes.user_code import FUNCTIONS, Site, UserCode, constant
+from torchtraceap.explain.fixes.user_code import Site, UserCode
 
 _COMPILE = "torch.compile"
-#: What a function that is compiled as a whole must not hold.
-_UNFIT = (ast.For, ast.While, ast.Try, ast.With, ast.Yield, ast.YieldFrom, ast.Await)
 
 
 def whole_graph(site: Site) -> Rewrite | None:
     """Make a break of the graph an error that says where and why."""
-    code = site.code
-    if added := _compiled(code, "fullgraph", "True"):
+    if added := _compiled(site, "fullgraph", "True"):
         note = "Stops with an error at the first break that says why: mend that one."
         return Rewrite(added.splices, [note])
     return None
@@ -35,47 +31,15 @@ def whole_graph(site: Site) -> Rewrite | None:
 
 def capture(site: Site) -> Rewrite | None:
     """Let compiled code replay as a CUDA graph."""
-    code = site.code
     if site.finding.subtype == "graphs":
         return None
-    if added := _compiled(code, "mode", '"reduce-overhead"'):
+    if added := _compiled(site, "mode", '"reduce-overhead"'):
         note = (
             "The next call writes over the outputs of this one: .clone() those that "
             "are kept."
         )
         return Rewrite(added.splices, [note])
     return None
-
-
-def compile_function(site: Site) -> Rewrite | None:
-    """Compile a short function of tensors, so that its operators are fused."""
-    code = site.code
-    function = site.where
-    if not isinstance(function, ast.FunctionDef) or function.decorator_list:
-        return None
-    nodes = list(ast.walk(function))
-    unfit = {
-        *("item", "backward", "step", "print", "tolist", "numpy", "cpu", "append"),
-        *("rand", "randn", "randint", "rand_like", "randn_like", "dropout"),
-        *("bernoulli", "multinomial"),
-    }
-    if (
-        code.imported("torch") != "torch"
-        or code.names_any("jit", "export")  # They take no compiled code.
-        or function.name.startswith("__")
-        or any(isinstance(node, _UNFIT) for node in nodes)
-        or any(isinstance(node, FUNCTIONS) for node in nodes[1:])
-        or any(
-            (node.func.attr if isinstance(node.func, ast.Attribute) else "") in unfit
-            or code.name(node.func).rpartition(".")[2] in unfit
-            for node in nodes
-            if isinstance(node, ast.Call)
-        )
-    ):
-        return None
-    note = "Fused operators round less often: last digits differ."
-    decorator = above(function, "@torch.compile", code)
-    return Rewrite([decorator], [note], [function])
 
 
 def drop_bias(site: Site) -> Rewrite | None:
@@ -89,7 +53,7 @@ def drop_bias(site: Site) -> Rewrite | None:
     splices = []
     for first, second in _neighbors(site):
         if _is_layer(code, first, "Conv") and _is_layer(code, second, "BatchNorm"):
-            if len(first.args) > 7 or constant(keyword_of(first, "bias")) is False:
+            if len(first.args) > 7 or keyword_of(first, "bias") is not None:
                 continue
             splices += with_keywords(code, first, {"bias": "False"})
     note = (
@@ -99,21 +63,25 @@ def drop_bias(site: Site) -> Rewrite | None:
     return Rewrite(splices, [note]) if splices else None
 
 
-def _compiled(code: UserCode, option: str, value: str) -> Rewrite | None:
-    """Give the file's only torch.compile an option that it has not."""
-    calls = code.all_calls(_COMPILE)
-    decorators = [
-        d
-        for node in ast.walk(code.tree)
-        for d in getattr(node, "decorator_list", ())
-        if code.name(d) == _COMPILE
+def _compiled(site: Site, option: str, value: str) -> Rewrite | None:
+    """Give the torch.compile of a line's function, or of what is called there, an
+    option that it has not."""
+    code = site.code
+    for decorator in getattr(site.where, "decorator_list", ()):
+        if code.name(decorator) == _COMPILE:
+            text = f"{code.text(decorator)}({option}={value})"
+            return Rewrite([replaced(decorator, text)])
+    made = [
+        *getattr(site.where, "decorator_list", ()),
+        *(code.made_by(call.func) for call in site.calls),
     ]
-    if len(calls) + len(decorators) != 1:
-        return None
-    if decorators:
-        text = f"{code.text(decorators[0])}({option}={value})"
-        return Rewrite([replaced(decorators[0], text)])
-    if {option, "options"} & {str(k.arg) for k in calls[0].keywords}:
+    calls = [
+        x for x in made if isinstance(x, ast.Call) and code.name(x.func) == _COMPILE
+    ]
+    # Other backends have other options.
+    if len(calls) != 1 or {option, "options", "backend"} & {
+        str(k.arg) for k in calls[0].keywords
+    }:
         return None
     splices = with_keywords(code, calls[0], {option: value})
     return Rewrite(splices) if splices else None
@@ -130,9 +98,14 @@ def _neighbors(site: Site) -> Iterator[tuple[ast.Call, ast.Call]]:
     code = site.code
     for call in site.calls:
         made = code.made_by(call.func)
-        if isinstance(made, ast.Call) and code.name(made.func) == "torch.nn.Sequential":
-            calls = [arg for arg in made.args if isinstance(arg, ast.Call)]
-            yield from pairwise(calls)
+        if (
+            isinstance(made, ast.Call)
+            and code.name(made.func) == "torch.nn.Sequential"
+            and not _is_taken_apart(code, call.func)
+        ):
+            for pair in pairwise(made.args):
+                if isinstance(pair[0], ast.Call) and isinstance(pair[1], ast.Call):
+                    yield pair[0], pair[1]
         for argument in call.args[:1]:
             if isinstance(argument, ast.Call):
                 yield from _pair(code, argument.func, call.func)
@@ -147,8 +120,34 @@ def _neighbors(site: Site) -> Iterator[tuple[ast.Call, ast.Call]]:
                 and isinstance(second, ast.Call)
                 and len(second.args) == 1
                 and code.name(second.args[0]) == code.name(statement.targets[0]) != ""
+                and _is_last_use(code, second.args[0], after)
             ):
                 yield from _pair(code, call.func, second.func)
+
+
+def _is_taken_apart(code: UserCode, variable: ast.expr) -> bool:
+    """Tell whether layers of an nn.Sequential may also run without the others."""
+    return any(
+        isinstance(x, ast.Subscript) and code.name(x.value) == code.name(variable)
+        for x in ast.walk(code.tree)
+    ) or any(
+        code.name(code.iterated(x.iter)).startswith(code.name(variable))
+        for x in ast.walk(code.tree)
+        if isinstance(x, ast.For)
+    )
+
+
+def _is_last_use(code: UserCode, use: ast.expr, statement: ast.stmt) -> bool:
+    """Tell whether a variable is used nowhere else, or given a new value there."""
+    name = code.name(use)
+    if isinstance(statement, ast.Assign) and name in map(code.name, statement.targets):
+        return True
+    reads = [
+        x
+        for x in ast.walk(code.function(statement))
+        if isinstance(x, ast.Name) and x.id == name and isinstance(x.ctx, ast.Load)
+    ]
+    return len(reads) == 1
 
 
 def _pair(

@@ -11,7 +11,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchtraceap.explain.fixes.rewrite import Rewrite, Splice, after, replaced
-from torchtraceap.explain.fixes.user_code import FUNCTIONS, Site, UserCode, constant
+from torchtraceap.explain.fixes.user_code import (
+    COMPLEX,
+    FUNCTIONS,
+    Site,
+    UserCode,
+    constant,
+)
 from torchtraceap.explain.fixes.waits import may_rely_on_waits
 
 _PRIMARIES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
@@ -28,13 +34,17 @@ class _Read(NamedTuple):
 def read_later(site: Site) -> Rewrite | None:
     """Keep a sum or a list on the device, and read it after the loop."""
     code = site.code
-    if site.line is None or may_rely_on_waits(code):
+    if site.line is None or site.finding.subtype != "scalar_read":
         return None
+    if may_rely_on_waits(code) or code.names_any("inference_mode", *COMPLEX):
+        return None  # What inference mode made cannot be added to outside of it.
     reads = list(_reads(site))
+    if len(reads) != 1 or _may_be_another(code, reads[0]):
+        return None
     statements = {code.statement(read.call) for read in reads}
     for statement in statements if len(statements) == 1 else ():
         if isinstance(statement, ast.AugAssign):
-            return _summed(code, statement, reads)
+            return _summed(code, statement, reads[0])
         for call, kept in site.methods("append"):
             is_whole = isinstance(statement, ast.Expr) and statement.value is call
             if is_whole and len(call.args) == 1 and call.args[0] is reads[0].call:
@@ -53,9 +63,17 @@ def _reads(site: Site) -> Iterator[_Read]:
             yield from (_Read(call, argument) for argument in call.args)
 
 
-def _summed(
-    code: UserCode, statement: ast.AugAssign, reads: list[_Read]
-) -> Rewrite | None:
+def _may_be_another(code: UserCode, read: _Read) -> bool:
+    """Tell whether what is read may be no tensor, as something else waits there."""
+    return any(
+        isinstance(x, ast.IfExp | ast.BoolOp | ast.Await | ast.NamedExpr)
+        or (isinstance(x, ast.Attribute) and x.attr in ("numpy", "cpu", "tolist"))
+        or code.name(x).partition(".")[0] == "numpy"
+        for x in ast.walk(read.tensor)
+    )
+
+
+def _summed(code: UserCode, statement: ast.AugAssign, read: _Read) -> Rewrite | None:
     """``total += loss.item()`` becomes ``total += loss.detach().double()``, which is
     what Python adds up; a count stays one of whole numbers."""
     name = statement.target.id if isinstance(statement.target, ast.Name) else ""
@@ -66,20 +84,20 @@ def _summed(
     kind = type(constant(first))
     notes = []
     if kind is float:
-        if not all(_is_term(code, read.call, statement) for read in reads):
+        if not _is_term(code, read.call, statement):
             return None
         how = ".detach().double()"
         notes = [
             "Added up in double, as Python does; where a device has none (MPS, Intel "
             "Arc) write .float(), which rounds."
         ]
-    elif kind is int and statement.value is reads[0].call and _is_count(reads[0]):
+    elif kind is int and statement.value is read.call and _is_count(read):
         how = ".detach()"
     else:  # Whether whole numbers are added, or others, is not known.
         return None
     later = f"{name} = {kind.__name__}({name})  # waits once"
-    splices = [_kept(code, read, how) for read in reads]
-    return Rewrite([*splices, after(loop, later, code)], notes, [loop])
+    splices = [_kept(code, read, how), after(loop, later, code)]
+    return Rewrite(splices, notes, [loop])
 
 
 def _collected(

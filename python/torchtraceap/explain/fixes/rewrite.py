@@ -72,13 +72,6 @@ def after(statement: ast.stmt, text: str, code: UserCode) -> Splice:
     return Splice(at, at, f"{indent}{text}\n", -statement.lineno)
 
 
-def above(statement: ast.stmt, text: str, code: UserCode) -> Splice:
-    """Put a line above a statement, shown with it."""
-    indent = code.lines[statement.lineno - 1][: statement.col_offset].decode()
-    at = Place(statement.lineno, 0)
-    return Splice(at, at, f"{indent}{text}\n", statement.lineno)
-
-
 def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
     """Return the value of a keyword argument, if it is given."""
     return next((k.value for k in call.keywords if k.arg == name), None)
@@ -87,7 +80,7 @@ def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
 def with_keywords(
     code: UserCode, call: ast.Call, values: Mapping[str, str]
 ) -> list[Splice]:
-    """Give a call keyword arguments, in place of those that it has by these names.
+    """Give a call keyword arguments; those that it has by these names stay.
 
     Returns nothing where they may be in what is passed on (``**options``), or the call
     is written in a way that leaves no sure place for them.
@@ -95,10 +88,9 @@ def with_keywords(
     given = {k.arg: k.value for k in call.keywords}
     if None in given or any(isinstance(arg, ast.Starred) for arg in call.args):
         return []
-    splices = [replaced(given[k], v) for k, v in values.items() if k in given]
     new = [f"{name}={value}" for name, value in values.items() if name not in given]
     if not new:
-        return splices
+        return []
     line, column = call.end_lineno or call.lineno, (call.end_col_offset or 1) - 1
     arguments = [*call.args, *(k.value for k in call.keywords)]
     if not arguments:
@@ -113,7 +105,7 @@ def with_keywords(
     if code.lines[line - 1][:column].strip():  # The call ends on the argument's line.
         text = (" " if comma else ", ") + ", ".join(new)
         at = Place(line, column) if comma else end
-        return [*splices, Splice(at, at, text, call.lineno)]
+        return [Splice(at, at, text, call.lineno)]
     if last.lineno == call.lineno:
         return []
     head = code.lines[last.lineno - 1]
@@ -121,7 +113,7 @@ def with_keywords(
     lines = "".join(f"{indent}{text},\n" for text in new)
     below = Splice(Place(line, 0), Place(line, 0), lines, call.lineno)
     last_one = [] if comma else [Splice(end, end, ",", call.lineno)]
-    return [*splices, *last_one, below]
+    return [*last_one, below]
 
 
 def change_by(rewrite: Rewrite, code: UserCode) -> CodeChange | None:

@@ -16,7 +16,7 @@ from torchtraceap.explain.fixes.rewrite import (
     with_keywords,
     without,
 )
-from torchtraceap.explain.fixes.user_code import Site, constant
+from torchtraceap.explain.fixes.user_code import COMPLEX, Site, constant
 from torchtraceap.explain.fixes.waits import may_rely_on_waits
 
 # What has these forms, of torch's optimizers; "fused" is the quicker one.
@@ -29,7 +29,7 @@ _FOREACH = {
 def drop_waits(site: Site) -> Rewrite | None:
     """Take out torch.cuda.synchronize() where it is a statement, and nothing in the
     file may rely on it."""
-    if may_rely_on_waits(site.code):
+    if site.finding.subtype != "explicit" or may_rely_on_waits(site.code):
         return None
     return _drop(site, "torch.cuda.synchronize", "torch.accelerator.synchronize")
 
@@ -68,8 +68,7 @@ def fuse_optimizer(site: Site) -> Rewrite | None:
         for variable in (owner, *call.args[:1])  # Of a scaler's step.
         if (made := code.made_by(variable)) in built
     ]
-    call = steps[0] if steps else built[0] if len(built) == 1 else None
-    if not isinstance(call, ast.Call):
+    if len(steps) != 1 or not isinstance(call := steps[0], ast.Call):
         return None
     name = names[code.name(call.func)]
     on_cpu = "for a CPU" in site.finding.advice
@@ -78,19 +77,12 @@ def fuse_optimizer(site: Site) -> Rewrite | None:
     fused = name in _FUSED or on_cpu
     form, other = ("fused", "foreach") if fused else ("foreach", "fused")
     keywords = [k.arg for k in ast.walk(code.tree) if isinstance(k, ast.keyword)]
-    if "sparse" in keywords or "differentiable" in keywords:
+    if "sparse" in keywords or "differentiable" in keywords or code.names_any(*COMPLEX):
         return None
-    old = next((k for k in call.keywords if k.arg == other), None)
-    if old is None:
-        splices = with_keywords(code, call, {form: "True"})
-    elif keyword_of(call, form) is None and constant(old.value) is False:
-        end = replaced(old.value, "").end
-        first = replaced(old.value, f"{form}=True")
-        splices = [first._replace(begin=first.begin._replace(column=old.col_offset))]
-        if old.lineno != old.value.lineno or end.line != old.lineno:
-            return None
-    else:
+    old = keyword_of(call, other)
+    if old is not None and constant(old) is not False:
         return None
+    splices = with_keywords(code, call, {form: "True"})
     return Rewrite(splices, ["Sums are rounded in another order: last digits differ."])
 
 
@@ -103,7 +95,12 @@ def drop_gradients(site: Site) -> Rewrite | None:
         "grad", "CUDAGraph", "graph", "make_graphed_callables"
     ):
         return None
-    ((call, _),) = calls
+    ((call, owner),) = calls
+    made = code.made_by(owner)
+    if not isinstance(made, ast.Call):
+        return None
+    if not code.name(made.func).startswith("torch.optim."):
+        return None  # Another class may mean something else by it.
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if len(given) > 1 or any(constant(value) is not False for value in given):
         return None

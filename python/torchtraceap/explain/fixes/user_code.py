@@ -18,6 +18,16 @@ from torchtraceap.data.findings import Finding
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+#: What makes complex numbers, which sums and fused optimizers do not take.
+COMPLEX = (
+    "complex",
+    "complex32",
+    "complex64",
+    "complex128",
+    "cfloat",
+    "cdouble",
+    "fft",
+)
 #: What hands on the elements of its first argument.
 _THROUGH = {"enumerate", "iter", "islice", "tqdm", "trange", "next", "cycle", "track"}
 
@@ -47,6 +57,11 @@ class UserCode:
                 for alias in node.names:
                     name = f"{node.module}.{alias.name}"
                     self._aliases[alias.asname or alias.name] = name
+        self._imports = {x for v in self._aliases.values() for x in v.split(".")}
+        # A name that is also bound to something else may be either.
+        for node in ast.walk(self.tree):
+            for bound in _bound_by(node) if not isinstance(node, ast.alias) else ():
+                self._aliases.pop(bound or "", None)
 
     # --- Where a node is --------------------------------------------------------------
 
@@ -129,7 +144,7 @@ class UserCode:
     def names_any(self, *names: str) -> bool:
         """Tell whether one of these is a part of a name somewhere in the file, such as
         ``grad`` of ``p.grad``."""
-        parts = set()
+        parts = set(self._imports)
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Attribute):
                 parts.add(node.attr)
@@ -146,24 +161,57 @@ class UserCode:
         return node
 
     def made_by(self, variable: ast.expr) -> ast.expr | None:
-        """Return the only value that a variable is given, in its function or else in
-        the whole file; None if there are several, or none."""
+        """Return the value that a variable has: the only thing that binds it in its own
+        scope, an attribute of self in its class; None if that is not sure."""
         name = self.name(variable)
-        if not name:
+        scope = self.function(variable)
+        if isinstance(variable, ast.Name):
+            while scope is not self.tree and not self._bindings(scope, variable.id):
+                scope = self.function(scope)
+            bound = self._bindings(scope, variable.id)
+        else:
+            classes = [x for x in self.above(variable) if isinstance(x, ast.ClassDef)]
+            if not classes or not name.startswith("self.") or name.count(".") > 1:
+                return None
+            bound = [
+                x
+                for x in ast.walk(classes[0])
+                if isinstance(x, ast.Attribute)
+                and isinstance(x.ctx, ast.Store)
+                and self.name(x) == name
+            ]
+        if len(bound) != 1:
             return None
-        values = [
-            (self.function(node), node.value)
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
-            for target in (
-                node.targets if isinstance(node, ast.Assign) else [node.target]
-            )
-            if self.name(target) == name
+        made = self._parents.get(bound[0])
+        if made and isinstance(self._parents.get(made), ast.ClassDef):
+            return None
+        if isinstance(made, ast.Assign):
+            return made.value if bound[0] in made.targets else None
+        return made.value if isinstance(made, ast.AnnAssign) else None
+
+    def _bindings(self, scope: ast.AST, name: str) -> list[ast.AST]:
+        """Return what binds a name in a function or the module: assignments, imports,
+        parameters, definitions, and what says that another scope's is meant."""
+        return [
+            x
+            for x in ast.walk(self.tree)
+            if name in _bound_by(x)
+            and (self.function(x) is scope or isinstance(x, ast.Global | ast.Nonlocal))
         ]
-        here = self.function(variable)
-        near = [value for function, value in values if function is here]
-        known = near or [value for _, value in values]
-        return known[0] if len(known) == 1 else None
+
+
+def _bound_by(node: ast.AST) -> list[str | None]:
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return [*node.names]
+    if isinstance(node, ast.alias):
+        return [node.asname or node.name.split(".")[0]]
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs)):
+        return [node.name]
+    return []
 
 
 @dataclass(frozen=True)

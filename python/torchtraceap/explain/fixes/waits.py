@@ -22,9 +22,11 @@ _ORDERED = {
 def may_rely_on_waits(code: UserCode) -> bool:
     """Tell whether a result of a file may change if it waits less: by copies that the
     host does not wait for, other streams, pinned buffers, and clocks."""
-    if code.names_any(*_ORDERED) or code.all_calls("time.time"):
+    if code.names_any(*_ORDERED):
         return True
     for node in ast.walk(code.tree):
+        if code.name(node) == "time.time":
+            return True
         if isinstance(node, ast.Call):
             names = {keyword.arg for keyword in node.keywords}
             if "non_blocking" in names and not _is_of_a_batch(code, node):
