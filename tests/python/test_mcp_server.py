@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_mcp_server.py: agents get analyses by the protocol's own client, and no file
-beside the roots."""
+beside the roots.
+
+It has over 400 lines: one server, which takes a second to start, serves most of it.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
+from torchtraceap.base.progress import somebody_watches
 from torchtraceap.cli.options import analysis_parsers, count, number, quiet_option, time
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -30,6 +31,7 @@ from torchtraceap.explain.explanation import Explanations, explanation_text, usa
 from torchtraceap.explain.model.endpoint import KEY_VARIABLE
 from torchtraceap.explain.model.messages import MAY_CHANGE, requests_text
 from torchtraceap.report import Report
+from torchtraceap.views.finding_text import why_none
 from torchtraceap.views.json_form import json_text
 
 EXAMPLES = (
@@ -272,16 +274,12 @@ def _told(report: Report, made: Explanations) -> str:
     if not made and report.findings:
         return "Windows: none is flagged by rules or detector."
     if not made:
-        from torchtraceap.views.finding_text import why_none
-
         return f"Findings: {why_none(report)}"
     texts = [*map(explanation_text, made), usage_text(made.usage)]
     return "\n".join(text for text in texts if text)
 
 
 def _progress(quiet: bool) -> Callable[[int, int], object] | None:
-    from torchtraceap.base.progress import somebody_watches
-
     if quiet or not somebody_watches():
         return None
 

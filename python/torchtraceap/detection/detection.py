@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,6 +129,19 @@ class Detection:
     def guessed(self, window: int, side: int) -> str:
         """Return the most likely pattern of a side."""
         return self.patterns[int(self.guess[window, side])]
+
+    def guesses(
+        self, windows: Iterable[int], *, only_flagged: bool = False
+    ) -> Counter[str]:
+        """Count the most likely patterns of both sides of windows, or of those sides
+        that are flagged; nothing if no model was run."""
+        return Counter(
+            self.guessed(window, side)
+            for window in windows
+            if self.run
+            for side in range(len(SIDES))
+            if self.flagged[window, side] or not only_flagged
+        )
 
 
 def likely(

@@ -9,7 +9,7 @@ graph here; ``form="text"`` is for comparing (docs/explain.md has what that gave
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +23,6 @@ from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Window
 from torchtraceap.data.findings import Finding
 from torchtraceap.data.opinion import NONE
-from torchtraceap.detection.detection import SIDES
 from torchtraceap.explain.calls import Calls, Names
 from torchtraceap.explain.figures import window_figures
 from torchtraceap.explain.masking import Mask
@@ -143,14 +142,18 @@ class _Writer:
         calls = Calls(self._report, windows, self._evidence(finding, windows))
         for fewest, figures, events, patterns in _SIZES:
             candidates = self._candidates(windows, patterns)
+            head = [
+                self._head(finding, windows),
+                *window_figures(self._features, windows, figures),
+            ]
+            choice = _choice(candidates)
             while True:
                 names.forget()
                 lines = [
-                    self._head(finding, windows),
-                    *window_figures(self._features, windows, figures),
+                    *head,
                     *_standing_out(finding, calls.evidence(names, events)),
                     *calls.lines(names, self._form),
-                    *_choice(candidates),
+                    *choice,
                 ]
                 facts = "\n".join(lines)
                 if tokens_of(facts) <= _FACTS * self._tokens or len(calls) <= fewest:
@@ -202,21 +205,11 @@ class _Writer:
         detector name in these windows, and their relatives. Among so few a model is
         nearer to a verdict than among all, which it may name as well."""
         report = self._report
-        wasted: dict[str, float] = {}
-        for index in windows:
-            for label in report.rule_windows[index].labels:
-                known_us = wasted.get(label.pattern, 0.0)
-                wasted[label.pattern] = known_us + label.wasted_us
+        wasted = lost_us(report, windows)
         table = [pattern for pattern in _core.patterns() if pattern.user_finding]
         named = sorted(wasted, key=lambda name: -wasted[name])[: most // 2 + 1]
-        detection = report.detection
-        if detection.run:
-            guessed = Counter(
-                detection.guessed(index, side)
-                for index in windows
-                for side in range(len(SIDES))
-            )
-            named += [name for name, _ in guessed.most_common(2)]
+        guesses = report.detection.guesses(windows)
+        named += [name for name, _ in guesses.most_common(2)]
         families = [p.family for name in named for p in table if p.name == name]
         relatives = [p.name for family in families for p in table if p.family == family]
         known = [pattern.name for pattern in table]
@@ -248,18 +241,13 @@ class _Writer:
         detection = report.detection
         if detection.run and not detection.why:
             flagged = detection.flagged[list(windows)].any(axis=1)
-            guess = Counter(
-                detection.guessed(index, side)
-                for index in windows
-                for side in range(len(SIDES))
-                if detection.flagged[index, side]
-            )
+            guess = detection.guesses(windows, only_flagged=True)
             text = f"detector: flags {int(flagged.sum()):,} of these windows"
             out.append(text + "".join(f", {name}" for name, _ in guess.most_common(1)))
         return out
 
     def _advice(self, finding: Finding | None) -> list[str]:
-        pattern = _pattern(finding.pattern) if finding else None
+        pattern = pattern_row(finding.pattern) if finding else None
         return [f"what helps: {pattern.advice}"] if pattern else []
 
     def _code(self, where: Location | None, names: Names) -> list[str]:
@@ -268,10 +256,8 @@ class _Writer:
             return []
         line = where.nearest_line
         shown = [] if line is None else code_excerpt(where.file, line)
-        here = next((i for i, one in enumerate(shown) if one.here), 0)
-        few = shown[max(0, here - 2) : here + 3]
         return [
-            f"line {one.number}: {names.quoted(one.text, _CODE_WIDTH)}" for one in few
+            f"line {one.number}: {names.quoted(one.text, _CODE_WIDTH)}" for one in shown
         ]
 
 
@@ -282,13 +268,23 @@ def _standing_out(finding: Finding | None, events: list[str]) -> list[str]:
     return [f"events that stand out: {times}{', '.join(events)}"]
 
 
-def _pattern(name: str) -> _core.PatternInfo | None:
+def lost_us(report: ReportData, windows: Iterable[int]) -> dict[str, float]:
+    """Return what patterns waste of windows by the rules' labels, microseconds."""
+    lost: defaultdict[str, float] = defaultdict(float)
+    for index in windows:
+        for label in report.rule_windows[index].labels:
+            lost[label.pattern] += label.wasted_us
+    return lost
+
+
+def pattern_row(name: str) -> _core.PatternInfo | None:
+    """Return what is known of a pattern; None of one that is not built in."""
     return next((p for p in _core.patterns() if p.name == name), None)
 
 
 def _choice(candidates: Sequence[str]) -> list[str]:
     out = ["patterns to choose from:"]
     for name in candidates:
-        if pattern := _pattern(name):
+        if pattern := pattern_row(name):
             out.append(f"{name} ({pattern.side}): {pattern.summary}")
     return [*out, f"{NONE}: nothing here costs 5 % of the time"]

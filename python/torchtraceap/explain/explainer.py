@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.events import Label, Window
 from torchtraceap.data.findings import UNEXPLAINED, Finding
 from torchtraceap.data.opinion import NONE
 from torchtraceap.explain.checks import check_of
-from torchtraceap.explain.digest import Digest
+from torchtraceap.explain.digest import Digest, pattern_row
 from torchtraceap.explain.explanation import Explanation
 from torchtraceap.explain.fixes.changes import change_of
 from torchtraceap.explain.pattern_pages import pattern_page
@@ -60,7 +59,7 @@ def explained_window(report: ReportData, window: Window, digest: Digest) -> Expl
         None,
     )
     page = pattern_page(pattern)
-    row = next((p for p in _core.patterns() if p.name == pattern), None)
+    row = pattern_row(pattern)
     why = page.why if page else ""
     fix = row.advice if row else ""
     if finding:

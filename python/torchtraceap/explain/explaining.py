@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -18,8 +17,7 @@ from torchtraceap.data.events import Window
 from torchtraceap.data.findings import UNEXPLAINED, Finding
 from torchtraceap.data.opinion import NONE, Opinion
 from torchtraceap.detection import LOSS
-from torchtraceap.detection.detection import SIDES
-from torchtraceap.explain.digest import make_digests
+from torchtraceap.explain.digest import lost_us, make_digests
 from torchtraceap.explain.explainer import explained, explained_window
 from torchtraceap.explain.explanation import Explanation, Explanations, Usage
 from torchtraceap.explain.model.answer_cache import AnswerCache
@@ -151,12 +149,9 @@ def _judged(report: ReportData, one: Explanation, opinion: Opinion) -> Opinion:
 
 
 def _by_rules(report: ReportData, windows: Sequence[int]) -> set[str]:
-    lost_us: defaultdict[str, float] = defaultdict(float)
     length_us = sum(report.rule_windows[index].duration_us for index in windows)
-    for index in windows:
-        for label in report.rule_windows[index].labels:
-            lost_us[label.pattern] += label.wasted_us
-    return {name for name, us in lost_us.items() if us >= LOSS * length_us}
+    lost = lost_us(report, windows).items()
+    return {name for name, us in lost if us >= LOSS * length_us}
 
 
 def _by_detector(report: ReportData, windows: Sequence[int]) -> set[str] | None:
@@ -165,13 +160,7 @@ def _by_detector(report: ReportData, windows: Sequence[int]) -> set[str] | None:
     detection = report.detection
     if not detection.run or not detection.judged[list(windows)].any():
         return None
-    guessed = {
-        detection.guessed(index, side)
-        for index in windows
-        for side in range(len(SIDES))
-        if detection.flagged[index, side]
-    }
-    return guessed or {NONE}
+    return set(detection.guesses(windows, only_flagged=True)) or {NONE}
 
 
 def _cache(cache: bool | str | os.PathLike[str]) -> AnswerCache | None:

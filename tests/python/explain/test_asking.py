@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_asking.py: what goes to an endpoint and what it may answer, each fault played by
-a server on this machine."""
+a server on this machine.
+
+It has over 400 lines: every fault is a test, and all share one way to play it.
+"""
 
 from __future__ import annotations
 
