@@ -24,7 +24,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from accuracy_page import page_text
+from explain_page import page_text
 from answering import (
     GRAPH,
     SHOWN,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""accuracy_page.py: the page of run.py, and the figures in it."""
+"""explain_page.py: the page of run.py, and the figures in it."""
 
 from __future__ import annotations
 
