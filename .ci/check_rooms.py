@@ -27,6 +27,7 @@ ROOMS = [
     "explain",  # what a finding means and what to do, and a model's second opinion
     "report",  # what a user holds: the data and the views of it
     "analysis_plan",
+    "ranks",  # the ranks of one job together
     "profiling",  # live profilers
     "analysis",
     "edits",
@@ -35,6 +36,7 @@ ROOMS = [
     "torchtraceap_dryrun",  # a product of its own: code for a GPU without one
     "torchtraceap_train",  # another: the detector's training
     "mcp_server",  # analyses for agents
+    "integrations",  # trainers that call us, and places where reports go
     "checking",  # pytest and SyncCheck
     "cli",  # the program
 ]
