@@ -27,7 +27,8 @@ _LIST = re.compile(rb'\s*\[\s*\{[^{}]{0,400}"(?:ph|pid|name)"\s*:')
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(\d+(?:\.\d+)?)')
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d+)')
 _HOST = re.compile(rb'"host_?name"\s*:\s*"([^"\\]{1,255})"', re.IGNORECASE)
-_MOST_RANKS = 1 << 24
+#: A rank is below it.
+MOST_RANKS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _integer(value: object, least: int) -> int | None:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value if least <= value < _MOST_RANKS else None
+    return value if least <= value < MOST_RANKS else None
 
 
 def _ends(path: str, size: int) -> tuple[bytes, bytes]:

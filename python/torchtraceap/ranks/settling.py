@@ -11,14 +11,13 @@ from torchtraceap.base.units import time_text
 from torchtraceap.data.facts import Note, TraceFacts
 from torchtraceap.ranks.candidates import trace_error
 from torchtraceap.ranks.first_look import sensible_rank
-from torchtraceap.ranks.rank_files import (
+from torchtraceap.ranks.recordings import (
     FILE,
     GIVEN,
     RankFile,
     RankFiles,
-    other_job,
+    Recording,
     refuse_clash,
-    with_ranks,
 )
 
 # Ranks of one recording begin within this, whatever their clocks are set to.
@@ -37,17 +36,13 @@ def settle(files: RankFiles, facts: Sequence[TraceFacts]) -> RankFiles:
         _settled(file, fact)
         for file, fact in zip(files.recording.files, facts, strict=True)
     ]
-    sized = [file for file in told if file.world_size is not None]
-    for file in sized[1:]:
-        if file.world_size != sized[0].world_size:
-            raise other_job(sized[0], file)
+    recording = Recording.of(files.recording.name, told)
     refuse_clash(told)
     if len(told) > 1:
         for file in told:
             if file.rank is None:
                 raise _no_rank(file)
-    settled = with_ranks(files, told)
-    return replace(settled, apart=tuple(_apart(told, facts)))
+    return replace(files, recording=recording, apart=tuple(_apart(told, facts)))
 
 
 def _settled(file: RankFile, facts: TraceFacts) -> RankFile:

@@ -13,7 +13,8 @@ import pytest
 
 import torchtraceap
 from torchtraceap import TraceError
-from torchtraceap.ranks.rank_files import RankFiles, find_ranks, ranks_text
+from torchtraceap.ranks.rank_files import find_ranks
+from torchtraceap.ranks.recordings import RankFiles, ranks_text
 from torchtraceap.ranks.settling import settle
 
 from .rank_folder import HOUR_US, put, rank_trace
@@ -154,6 +155,10 @@ def test_two_files_of_one_rank_are_an_error_that_names_both(
     given = find_ranks({0: locals_[0], 1: locals_[1]})
     assert [f.rank_from for f in given.recording.files] == ["given", "given"]
     assert given.recording.complete
+    with pytest.raises(TraceError, match="given as rank 0 and as rank 1"):
+        find_ranks({0: locals_[0], 1: locals_[0]})
+    with pytest.raises(ValueError, match="a rank in source"):
+        find_ranks({-1: locals_[0]})
 
 
 def test_of_several_recordings_the_last_complete_one_is_taken(
@@ -339,7 +344,7 @@ def test_the_loader_has_the_last_word(runs: Put, tmp_path: Path) -> None:
     assert kinds_of(settled) == ["rank_name_differs"] * 2 + ["ranks_missing"]
     with pytest.raises(TraceError, match="and so is"):
         settle(found, [replace(fact, rank=1) for fact in facts])
-    with pytest.raises(TraceError, match="job of 5 ranks"):
+    with pytest.raises(TraceError, match=r"job of . ranks, and .* of one of 5"):
         settle(found, [facts[0], replace(facts[1], world_size=5)])
 
 
