@@ -17,6 +17,9 @@ namespace {
 
 using trace::Category;
 
+// Of a device's launches, by other processes: a few meet another's id by chance.
+constexpr double kShared = 0.05;
+
 // "[TP00-DP01] 4000" and "rank 3: python" have one, "python" has none.
 std::string label_in(std::string_view text) {
   if (text.starts_with('[')) {
@@ -101,7 +104,8 @@ std::set<std::int64_t> workers_of(const trace::Columns& c, const Lanes& lanes) {
 std::vector<RankProcesses> rank_processes(const Timeline& t) {
   const auto& c = t.columns();
   const auto workers = workers_of(c, t.lanes);
-  if (workers.size() < 2) return {};
+  const auto shared = [](const DeviceTime& d) { return d.foreign_share >= kShared; };
+  if (workers.size() < 2 || std::ranges::any_of(t.devices, shared)) return {};
   const auto labels = labels_of(*t.trace);
   Groups groups;
   std::map<std::string, std::int64_t> with;

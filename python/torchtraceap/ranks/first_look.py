@@ -20,11 +20,17 @@ _HEAD = 64 << 10
 # Device properties and the members of thousands of groups come before the events.
 _LONG_HEAD = 1 << 20
 _GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"  # What some editors put before text.
 _EVENTS = b'"traceEvents"'
 _INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 _NUMBER = r'"%s"\s*:\s*(-?\d+)\s*[,}]'
-_LIST = re.compile(rb'\s*\[\s*\{[^{}]{0,400}"(?:ph|pid|name)"\s*:')
-_FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(\d+(?:\.\d+)?)')
+# Of the object form, where the header is longer than what is read; the list form.
+_TRACE = re.compile(
+    rb'\s*(?:\{.*"(?:schemaVersion|deviceProperties|distributedInfo)"|\[.*"ph"\s*:)',
+    re.DOTALL,
+)
+# Not 0, as rows that name threads may have.
+_FIRST_TS = re.compile(rb'"ts"\s*:\s*"?([1-9]\d*(?:\.\d+)?)')
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d+)')
 _HOST = re.compile(rb'"host_?name"\s*:\s*"([^"\\]{1,255})"', re.IGNORECASE)
 #: A rank is below it.
@@ -64,7 +70,7 @@ def look(path: str) -> FirstLook:
         return FirstLook("its gzip data is damaged")
     if not head.strip():
         return FirstLook("it is empty")
-    if _EVENTS not in head + tail and not _LIST.match(head):
+    if _EVENTS not in head + tail and not _TRACE.match(head.removeprefix(_MARK)):
         return FirstLook("it has no list of events near its beginning")
     told, odd = _told(head, tail)
     return FirstLook(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from torchtraceap.ranks.candidates import Candidate
 from torchtraceap.ranks.file_names import natural, with_star_for
@@ -25,8 +25,8 @@ def in_recordings(files: Sequence[Candidate], top: str) -> Groups:
         by_shape[_shape(file, top)].append(file)
     groups: Groups = {}
     for shape, alike in by_shape.items():
-        for name, of_one_size in _by_world_size(shape, alike):
-            cycles = list(_cycles(of_one_size))
+        for name, of_one_job in _jobs(shape, alike):
+            cycles = _cycles(of_one_job)
             for i, cycle in enumerate(cycles, 1):
                 groups[f"{name} #{i}" if cycles[1:] else name] = tuple(cycle)
     return _alone_together(groups)
@@ -43,55 +43,91 @@ def _shape(file: Candidate, top: str) -> str:
     return name.shape
 
 
-def _by_world_size(
-    shape: str, files: list[Candidate]
-) -> Iterable[tuple[str, list[Candidate]]]:
+def _jobs(shape: str, files: list[Candidate]) -> Iterator[tuple[str, list[Candidate]]]:
+    """Yield the files of each job: of each world size, and of each replica if those
+    count their ranks from 0."""
     sizes: dict[int | None, list[Candidate]] = defaultdict(list)
     for file in files:
         sizes[file.first.world_size].append(file)
     if len(sizes.keys() - {None}) <= 1:
-        return [(shape, files)]
-    return [
-        (f"{shape} of {size} ranks" if size else shape, some)
-        for size, some in sizes.items()
-    ]
+        sizes = {None: files}
+    for size, of_size in sizes.items():
+        name = f"{shape} of {size} ranks" if size else shape
+        replicas: dict[int | None, list[Candidate]] = defaultdict(list)
+        for file in of_size:
+            replicas[file.name.axes.get("DP")].append(file)
+        owners = [
+            owner for each in replicas.values() for owner in set(map(_owner, each))
+        ]
+        if len(set(owners)) == len(owners):
+            yield name, of_size
+            continue
+        for replica, of_replica in replicas.items():
+            yield f"{name} of DP {replica}", of_replica
 
 
-def _cycles(files: list[Candidate]) -> Iterable[list[Candidate]]:
-    """Yield the cycles of stamped files: one ends where a rank comes again."""
-    if not all(file.name.stamp for file in files):
-        yield files
-        return
-    by_start = all(file.first.start_us is not None for file in files)
-    order = sorted(
-        files,
-        key=lambda f: (f.first.start_us if by_start else 0, natural(f.name.stamp)),
-    )
-    cycle: dict[Hashable, Candidate] = {}
-    for file in order:
+def _cycles(files: list[Candidate]) -> list[list[Candidate]]:
+    """Sort files by cycle: by stamps that ranks share, else in order of time."""
+    stamps: dict[str, list[Candidate]] = defaultdict(list)
+    for file in files:
+        stamps[file.name.stamp].append(file)
+    if "" in stamps:
+        return [files]
+    if len(stamps) < len(files):
+        return [stamps[stamp] for stamp in sorted(stamps, key=natural)]
+    starts = [file.first.start_us for file in files]
+    if any(start is None for start in starts):
+        order = sorted(files, key=lambda f: natural(f.name.stamp))
+        return _turns(order, [0.0] * len(files))
+    order = sorted(files, key=lambda f: (_start(f), natural(f.name.stamp)))
+    return _turns(order, [_start(file) for file in order])
+
+
+def _turns(files: list[Candidate], starts: list[float]) -> list[list[Candidate]]:
+    """Begin a cycle where a rank comes again, and at the latest after half the time
+    from one cycle to the next: a rank may lack a file."""
+    before: dict[Hashable, float] = {}
+    periods = []
+    for file, start in zip(files, starts, strict=True):
         owner = _owner(file)
-        if owner in cycle:
-            yield list(cycle.values())
-            cycle = {}
-        cycle[owner] = file
-    yield list(cycle.values())
+        if owner in before:
+            periods.append(start - before[owner])
+        before[owner] = start
+    longest = min(periods, default=0.0) / 2 or float("inf")
+    cycles: list[list[Candidate]] = []
+    first, owners = 0.0, set[Hashable]()
+    for file, start in zip(files, starts, strict=True):
+        owner = _owner(file)
+        if not cycles or owner in owners or start - first > longest:
+            cycles.append([])
+            first, owners = start, set()
+        cycles[-1].append(file)
+        owners.add(owner)
+    return cycles
+
+
+def _start(file: Candidate) -> float:
+    return file.first.start_us or 0.0
 
 
 def _owner(file: Candidate) -> Hashable:
     if file.first.rank is not None:
         return file.first.rank
     name = file.name
-    return name.rank if name.rank is not None else (name.process, *name.axes.items())
+    if name.rank is not None:
+        return name.rank
+    return (name.process, *((a, n) for a, n in name.axes.items() if a != "DP"))
 
 
 def _alone_together(groups: Groups) -> Groups:
     """Join recordings of one file each, in one folder, whose files tell that they are
     different ranks of a job of one size: a.json and b.json."""
-    alone: dict[tuple[str, int], list[str]] = defaultdict(list)
+    alone: dict[tuple[str, int | None], list[str]] = defaultdict(list)
     for name, files in groups.items():
-        size = files[0].first.world_size
-        if len(files) == 1 and size is not None and files[0].first.rank is not None:
-            alone[os.path.dirname(files[0].path), size].append(name)
+        file, size = files[0], files[0].first.world_size
+        told = size is not None and file.first.rank is not None
+        if told and len(files) == 1 and not file.name.stamp:
+            alone[os.path.dirname(file.path), size].append(name)
     for names in alone.values():
         together = tuple(groups[name][0] for name in names)
         distinct = {file.first.rank for file in together}

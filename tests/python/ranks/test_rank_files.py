@@ -131,6 +131,15 @@ def test_a_long_header_is_read_and_no_more(tmp_path: Path) -> None:
     assert (found.recording.files[0].rank, found.recording.world_size) == (3, 8)
 
 
+def test_a_header_beyond_what_is_read_is_one_all_the_same(tmp_path: Path) -> None:
+    groups = b'"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": ['
+    header = b'{"schemaVersion": 1, ' + groups + b"0, " * 500_000 + b"0]}, "
+    put(tmp_path / "a.json.gz", header + rank_trace()[1:])
+    put(tmp_path / "b.json", "\ufeff[{".encode() + b'"args": {}, "ph": "X"}]')
+    found = find_ranks([tmp_path / "a.json.gz", tmp_path / "b.json"])
+    assert [file.rank for file in found.recording.files] == [3, None]
+
+
 @pytest.mark.parametrize("rank", [-1, 8, "x", 2.5, True, 2**70, "7" * 5000])
 def test_a_rank_that_cannot_be_is_said_and_not_used(
     rank: object, runs: Put, tmp_path: Path
@@ -212,6 +221,42 @@ def test_cycles_of_tensorboards_handler_follow_each_other(
     assert all("_00005" not in path for _, path in ranks_of(found))
     (first,) = find_ranks(tmp_path, found.others[0].name).others
     assert first == found.recording
+
+
+def test_cycles_are_told_apart_where_files_are_missing(
+    runs: Put, tmp_path: Path
+) -> None:
+    stamp = 1_699_999_999_000_000_000
+    for rank, cycles in enumerate(([0, 2, 3], [0, 1, 3])):
+        for cycle in cycles:
+            start = 1e12 + cycle * 5e6 + rank
+            runs(f"host_{rank}.{stamp + cycle}.pt.trace.json", rank, 2, start_us=start)
+            # Composer numbers batches, the same on all ranks.
+            runs(f"composer/rank{rank}.{cycle}0.pt.trace.json", rank, 2)
+    for folder, names in (
+        (tmp_path / "composer", "rank*.*.pt.trace.json"),
+        (tmp_path / "host_*.json", "*.*.pt.trace.json"),
+    ):
+        found = find_ranks(folder)
+        assert found.recording.name == f"{names} #4"
+        assert found.recording.complete
+        assert [len(other.files) for other in found.others] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("per_engine", [True, False])
+def test_replicas_that_count_from_0_are_jobs_of_their_own(
+    per_engine: bool, runs: Put, tmp_path: Path
+) -> None:
+    for dp in range(2):
+        for tp in range(2):
+            rank = tp if per_engine else 2 * dp + tp
+            runs(f"dp{dp}_pp0_tp{tp}_dcp0_ep0_rank{rank}.17{dp}{tp}.pt.trace.json")
+    found = find_ranks(tmp_path)
+    assert [f.rank for f in found.recording.files] == list(
+        range(2 if per_engine else 4)
+    )
+    assert found.recording.name.endswith(" of DP 1") == per_engine
+    assert len(found.others) == per_engine
 
 
 def test_runs_of_one_process_in_one_folder_are_recordings(
