@@ -66,7 +66,9 @@ def look(path: str) -> FirstLook:
             head, tail = _ends(path, _LONG_HEAD)
     except OSError as error:
         return FirstLook(f"it cannot be read: {error.strerror or error}")
-    except (ValueError, zlib.error):
+    except ValueError:  # A NUL byte.
+        return FirstLook("this is no name of a file")
+    except zlib.error:
         return FirstLook("its gzip data is damaged")
     if not head.strip():
         return FirstLook("it is empty")

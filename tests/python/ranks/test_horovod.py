@@ -144,7 +144,7 @@ def test_the_program_prints_a_table_and_writes_no_report(
     assert "a Horovod timeline has no report" in capsys.readouterr().err
     assert not page.exists()
     assert main(["inspect", str(path)]) == 0
-    assert "looks like one of Horovod (a timeline)" in capsys.readouterr().out
+    assert "looks like one of Horovod, whose timelines" in capsys.readouterr().out
 
 
 def test_what_is_none_is_refused(slow_loader: torchtraceap.Report) -> None:

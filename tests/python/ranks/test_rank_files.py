@@ -335,6 +335,10 @@ def listed(folder: Path) -> list[Path]:
     return [put(folder / "a.json", rank_trace()), put(folder / "b.json", b"{}")]
 
 
+def no_name(folder: Path) -> list[Path]:
+    return [folder / "a\0.json"]
+
+
 def no_list(_: Path) -> list[Path]:
     return []
 
@@ -348,6 +352,7 @@ def no_list(_: Path) -> list[Path]:
         (circle, "no_traces", "levels of symbolic links"),
         (no_match, "no_match", "no file matches this pattern"),
         (listed, "not_a_trace", "b.json: it has no list of events"),
+        (no_name, "not_a_trace", "this is no name of a file"),
         (no_list, "no_traces", "it is empty"),
     ],
 )
