@@ -88,6 +88,7 @@ __all__: list[str] = [
     "pattern_edits",
     "patterns",
     "perturb",
+    "rank_processes",
     "step_categories",
     "step_range",
     "thresholds",
@@ -115,6 +116,14 @@ class Trace:
         A pid or tid as the file had it.
         """
     def name(self, row: typing.SupportsInt | typing.SupportsIndex) -> str: ...
+    def of_processes(
+        self,
+        pids: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        rank: typing.SupportsInt | typing.SupportsIndex | None = None,
+    ) -> Trace:
+        """
+        The trace of these processes alone, as columns['pid'] has them: rows are counted anew, and its rank is `rank`, or not told.
+        """
     def read_args(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
     ) -> list[str]:
@@ -1595,6 +1604,11 @@ def perturb(
 ) -> Perturbed:
     """
     Schedules a trace by events with a perturbation and edits made. Raises ValueError for what is put in elsewhere, or into another trace.
+    """
+
+def rank_processes(trace: Trace) -> list[tuple[str, list[int]]]:
+    """
+    Of a file merged from several ranks, what each is called ('' if nothing) and the pids of its processes and devices; empty of any other.
     """
 
 def step_categories() -> int:
