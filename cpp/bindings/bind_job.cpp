@@ -76,8 +76,7 @@ void bind_rank_work(py::module_& m) {
   py::class_<WorkPlace>(m, "WorkPlace", "Where time goes, on each rank the same.")
       .def_readonly("kind", &WorkPlace::kind)
       .def_readonly("frame", &WorkPlace::frame)
-      .def_readonly("name", &WorkPlace::name)
-      .def_readonly("finding", &WorkPlace::finding);
+      .def_readonly("name", &WorkPlace::name);
   py::class_<RankWork>(m, "RankWork",
                        "A rank reduced to where it met others and what it did between.")
       .def(
@@ -105,6 +104,7 @@ void bind_meetings(py::module_& m) {
       .def_readonly("begin_ns", &JoinedMember::begin)
       .def_readonly("end_ns", &JoinedMember::end)
       .def_readonly("wait_ns", &JoinedMember::wait)
+      .def_readonly("transfer_ns", &JoinedMember::transfer)
       .def_readonly("waited", &JoinedMember::waited);
   py::class_<JoinedMeeting>(m, "JoinedMeeting", "A collective of which two ranks know.")
       .def_readonly("name", &JoinedMeeting::name)
@@ -119,7 +119,8 @@ void bind_meetings(py::module_& m) {
   py::class_<Clock>(m, "Clock", "How a rank's clock stands to the others'.")
       .def_readonly("shift_ns", &Clock::shift)
       .def_readonly("residual_ns", &Clock::residual)
-      .def_readonly("ends", &Clock::ends);
+      .def_readonly("ends", &Clock::ends)
+      .def_readonly("shared", &Clock::shared);
   py::class_<Lateness>(m, "Lateness", "Waiting, and what kept whom.")
       .def_readonly("meeting", &Lateness::meeting)
       .def_readonly("rank", &Lateness::rank)
@@ -151,7 +152,8 @@ void bind_job(py::module_& m) {
       .def_property_readonly("contradicted", &Job::contradicted)
       .def_property_readonly("steps", &Job::steps,
                              "By number: length recorded, length replayed as it was.")
-      .def("place_of", &Job::place_of, py::arg("rank"), py::arg("place"))
+      .def("finding_of", &Job::finding_of, py::arg("rank"), py::arg("place"),
+           "Place among the findings of the rank's report; -1: none.")
       .def("recorded_step_ns", &Job::recorded_step_ns)
       .def(
           "replayed_step_ns",

@@ -92,11 +92,12 @@ void bind_fidelity(py::module_& m) {
 void bind_replay(py::module_& m, py::class_<Analysis>& report) {
   report.def(
       "rank_work",
-      [](const Analysis& a, std::int64_t rank, std::int64_t stage) {
+      [](const Analysis& a, std::int64_t rank, std::int64_t stage, std::string host,
+         std::int64_t clock_begin) {
         const py::gil_scoped_release release;
-        return rank_work_of(a.report, rank, stage);
+        return rank_work_of(a.report, {rank, stage, std::move(host), clock_begin});
       },
-      py::arg("rank"), py::arg("stage"),
+      py::arg("rank"), py::arg("stage"), py::arg("host"), py::arg("clock_begin_ns"),
       "The trace reduced to what a job of many ranks needs of it; -1: unknown.");
   bind_fidelity(m);
   py::class_<PathPlace>(m, "PathPlace")

@@ -43,6 +43,19 @@ void Job::gather_places() {
   }
 }
 
+std::int32_t Job::finding_of(std::uint32_t rank, std::uint32_t place) const {
+  const auto& r = ranks_[rank];
+  std::map<std::int32_t, std::int64_t> claimed;
+  for (const auto& part : r.parts) {
+    const auto finding = r.places[part.place].finding;
+    if (finding >= 0 && place_of_[rank][part.place] == place)
+      claimed[finding] += part.ns;
+  }
+  const auto most =
+      std::ranges::max_element(claimed, {}, [](const auto& of) { return of.second; });
+  return most == claimed.end() ? -1 : most->first;
+}
+
 void Job::join() {
   PointId points = 1;
   for (const auto& r : ranks_) {
@@ -70,7 +83,7 @@ void Job::join() {
       const auto& own = ranks_[m.rank].meetings[m.meeting];
       const auto from = m.waited ? c.joined : point(m.rank, own.begin);
       edges.push_back({from, point(m.rank, own.end),
-                       m.waited ? c.transfer : m.end - m.begin, EdgeKind::kWork});
+                       m.waited ? m.transfer : m.end - m.begin, EdgeKind::kWork});
     }
   }
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {

@@ -25,7 +25,8 @@ struct JoinedMember {
   /// On the common clock, when it was there and when it went on.
   std::int64_t begin, end;
   std::int64_t wait;  ///< From its own begin until all were there; 0 if it left before.
-  bool waited;        ///< Left no sooner than all were there: a broadcast's root may.
+  std::int64_t transfer;  ///< From then to its own end; of a message, that of both.
+  bool waited;            ///< Left no sooner than all were there: a root may.
 };
 
 /// A collective or message of which two ranks or more are known.
@@ -34,7 +35,7 @@ struct JoinedMeeting {
   std::int64_t sequence = -1, step = -1, bytes = -1;
   std::vector<JoinedMember> members;  ///< By rank.
   std::uint32_t last;                 ///< Of `members`: who came last.
-  std::int64_t transfer;              ///< From the last arrival on: of all the same.
+  std::int64_t transfer;              ///< From the last arrival to the first end.
   PointId joined = kOrigin;           ///< The last arrival.
   std::int64_t wait() const {
     std::int64_t out = 0;
@@ -66,6 +67,7 @@ struct Clock {
   std::int64_t shift = 0;     ///< Added to a rank's time to be on the common clock.
   std::int64_t residual = 0;  ///< Median distance of its ends from those of others.
   std::uint64_t ends = 0;     ///< Meetings that it was set by; 0: it stands alone.
+  std::uint32_t shared = 0;   ///< Ranks with one number here have one clock.
 };
 
 class Job {
@@ -73,10 +75,11 @@ class Job {
   /// Joins ranks at the meetings that two or more of them have: of one process group
   /// the same sequence number or, where a trace has no numbers, the same place among
   /// those of that name in their step. Messages are joined by their two ends, in order.
-  /// Clocks are set by meetings that nobody leaves before all have come, as all members
-  /// of one end together: by the median over those that two ranks share. Members that
-  /// were not there at one time are taken apart again: their numbers do not mean the
-  /// same. Transfers of one name and size are alike.
+  /// Ranks of one host have one clock; hosts' clocks are set by meetings that nobody
+  /// leaves before all have come, as all members of one end together: by the median
+  /// over those that two share. Members that were not there at one time are taken apart
+  /// again: their numbers do not mean the same. Transfers of one name and size are
+  /// alike.
   ///
   /// O(n log n) in the passages, parts and meetings of all ranks. Throws CycleError if
   /// ranks contradict each other's order, std::invalid_argument for no rank or one that
@@ -86,7 +89,7 @@ class Job {
   const std::vector<RankWork>& ranks() const { return ranks_; }
   const std::vector<JoinedMeeting>& meetings() const {
     return meetings_;
-  }                                                                 ///< By time.
+  }  ///< By time.
   const std::vector<WorkPlace>& places() const { return places_; }  ///< Of all ranks.
   const std::vector<Clock>& clocks() const { return clocks_; }
   /// Meetings of one rank that no other has: their lengths are copied.
@@ -111,6 +114,9 @@ class Job {
   std::map<std::uint32_t, std::int64_t> usual_parts(std::uint32_t rank,
                                                     std::uint32_t passage) const;
   static constexpr std::uint32_t kNoPlace = 0xffffffff;
+  /// Returns the finding of a rank's own report that claims most of its time at a
+  /// place; -1 if none does.
+  std::int32_t finding_of(std::uint32_t rank, std::uint32_t place) const;
   /// Returns a passage's own parts likewise.
   std::map<std::uint32_t, std::int64_t> own_parts(std::uint32_t rank,
                                                   std::uint32_t passage) const;
@@ -126,6 +132,8 @@ class Job {
 
   void gather_places();
   void match();
+  std::int64_t end_of(const JoinedMember& member) const;  // on its own clock
+  std::vector<std::int64_t> shifts(const std::vector<std::uint32_t>& clock) const;
   void set_clocks();
   void take_apart();
   void measure();

@@ -14,6 +14,8 @@ namespace {
 
 using std::int64_t;
 
+constexpr int64_t kOneClock = 20'000'000;  // a time slice and more of a busy machine
+
 // Group, its ranks, name, sequence number, step, how many such there were before.
 using Key =
     std::tuple<std::string, std::string, std::string, int64_t, int64_t, std::uint32_t>;
@@ -63,7 +65,7 @@ void Job::match() {
                -1, m.step, 0};
       }
       std::get<5>(key) = before[key]++;
-      all[key].push_back({r, i, 0, 0, 0, true});
+      all[key].push_back({r, i, 0, 0, 0, 0, true});
     }
   }
   for (auto& [key, members] : all) {
@@ -83,57 +85,102 @@ void Job::match() {
   }
 }
 
-void Job::set_clocks() {
-  const auto end_of = [&](const JoinedMember& m) {
-    const auto& r = ranks_[m.rank];
-    return r.recorded[r.meetings[m.meeting].end];
-  };
+std::int64_t Job::end_of(const JoinedMember& m) const {
+  const auto& r = ranks_[m.rank];
+  return r.recorded[r.meetings[m.meeting].end];
+}
+
+// Sets each of `clock`, of which ranks may share one, by the ends that two of them have
+// in common; returns what is to be added to each.
+std::vector<int64_t> Job::shifts(const std::vector<std::uint32_t>& clock) const {
+  const auto clocks = *std::ranges::max_element(clock) + 1;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<int64_t>> apart;
   // Neighbors among the members are enough: they connect all that can be connected.
   const auto compare = [&](const JoinedMeeting& c) {
     for (std::size_t i = 1; i < c.members.size(); ++i) {
       const auto &a = c.members[i - 1], &b = c.members[i];
-      apart[{a.rank, b.rank}].push_back(end_of(a) - end_of(b));
-      apart[{b.rank, a.rank}].push_back(end_of(b) - end_of(a));
+      if (clock[a.rank] == clock[b.rank]) continue;
+      apart[{clock[a.rank], clock[b.rank]}].push_back(end_of(a) - end_of(b));
+      apart[{clock[b.rank], clock[a.rank]}].push_back(end_of(b) - end_of(a));
     }
   };
-  for (const bool also_one_sided : {false, true}) {
-    std::set<std::uint32_t> reached;
-    for (const auto& [pair, list] : apart) reached.insert(pair.first);
-    if (reached.size() == ranks_.size()) break;
-    for (const auto& c : meetings_) {
-      if (one_sided(c.name) != also_one_sided) continue;
-      const bool wanted = std::ranges::any_of(
-          c.members, [&](const JoinedMember& m) { return !reached.contains(m.rank); });
-      if (wanted) compare(c);
-    }
+  for (const auto& c : meetings_) {
+    if (!one_sided(c.name)) compare(c);
   }
-  std::vector<std::vector<std::pair<std::uint32_t, int64_t>>> next(ranks_.size());
+  std::set<std::uint32_t> reached;
+  for (const auto& [pair, list] : apart) reached.insert(pair.first);
+  for (const auto& c : meetings_) {
+    if (!one_sided(c.name)) continue;
+    const bool wanted = std::ranges::any_of(c.members, [&](const JoinedMember& m) {
+      return !reached.contains(clock[m.rank]);
+    });
+    if (wanted) compare(c);
+  }
+  std::vector<std::vector<std::pair<std::uint32_t, int64_t>>> next(clocks);
   for (auto& [pair, list] : apart) {
     next[pair.first].emplace_back(pair.second, timeline::lower_median(list));
   }
-  clocks_.assign(ranks_.size(), {});
-  std::vector<char> set(ranks_.size(), 0);
-  for (std::uint32_t start = 0; start < ranks_.size(); ++start) {
+  std::vector<int64_t> out(clocks, 0);
+  std::vector<char> set(clocks, 0);
+  for (std::uint32_t start = 0; start < clocks; ++start) {
     if (set[start]) continue;
     set[start] = 1;
     std::vector<std::uint32_t> open{start};
     for (std::size_t i = 0; i < open.size(); ++i) {
-      for (const auto& [rank, later] : next[open[i]]) {
-        if (set[rank]) continue;
-        set[rank] = 1;
-        clocks_[rank].shift = clocks_[open[i]].shift + later;
-        open.push_back(rank);
+      for (const auto& [other, later] : next[open[i]]) {
+        if (set[other]) continue;
+        set[other] = 1;
+        out[other] = out[open[i]] + later;
+        open.push_back(other);
       }
     }
+  }
+  return out;
+}
+
+void Job::set_clocks() {
+  // One clock a host, unless its ranks' ends say otherwise: containers of several hosts
+  // may go by one name. Ends on one host lie apart by what its processes wait for a
+  // core, hosts by any time.
+  std::vector<std::uint32_t> own(ranks_.size()), shared(ranks_.size());
+  std::map<std::string, std::uint32_t> hosts;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    own[r] = r;
+    const auto& host = ranks_[r].host;
+    const auto name = host.empty() ? "rank " + std::to_string(r) : "host " + host;
+    shared[r] =
+        hosts.try_emplace(name, static_cast<std::uint32_t>(hosts.size())).first->second;
+  }
+  const auto apart = shifts(own);
+  std::vector<int64_t> least(hosts.size(), std::numeric_limits<int64_t>::max());
+  auto most = std::vector<int64_t>(hosts.size(), std::numeric_limits<int64_t>::min());
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    least[shared[r]] = std::min(least[shared[r]], apart[r]);
+    most[shared[r]] = std::max(most[shared[r]], apart[r]);
+  }
+  auto clocks = static_cast<std::uint32_t>(hosts.size());
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    const auto host = shared[r];
+    if (most[host] - least[host] > kOneClock) shared[r] = clocks++;
+  }
+  // Without the hosts that were given up, whose numbers nobody has.
+  std::map<std::uint32_t, std::uint32_t> renumbered;
+  for (auto& clock : shared) {
+    clock = renumbered.try_emplace(clock, static_cast<std::uint32_t>(renumbered.size()))
+                .first->second;
+  }
+  const auto found = shifts(shared);
+  clocks_.assign(ranks_.size(), {});
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    clocks_[r].shift = found[shared[r]];
+    clocks_[r].shared = shared[r];
   }
   std::vector<std::vector<int64_t>> off(ranks_.size());
   for (const auto& c : meetings_) {
     if (one_sided(c.name)) continue;
     std::vector<int64_t> ends;
     for (const auto& m : c.members) ends.push_back(end_of(m) + clocks_[m.rank].shift);
-    auto sorted = ends;
-    const auto middle = timeline::lower_median(sorted);
+    const auto middle = timeline::lower_median(ends);
     for (std::size_t i = 0; i < ends.size(); ++i) {
       off[c.members[i].rank].push_back(std::abs(ends[i] - middle));
     }
@@ -189,11 +236,18 @@ void Job::measure() {
     // Whichever is less: the shortest member needs no common clock, the other holds
     // where a member's end is that of something else, too (messages sent as a batch).
     c.transfer = std::max<int64_t>(0, std::min(shortest, first_end - last));
-    for (auto& m : c.members) m.wait = m.waited ? last - m.begin : 0;
-    alike[{c.name, c.bytes}].push_back(c.transfer);
+    const bool message = c.members.size() == 2 && one_sided(c.name);
+    auto& of_kind = alike[{c.name, c.bytes}];
+    for (auto& m : c.members) {
+      m.wait = m.waited ? last - m.begin : 0;
+      m.transfer = message ? c.transfer : std::max<int64_t>(0, m.end - last);
+      if (m.waited) of_kind.push_back(m.transfer);
+    }
   }
   std::map<std::pair<std::string, int64_t>, int64_t> usual;
-  for (auto& [what, list] : alike) usual[what] = timeline::lower_median(list);
+  for (auto& [what, list] : alike) {
+    if (!list.empty()) usual[what] = timeline::lower_median(list);
+  }
   std::ranges::stable_sort(
       meetings_, {}, [](const JoinedMeeting& c) { return c.members[c.last].begin; });
   for (const auto& c : meetings_) usual_transfer_.push_back(usual[{c.name, c.bytes}]);

@@ -94,7 +94,8 @@ void visit(auto& io, Is<RankMeeting> auto& m) {
 }
 void visit(auto& io, Is<RankStep> auto& s) { io(s.number), io(s.begin), io(s.end); }
 void visit(auto& io, Is<RankWork> auto& w) {
-  io(w.rank), io(w.stage), io(w.recorded), io(w.places), io(w.parts), io(w.passages);
+  io(w.rank), io(w.stage), io(w.host), io(w.recorded), io(w.places), io(w.parts),
+      io(w.passages);
   io(w.meetings), io(w.steps);
 }
 

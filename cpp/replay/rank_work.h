@@ -62,8 +62,9 @@ struct RankStep {
 struct RankWork {
   std::int64_t rank = -1;   ///< -1: unknown.
   std::int64_t stage = -1;  ///< Of a pipeline; -1: there is none, or it is unknown.
-  /// When each stop came to pass, on the rank's own clock; the first is the begin of
-  /// its recording.
+  std::string host;         ///< Whose clock it has; "": one of its own.
+  /// When each stop came to pass, on that clock; the first is the begin of its
+  /// recording.
   std::vector<std::int64_t> recorded;
   std::vector<WorkPlace> places;
   std::vector<WorkPart> parts;

@@ -56,8 +56,7 @@ std::int64_t step_at(const timeline::Timeline& t, std::int64_t when) {
 
 }  // namespace
 
-replay::RankWork rank_work_of(const Report& report, std::int64_t rank,
-                              std::int64_t stage) {
+replay::RankWork rank_work_of(const Report& report, const RankFacts& facts) {
   if (report.replay == nullptr || report.replay->model == nullptr) {
     const bool known = report.replay != nullptr && !report.replay->refusal.empty();
     throw std::invalid_argument(known ? report.replay->refusal
@@ -79,12 +78,13 @@ replay::RankWork rank_work_of(const Report& report, std::int64_t rank,
   const auto condensed = replay::condense(m.graph, weights, stops, cut);
 
   replay::RankWork out;
-  out.rank = rank;
-  out.stage = stage;
+  out.rank = facts.rank;
+  out.stage = facts.stage;
+  out.host = facts.host;
   std::map<PointId, std::uint32_t> stop_of;
   for (const auto p : condensed.stops) {
     stop_of.emplace(p, static_cast<std::uint32_t>(out.recorded.size()));
-    out.recorded.push_back(m.begin + m.points[p].recorded);
+    out.recorded.push_back(facts.clock_begin + m.begin + m.points[p].recorded);
   }
   write_passages(report, m, condensed, out);
   const Exposure exposure(t);
