@@ -121,8 +121,8 @@ def machine_text(machine: dict[str, Any]) -> str:
     """Write what the figures depend on."""
     return (
         f"{machine['date']}, commit {machine['commit']}. {machine['processor']}, "
-        f"{machine['cores']} cores; load average {machine['load_before']:.1f} before and "
-        f"{machine['load_after']:.1f} after. torch {machine['torch']}, one thread."
+        f"{machine['cores']} cores; load average {machine['load_before']:.1f} before "
+        f"and {machine['load_after']:.1f} after. torch {machine['torch']}, one thread."
     )
 
 
@@ -165,8 +165,8 @@ used is said in [live.md](../../docs/live.md#a-run-of-days).
 {machine_text(machine)}
 
 A transformer of two layers is trained for {results["steps"]} steps, {seconds:.1f} s
-without a profile, in each of three ways, back to back, in an order that turns from round
-to round, {len(rounds)} rounds. *Slower* is the whole run, the first cycle included,
+without a profile, in each of three ways, back to back, in an order that turns from
+round to round, {len(rounds)} rounds. *Slower* is the whole run, with its first cycle,
 beyond the same round's run without a profile; cells are medians, with the narrowest
 interval of ordered rounds that holds the median with {SURE:.0%}. *Every* is how many
 steps lie between cycles at the end.

@@ -67,6 +67,10 @@ class PacedRecorder(CycleRecorder):
         super().stop()
         self._tell_cost(began)
 
+    def abandon(self) -> None:
+        if not self._is_resting:  # or nothing of it runs
+            super().abandon()
+
     def _ready(self, prof: Any) -> None:
         began = self._pace.clock()
         super()._ready(prof)
