@@ -154,7 +154,8 @@ used is said in [live.md](../../docs/live.md#a-run-of-days).
 A transformer of two layers is trained for {SHORT} steps, {seconds:.2f} s without a
 profile, and with `profile(every={EVERY}, overhead=1)`, which is no limit: {len(pairs)}
 pairs, back to back, in alternating order. Both are beyond the run without a profile;
-medians, with the narrowest interval of ordered pairs that holds the median with {SURE:.0%}.
+medians, with the narrowest interval of ordered pairs that holds the median with
+{SURE:.0%}.
 
 {table(("", "slower"), shares)}
 {table(("of a cycle", "ms"), parts)}
