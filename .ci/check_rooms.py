@@ -60,6 +60,7 @@ ON_FIRST_USE = {
     "torchtraceap.checking.cpu_watch",
     "torchtraceap.checking.gpu_watch",
     "torchtraceap.explain.model.client",
+    "torchtraceap.profiling.paced_recorder",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }
