@@ -105,9 +105,7 @@ def _rank(
     for step, own in _by_step(operations):
         first = len(recorded)
         for op in own:
-            recorded += [
-                round((t + offsets[step]) * NS) for t in (op.begin, op.end)
-            ]
+            recorded += [round((t + offsets[step]) * NS) for t in (op.begin, op.end)]
         for at, op in enumerate(own):
             begin = first + 2 * at
             for before, gap in _waited_for(own, at):
@@ -139,9 +137,7 @@ def _by_step(operations: list[Operation]) -> Iterator[tuple[int, list[Operation]
         yield step, sorted(own, key=lambda op: (op.begin, op.end))
 
 
-def _waited_for(
-    own: list[Operation], at: int
-) -> Iterator[tuple[int | None, int]]:
+def _waited_for(own: list[Operation], at: int) -> Iterator[tuple[int | None, int]]:
     """Yield what an operation came after, and by how much at least, in nanoseconds.
 
     After the last to end it came by what was recorded; after others at any time.

@@ -25,9 +25,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from operations import ranks_of, read_operations  # noqa: E402
+from operations import ranks_of, read_operations
 
-from torchtraceap import _core  # noqa: E402
+from torchtraceap import _core
 
 # A job as fast as an even one, within what its steps differ anyhow, has no culprit; nor
 # is one who explains little of what is lost.

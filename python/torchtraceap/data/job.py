@@ -123,7 +123,9 @@ class CollectiveRow:
     name: str
     bytes: int | None
     count: int
-    wait_us: float  #: Of all ranks together: from their own start until all had started.
+    wait_us: (
+        float  #: Of all ranks together: from their own start until all had started.
+    )
     transfer_us: float  #: Of all ranks together: from then on.
     exposed_us: float  #: Of all ranks together, with no computation beside.
     #: So small that what it costs is its start: less than 1 MiB, and all of them

@@ -253,7 +253,9 @@ class JoinedJob:
         if self._core is None:
             return ()
         works = self._core.ranks
-        sums: dict[tuple[str, int | None], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        sums: dict[tuple[str, int | None], list[int]] = defaultdict(
+            lambda: [0, 0, 0, 0]
+        )
         for m in self._core.meetings:
             row = sums[m.name, _known(m.bytes)]
             row[0] += 1

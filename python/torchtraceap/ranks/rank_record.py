@@ -12,8 +12,6 @@ from torchtraceap.data.facts import TraceFacts
 from torchtraceap.data.job import RankFinding
 
 if TYPE_CHECKING:
-    from torchtraceap.analysis_plan import AnalysisPlan
-    from torchtraceap.data.load import LoadPlan
     from torchtraceap.report_data import ReportData
 
 # By what process groups of a pipeline are called: Megatron, DeepSpeed, torchtitan.
@@ -79,27 +77,6 @@ def record_of(report: ReportData) -> RankRecord:
         work=work,
         refusal=refusal,
     )
-
-
-def read_and_reduce(
-    path: str, loading: LoadPlan, plan: AnalysisPlan
-) -> list[RankRecord]:
-    """Load a file, and reduce the rank in it, or each rank of a merged one.
-
-    Raises what ``analyze`` does. Of a merged file one rank after the other is analyzed,
-    so that memory is that of the file and of its largest rank.
-    """
-    from torchtraceap.analysis_plan import of_torch
-    from torchtraceap.data.load import read_trace
-    from torchtraceap.ranks.merged import merged_ranks
-
-    trace = read_trace(path, loading)
-    if merged := merged_ranks(trace):
-        return [
-            record_of(plan.report(rank.part_of(trace), loading.steps))
-            for rank in merged
-        ]
-    return [record_of(of_torch(plan.report(trace, loading.steps)))]
 
 
 def _metadata(trace: _core.Trace, key: str) -> Any:

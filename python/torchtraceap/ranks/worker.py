@@ -32,7 +32,8 @@ def receive(stream: IO[bytes]) -> Any:
 
 
 def main() -> None:
-    from torchtraceap.ranks.rank_record import read_and_reduce
+    from torchtraceap.ranks.analyzed_ranks import analyzed_ranks
+    from torchtraceap.ranks.rank_record import record_of
 
     # The parent says when it is over, also on Ctrl-C, which reaches the whole group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -45,7 +46,8 @@ def main() -> None:
         except EOFError:
             return
         try:
-            answer: object = read_and_reduce(path, loading, plan)
+            reports = analyzed_ranks(path, loading, plan)
+            answer: object = [record_of(report) for report in reports]
         except Exception as error:
             answer = error
         send(answers, answer)
