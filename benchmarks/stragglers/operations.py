@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """operations.py: a job that was recorded as operations, as ranks that can be replayed.
 
-The form is that of ByteDance's StragglerAnalysis (arXiv 2505.05713): a row an operation
-of a rank. Who waits for whom on one rank is told by time alone: an operation began after
-the last one of each kind that had ended by then. Who meets whom is told by MEETINGS.
+The form is that of ByteDance's StragglerAnalysis (arXiv 2505.05713): a row an
+operation of a rank. Who waits for whom on one rank is told by time alone: an operation
+began after the last one of each kind that had ended by then. Who meets whom is told by
+MEETINGS.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Operation(NamedTuple):
 
 
 def _message(to: int) -> Any:
-    """What one stage sends to the next, or before; of either end, the sender's stage."""
+    """What one stage sends to the next, or before: told by the sender's stage."""
 
     def key(op: Operation) -> tuple[object, ...]:
         sender = op.stage if op.optype.endswith("send") else op.stage - to
@@ -79,7 +80,7 @@ def read_operations(path: Path) -> list[Operation]:
 
 
 def ranks_of(operations: list[Operation]) -> list[_core.RankWork]:
-    """Return each rank's work; its steps are independent, as recorded ones lie apart."""
+    """Return each rank's work; steps are independent, as recorded ones lie apart."""
     by_rank: dict[int, list[Operation]] = {}
     for op in operations:
         by_rank.setdefault(op.rank, []).append(op)

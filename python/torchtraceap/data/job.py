@@ -2,12 +2,14 @@
 """job.py: what the traces of a job's ranks say together, as plain data.
 
 Times are microseconds; moments are on the common clock, counted from the first thing
-that any rank recorded. "Waited" is time of ranks added up: of GPUs, where they are GPUs.
+that any rank recorded. What was "waited" is time of ranks added up: of GPUs, where they
+are GPUs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from torchtraceap.base.location import Location
 from torchtraceap.data.facts import Note
@@ -153,8 +155,8 @@ class JobFacts:
     world_size: int | None
     missing: tuple[int, ...]  #: Ranks without one.
     steps: int
-    #: Mean length of a step of all ranks together, recorded and in the unchanged replay;
-    #: without steps, of all that was recorded.
+    #: Mean length of a step of all ranks together, recorded and in the unchanged
+    #: replay; without steps, of all that was recorded.
     step_us: float
     replayed_us: float
     #: With the work of each rank at the others' median, and of stages shared evenly.
@@ -171,3 +173,20 @@ class JobFacts:
     def slowdown(self) -> float:
         """A step as it was, over an even one; 1 is a job without stragglers."""
         return self.replayed_us / self.even_us if self.even_us > 0 else 1.0
+
+
+class JobData(Protocol):
+    """What views show of a job: ``JobReport``, which says what each is."""
+
+    @property
+    def facts(self) -> JobFacts: ...
+    @property
+    def ranks(self) -> tuple[RankRow, ...]: ...
+    @property
+    def late(self) -> tuple[Late, ...]: ...
+    @property
+    def meetings(self) -> tuple[Meeting, ...]: ...
+    @property
+    def collectives(self) -> tuple[CollectiveRow, ...]: ...
+    @property
+    def culprits(self) -> tuple[Culprit, ...]: ...

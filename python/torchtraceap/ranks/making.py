@@ -64,6 +64,7 @@ def job_of_files(
         if not named or isinstance(source, Mapping):
             raise
         fault = error
+        assert not isinstance(source, str | os.PathLike)
         one_by_one = [RankFile(os.fsdecode(path), None) for path in source]
         files = RankFiles("the list", Recording("the list", tuple(one_by_one), None))
     read: list[_Read] = []
@@ -115,8 +116,8 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         hint = "Name the folder, or the files, that the profilers of all ranks wrote"
         cause = "it is no rank of a job of several"
         path = read[0].file.path
-        fault = TraceError(f"{path}: {cause}. {hint}.", path, "one_rank", hint)
-        return JobReport(ordered, None, fault)
+        alone = TraceError(f"{path}: {cause}. {hint}.", path, "one_rank", hint)
+        return JobReport(ordered, None, alone)
     # The settled files are in order of rank; each is the one of its path and number.
     by_file = {(one.file.path, _number(one)): one for one in read}
     ranks = [

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from threading import local
+from typing import IO
 
 from torchtraceap.analysis_plan import AnalysisPlan
 from torchtraceap.base.errors import TraceError
@@ -56,11 +57,11 @@ def reduce_files(
         if child is None or child.poll() is not None:
             child = own.child = _start()
             children.append(child)
-            send(child.stdin, options)
+            send(_pipe(child.stdin), options)
         answer: Reduced
         try:
-            send(child.stdin, path)
-            answer = receive(child.stdout)
+            send(_pipe(child.stdin), path)
+            answer = receive(_pipe(child.stdout))
         except (EOFError, OSError):
             answer = _crashed(path, child.wait())
         done += 1
@@ -100,6 +101,11 @@ def _start() -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
     )
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # both were asked for
+    return stream
 
 
 def _crashed(path: str, code: int) -> TraceError:
