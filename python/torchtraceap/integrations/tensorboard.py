@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""tensorboard.py: reports in TensorBoard: scalars, a text and an image.
+
+TensorBoard shows no HTML: its text is Markdown of which it keeps no scripts, styles or
+SVG, so a report's page cannot stand in it. What can: the summary as text, with the
+table of findings, and the page's bars of the balance, drawn again from the same rows by
+Pillow, which TensorBoard brings. The timeline stays on the page: as an image of fixed
+size, without its zoom, it would show nothing that the bars do not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torchtraceap.base.arguments import of_type
+from torchtraceap.integrations.destination import (
+    PREFIX,
+    Destination,
+    needed,
+    rank_of,
+    tag,
+)
+from torchtraceap.integrations.metrics import Value
+from torchtraceap.report import Report
+
+
+class TensorBoard(Destination):
+    """Writes reports where TensorBoard shows them, as scalars, text and an image::
+
+        with torchtraceap.TensorBoard("runs/profile") as board:
+            board(report)
+        torchtraceap.profile(callbacks=torchtraceap.TensorBoard(writer))
+
+    Args:
+        where: A SummaryWriter of yours, which is neither closed nor moved, or a folder.
+            In a folder a writer of its own is opened with the first report; give it one
+            that nobody else writes to, as TensorBoard reads the newest file of a folder
+            only. Of several ranks, each is a run of its own in it (``rank1``).
+        step: Returns the step that a report is shown at, such as
+            ``lambda: trainer.global_step``. None: the last one that was recorded.
+
+    Raises:
+        ImportError: tensorboard or torch is not installed; the message names the extra.
+        TypeError: ``where`` is neither.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Any = "runs/torchtraceap",
+        *,
+        step: Callable[[], int] | None = None,
+    ) -> None:
+        super().__init__(step)
+        self._folder: str | None = None
+        self._writer: Any = None
+        if isinstance(where, str | os.PathLike):
+            self._folder = os.fspath(where)
+            needed("TensorBoard", "tensorboard", "tensorboard")
+        elif hasattr(where, "add_scalar") and hasattr(where, "add_text"):
+            self._writer = where
+        else:
+            raise TypeError(
+                "where must be a folder or a SummaryWriter, but is " + of_type(where)
+            )
+
+    def close(self) -> None:
+        """Close the writer that this has opened; one of yours stays open."""
+        if self._folder is not None and self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _write(self, report: Report, values: Sequence[Value], step: int) -> None:
+        from torchtraceap.integrations.balance_image import balance_image
+
+        writer = self._open(report)
+        for value in values:
+            writer.add_scalar(tag(value), value.value, step)
+        writer.add_text(f"{PREFIX}/findings", report.to_markdown(), step)
+        if (image := balance_image(report)) is not None:
+            writer.add_image(f"{PREFIX}/balance", image, step, dataformats="HWC")
+        writer.flush()
+
+    def _open(self, report: Report) -> Any:
+        if self._writer is None:
+            tensorboard = needed(
+                "TensorBoard", "torch.utils.tensorboard", "tensorboard"
+            )
+            rank = rank_of(report)
+            inner = "" if rank is None else f"rank{rank}"
+            folder = os.path.join(self._folder or "", inner)
+            self._writer = tensorboard.SummaryWriter(folder)
+        return self._writer
