@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +12,8 @@ from torchtraceap.views.html.balance_bars import Bar, balance_bars
 from torchtraceap.views.html.colors import BACKGROUNDS, FAMILIES, NEUTRAL, TEXT
 
 _COLORS = FAMILIES | NEUTRAL
-_WIDTH, _MARGIN, _LINE, _BAR, _SWATCH = 960, 16, 22, 26, 12
+# So narrow that the text can be read on a card of TensorBoard's, some 350 wide.
+_WIDTH, _MARGIN, _LINE, _BAR, _SWATCH, _FONT = 480, 14, 24, 28, 14, 17
 _LEAST = 0.1  # Percent: what is less is drawn, but has no name below.
 
 
@@ -26,48 +25,32 @@ def balance_image(report: ReportData) -> npt.NDArray[np.uint8] | None:
     bars = balance_bars(report)
     if not bars:
         return None
-    font = ImageFont.load_default(14)
-    legends = [_legend(bar, font) for bar in bars]
-    lines = sum(legend[-1][0] + 1 for legend in legends)
-    height = 2 * _MARGIN + lines * _LINE + len(bars) * (2 * _LINE + _BAR)
+    legends = [[part for part in bar.parts if part.width >= _LEAST] for bar in bars]
+    lines = sum(2 + len(legend) for legend in legends)
+    height = _MARGIN + lines * _LINE + len(bars) * _BAR
     image = Image.new("RGB", (_WIDTH, height), BACKGROUNDS[0].light)
     draw = ImageDraw.Draw(image)
+    font = ImageFont.load_default(_FONT)
+    scale = (_WIDTH - 2 * _MARGIN) / 100
     y = _MARGIN
     for bar, legend in zip(bars, legends, strict=True):
         draw.text((_MARGIN, y), _title(bar), TEXT.light, font)
         y += _LINE
-        scale = (_WIDTH - 2 * _MARGIN) / 100
         for part in bar.parts:
             left = _MARGIN + part.x * scale
             box = (left, y, left + part.width * scale, y + _BAR)
             draw.rectangle(box, _COLORS[part.color].light)
-        y += _BAR + _LINE // 4
-        for line, x, text, color in legend:
-            top = y + line * _LINE
-            box = (x, top + 3, x + _SWATCH, top + 3 + _SWATCH)
-            draw.rectangle(box, _COLORS[color].light)
-            draw.text((x + _SWATCH + 6, top), text, TEXT.light, font)
-        y += (legend[-1][0] + 1) * _LINE + _LINE - _LINE // 4
+        y += _BAR + _LINE // 3
+        for part in legend:
+            box = (_MARGIN, y + 4, _MARGIN + _SWATCH, y + 4 + _SWATCH)
+            draw.rectangle(box, _COLORS[part.color].light)
+            text = f"{share_text(part.us, bar.span_us)} {part.name}"
+            draw.text((_MARGIN + _SWATCH + 8, y), text, TEXT.light, font)
+            y += _LINE
+        y += _LINE - _LINE // 3
     return np.asarray(image)
 
 
 def _title(bar: Bar) -> str:
     busy = share_text(bar.busy_us, bar.span_us)
     return f"{bar.title}: busy {busy} of {time_text(bar.span_us)}"
-
-
-def _legend(bar: Bar, font: Any) -> list[tuple[int, int, str, str]]:
-    """Return of each part that is large enough its line, where it begins in it, its
-    text and its color."""
-    placed: list[tuple[int, int, str, str]] = []
-    line, x = 0, _MARGIN
-    for part in bar.parts:
-        if part.width < _LEAST:
-            continue
-        text = f"{part.name} {share_text(part.us, bar.span_us)}"
-        width = _SWATCH + 6 + int(font.getlength(text)) + 18
-        if x + width > _WIDTH - _MARGIN and x > _MARGIN:
-            line, x = line + 1, _MARGIN
-        placed.append((line, x, text, part.color))
-        x += width
-    return placed or [(0, _MARGIN, "nothing", "rest")]

@@ -44,7 +44,7 @@ class Destination:
             TypeError: It is no report.
             OSError: It cannot be written there.
         """
-        values = [value for value in values_of(report, self._lines)]
+        values = list(values_of(report, self._lines))
         recorded = [int(v.value) for v in values if v.metric.full_name == STEP]
         if step is None and self._step is not None:
             step = int(self._step())
@@ -85,9 +85,15 @@ class Destination:
 
 def tag(value: Value) -> str:
     """Return what a number is called where names are paths: letters, digits and
-    ``_-./``, as in ``torchtraceap/idle_ratio/0/sync_stall``."""
-    parts = (PREFIX, value.metric.full_name, *value.labels)
-    return "/".join(re.sub(r"[^A-Za-z0-9_.-]+", "_", part) for part in parts)
+    ``_-./``, as in ``torchtraceap/step_seconds``, ``torchtraceap_idle_ratio/0/copies``.
+
+    Trackers make a section of what stands before the first slash, and shorten the rest.
+    """
+    name = value.metric.full_name
+    first = f"{PREFIX}_{name}" if value.labels else f"{PREFIX}/{name}"
+    return "/".join(
+        (first, *(re.sub(r"[^A-Za-z0-9_.-]+", "_", part) for part in value.labels))
+    )
 
 
 def rank_of(report: Report) -> int | None:

@@ -14,7 +14,7 @@ from torchtraceap.integrations.destination import (
     needed,
     tag,
 )
-from torchtraceap.integrations.metrics import Value, findings_table
+from torchtraceap.integrations.metrics import STEP, Value, findings_table
 from torchtraceap.report import Report
 
 _BATCH = 1000  # Metrics that MLflow takes at once.
@@ -74,9 +74,14 @@ class MLflow(Destination):
         ]
         for first in range(0, len(metrics), _BATCH):
             client.log_batch(run, metrics[first : first + _BATCH])
-        folder = f"{PREFIX}/step-{step}"
-        client.log_table(run, findings_table(report), f"{folder}/findings.json")
+        # MLflow adds the rows to those of before. A file for each report would not do:
+        # it keeps the names of all in one tag, which has room for some fifty.
+        rows = findings_table(report)
+        count = len(next(iter(rows.values())))
+        table = {STEP: [step] * count} | rows
+        client.log_table(run, table, f"{PREFIX}/findings.json")
         if self._files:
+            folder = f"{PREFIX}/step-{step}"
             client.log_text(run, report.to_html(), f"{folder}/report.html")
             client.log_text(run, report.to_json(), f"{folder}/report.json")
         if run == self._own:  # It has no end of which this would hear.

@@ -11,6 +11,7 @@ size, without its zoom, it would show nothing that the bars do not.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ class TensorBoard(Destination):
         writer = self._open(report)
         for value in values:
             writer.add_scalar(tag(value), value.value, step)
-        writer.add_text(f"{PREFIX}/findings", report.to_markdown(), step)
+        writer.add_text(f"{PREFIX}/findings", _shown(report.to_markdown()), step)
         if (image := balance_image(report)) is not None:
             writer.add_image(f"{PREFIX}/balance", image, step, dataformats="HWC")
         writer.flush()
@@ -92,3 +93,9 @@ class TensorBoard(Destination):
             folder = os.path.join(self._folder or "", inner)
             self._writer = tensorboard.SummaryWriter(folder)
         return self._writer
+
+
+def _shown(markdown: str) -> str:
+    """Open what is folded: TensorBoard shows all tags of HTML as text."""
+    head = re.compile(r"^<details><summary>(.*)</summary>$", re.MULTILINE)
+    return head.sub(r"**\1**", markdown).replace("\n</details>", "")

@@ -68,13 +68,13 @@ class WandB(Destination):
             self._own = None
 
     def _write(self, report: Report, values: Sequence[Value], step: int) -> None:
-        run = self._given or self._wandb.run or self._opened()
-        if run is None:
+        run = next((r for r in (self._given, self._wandb.run) if r is not None), None)
+        if run is None and (run := self._opened()) is None:
             return
         if run.id not in self._has_axis:
             self._has_axis.add(run.id)
             run.define_metric(_STEP, hidden=True)
-            run.define_metric(f"{PREFIX}/*", step_metric=_STEP)
+            run.define_metric(f"{PREFIX}*", step_metric=_STEP)
         findings = findings_table(report)
         table = self._wandb.Table(
             columns=[*findings],
