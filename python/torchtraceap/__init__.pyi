@@ -65,10 +65,6 @@ from torchtraceap.gate.budget_data import PatternLimits as PatternLimits
 from torchtraceap.gate.budget_data import Violation as Violation
 from torchtraceap.gate.changes import Change as Change
 from torchtraceap.gate.changes import FindingChange as FindingChange
-from torchtraceap.integrations.mlflow import MLflow as MLflow
-from torchtraceap.integrations.prometheus import Prometheus as Prometheus
-from torchtraceap.integrations.tensorboard import TensorBoard as TensorBoard
-from torchtraceap.integrations.wandb import WandB as WandB
 from torchtraceap.profiling.analyzer import Analyzer as Analyzer
 from torchtraceap.profiling.profile import profile as profile
 from torchtraceap.profiling.session import Session as Session

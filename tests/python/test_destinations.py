@@ -19,6 +19,10 @@ import torchtraceap
 from torchtraceap.integrations.balance_image import balance_image
 from torchtraceap.integrations.destination import Destination, tag
 from torchtraceap.integrations.metrics import METRICS, OTHER, values_of
+from torchtraceap.integrations.mlflow import MLflow
+from torchtraceap.integrations.prometheus import Prometheus
+from torchtraceap.integrations.tensorboard import TensorBoard
+from torchtraceap.integrations.wandb import WandB
 
 from .trace_builder import loader_trace, report_of
 
@@ -220,10 +224,10 @@ def events_of(folder: Path) -> Any:
     return EventAccumulator(str(folder)).Reload()
 
 
-def board(where: Any, **options: Any) -> torchtraceap.TensorBoard:
+def board(where: Any, **options: Any) -> TensorBoard:
     pytest.importorskip("torch")
     pytest.importorskip("tensorboard")
-    return torchtraceap.TensorBoard(where, **options)
+    return TensorBoard(where, **options)
 
 
 def test_tensorboard(every: list[torchtraceap.Report], tmp_path: Path) -> None:
@@ -273,7 +277,7 @@ def test_every_rank_is_a_run(data: Path, tmp_path: Path) -> None:
     report = torchtraceap.analyze(data / "nccl-rank000of128-sampled.json.gz")
     with board(tmp_path / "runs") as write:
         write(report)
-    torchtraceap.Prometheus(tmp_path / "x.prom")(report)
+    Prometheus(tmp_path / "x.prom")(report)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["rank0"]
     (quality,) = samples(tmp_path / "x-rank0.prom")["torchtraceap_quality_level"]
     assert quality.labels == {"rank": "0"}
@@ -301,7 +305,7 @@ def samples(path: Path) -> dict[str, list[Any]]:
 
 def test_prometheus(every: list[torchtraceap.Report], tmp_path: Path) -> None:
     path = tmp_path / "x.prom"
-    write = torchtraceap.Prometheus(path, lines=2)
+    write = Prometheus(path, lines=2)
     for report in every:
         write(report)
         found = samples(path)
@@ -320,7 +324,7 @@ def test_prometheus_keeps_few_lines(
     slow_loader: torchtraceap.Report, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.prom"
-    torchtraceap.Prometheus(path, lines=2)(slow_loader, 40)
+    Prometheus(path, lines=2)(slow_loader, 40)
     found = samples(path)
     lines = [s.labels["line"] for s in found["torchtraceap_line_wasted_seconds"]]
     assert len(lines) == 3 and lines[-1] == OTHER
@@ -339,12 +343,12 @@ def test_prometheus_says_what_is_wrong(
 ) -> None:
     pytest.importorskip("prometheus_client")
     with pytest.raises(FileNotFoundError, match=r"absent is not there: make it, or"):
-        torchtraceap.Prometheus(tmp_path / "absent" / "x.prom")
+        Prometheus(tmp_path / "absent" / "x.prom")
     with pytest.raises(ValueError, match="lines must be at least 0, but is -1"):
-        torchtraceap.Prometheus(tmp_path / "x.prom", lines=-1)
+        Prometheus(tmp_path / "x.prom", lines=-1)
     folder = tmp_path / "there"
     folder.mkdir()
-    write = torchtraceap.Prometheus(folder / "x.prom")
+    write = Prometheus(folder / "x.prom")
     folder.rmdir()
     with pytest.raises(FileNotFoundError, match=str(folder / "x.prom")):
         write(slow_loader)
@@ -355,8 +359,10 @@ def test_prometheus_says_what_is_wrong(
 
 def records_of(folder: Path) -> list[Any]:
     """What W&B would send: its files are logs of LevelDB with a head of 7 bytes."""
+    import wandb
     from wandb.proto.wandb_internal_pb2 import Record
 
+    wandb.teardown()  # Its service writes the last after the run has finished.
     (path,) = folder.glob("wandb/offline-run-*/*.wandb")
     data = path.read_bytes()
     records, whole, at = [], b"", 7
@@ -385,7 +391,7 @@ def rows_of(records: list[Any]) -> list[dict[str, Any]]:
 
 
 def test_wandb(every: list[torchtraceap.Report], wandb: Any, tmp_path: Path) -> None:
-    with torchtraceap.WandB() as log:
+    with WandB() as log:
         for step, report in enumerate(every):
             log(report, step)
         assert wandb.run is None, "it never stands where a run of the user's would"
@@ -412,7 +418,7 @@ def test_a_run_of_the_users_goes_on(
     """And its rows are as they would be without us, but for what we add."""
     run = wandb.init(project="mine")
     try:
-        with torchtraceap.WandB(files=False) as log:
+        with WandB(files=False) as log:
             run.log({"loss": 1.0}, step=5)
             log(slow_loader)
             run.log({"accuracy": 0.5}, step=5)
@@ -435,7 +441,7 @@ OLD_PANDAS = pytest.mark.filterwarnings("ignore:For backward compatibility, 'str
 @OLD_PANDAS
 def test_mlflow(every: list[torchtraceap.Report], mlflow: Any, tmp_path: Path) -> None:
     uri = f"file:{tmp_path}/own"
-    log = torchtraceap.MLflow(uri=uri)
+    log = MLflow(uri=uri)
     for step, report in enumerate(every):
         log(report, step)
     assert mlflow.active_run() is None
@@ -467,10 +473,10 @@ def test_an_active_run_stays_active(
     slow_loader: torchtraceap.Report, mlflow: Any
 ) -> None:
     with mlflow.start_run() as run:
-        torchtraceap.MLflow(files=False)(slow_loader)
+        MLflow(files=False)(slow_loader)
         assert mlflow.active_run().info.run_id == run.info.run_id
         mlflow.log_metric("loss", 1.0, step=3)
-    given = torchtraceap.MLflow(run)
+    given = MLflow(run)
     given(slow_loader, 50)
     client = mlflow.MlflowClient()
     history = client.get_metric_history(run.info.run_id, "torchtraceap/step_seconds")
@@ -487,12 +493,12 @@ def test_all_of_them_as_callbacks(wandb: Any, mlflow: Any, tmp_path: Path) -> No
     from .small_work import work
 
     runs = tmp_path / "runs"
-    with board(runs) as tensorboard, torchtraceap.WandB() as wandb_run:
+    with board(runs) as tensorboard, WandB() as wandb_run:
         callbacks = [
             tensorboard,
             wandb_run,
-            torchtraceap.MLflow(),
-            torchtraceap.Prometheus(tmp_path / "x.prom"),
+            MLflow(),
+            Prometheus(tmp_path / "x.prom"),
         ]
         with torchtraceap.profile(
             quiet=True,
@@ -520,7 +526,7 @@ def test_a_failure_is_told_and_ends_nothing(
     folder = tmp_path / "there"
     folder.mkdir()
     handler = torchtraceap.Analyzer(
-        callbacks=torchtraceap.Prometheus(folder / "x.prom"), verbosity=0
+        callbacks=Prometheus(folder / "x.prom"), verbosity=0
     )
     folder.rmdir()
     with pytest.warns(RuntimeWarning, match=r"callback Prometheus: .*x\.prom"):
@@ -528,20 +534,21 @@ def test_a_failure_is_told_and_ends_nothing(
 
 
 @pytest.mark.parametrize(
-    ("name", "package"),
+    ("make", "package", "extra"),
     [
-        ("TensorBoard", "tensorboard"),
-        ("WandB", "wandb"),
-        ("MLflow", "mlflow"),
-        ("Prometheus", "prometheus_client"),
+        (TensorBoard, "tensorboard", "tensorboard"),
+        (WandB, "wandb", "wandb"),
+        (MLflow, "mlflow", "mlflow"),
+        (MLflow, "pandas", "mlflow"),
+        (Prometheus, "prometheus_client", "prometheus"),
     ],
 )
 def test_an_absent_package_is_named(
-    name: str, package: str, monkeypatch: pytest.MonkeyPatch
+    make: Callable[[str], object],
+    package: str,
+    extra: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    make: Callable[[str], object] = getattr(torchtraceap, name)
-    extra = name.lower()
-    expected = f"{name} needs {package}: pip install 'torchtraceap\\[{extra}\\]'"
-    with pytest.raises(ImportError, match=expected):
+    with pytest.raises(ImportError, match=rf"pip install 'torchtraceap\[{extra}\]'"):
         make("x")

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from torchtraceap.integrations.metrics import STEP, Value, values_of
 from torchtraceap.profiling import cycle_files
@@ -107,16 +106,3 @@ def rank_of(report: Report) -> int | None:
 def is_first_process() -> bool:
     """Tell whether this process is the one of several that opens a run."""
     return not cycle_files.rank()
-
-
-def needed(asks: str, module: str, extra: str) -> Any:
-    """Return a package that a destination needs.
-
-    Raises ImportError, which names the extra."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{asks} needs {module.partition('.')[0]}: "
-            f"pip install 'torchtraceap[{extra}]'"
-        ) from error

@@ -11,9 +11,9 @@ from torchtraceap.integrations.destination import (
     PREFIX,
     Destination,
     is_first_process,
-    needed,
     tag,
 )
+from torchtraceap.integrations.extra import of_extra
 from torchtraceap.integrations.metrics import STEP, Value, findings_table
 from torchtraceap.report import Report
 
@@ -24,7 +24,7 @@ class MLflow(Destination):
     """Logs reports to a run of MLflow: metrics, a table of the findings and, as
     artifacts, the HTML page and the JSON report::
 
-        torchtraceap.profile(callbacks=torchtraceap.MLflow())
+        torchtraceap.profile(callbacks=MLflow())
 
     It logs to your run where one is given or active (``mlflow.active_run()``), which
     stays open. Else it makes a run of its own with the first report, which is never
@@ -54,8 +54,10 @@ class MLflow(Destination):
         step: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(step)
-        self._mlflow = needed("MLflow", "mlflow", "mlflow")
-        needed("MLflow's table", "pandas", "mlflow")
+        with of_extra("mlflow"):
+            import mlflow
+            import pandas  # noqa: F401  # of which MLflow makes tables
+        self._mlflow = mlflow
         self._run = run
         self._uri = uri
         self._experiment = experiment

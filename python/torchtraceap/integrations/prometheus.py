@@ -11,9 +11,9 @@ from torchtraceap.base.files import write_text
 from torchtraceap.integrations.destination import (
     PREFIX,
     Destination,
-    needed,
     rank_of,
 )
+from torchtraceap.integrations.extra import of_extra
 from torchtraceap.integrations.metrics import STEP, Value
 from torchtraceap.report import Report
 
@@ -22,10 +22,10 @@ _MOST_LINES = 1000
 
 class Prometheus(Destination):
     """Writes each report to a text file, as node_exporter's textfile collector reads
-    it::
+    them::
 
-        torchtraceap.Prometheus("/var/lib/node_exporter/torchtraceap.prom")(report)
-        torchtraceap.profile(callbacks=torchtraceap.Prometheus("torchtraceap.prom"))
+        torchtraceap.profile(callbacks=Prometheus("textfiles/torchtraceap.prom"))
+        Prometheus("textfiles/torchtraceap.prom")(report)
 
     The file holds the last report, and a reader finds the old one or the new one,
     whole. There are as many series as devices (16) times patterns, and ``lines``
@@ -37,7 +37,8 @@ class Prometheus(Destination):
         path: The file, in a folder that is there; the collector reads what ends in
             ``.prom``.
         lines: How many source lines have a series each, 0 to 1000.
-        step: Returns the step a report is written at, see docs/integrations.
+        step: Returns the step that is told, such as ``lambda: trainer.global_step``.
+            None: the last one that was recorded.
 
     Raises:
         ImportError: prometheus_client is not installed; the message names the extra.
@@ -53,7 +54,9 @@ class Prometheus(Destination):
         step: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(step, checked_int("lines", lines, 0, _MOST_LINES))
-        self._client = needed("Prometheus", "prometheus_client", "prometheus")
+        with of_extra("prometheus"):
+            import prometheus_client
+        self._client = prometheus_client
         self._path = os.fspath(path)
         folder = os.path.dirname(self._path) or "."
         if not os.path.isdir(folder):

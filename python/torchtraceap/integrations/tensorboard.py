@@ -19,10 +19,10 @@ from torchtraceap.base.arguments import of_type
 from torchtraceap.integrations.destination import (
     PREFIX,
     Destination,
-    needed,
     rank_of,
     tag,
 )
+from torchtraceap.integrations.extra import of_extra
 from torchtraceap.integrations.metrics import Value
 from torchtraceap.report import Report
 
@@ -30,9 +30,9 @@ from torchtraceap.report import Report
 class TensorBoard(Destination):
     """Writes reports where TensorBoard shows them, as scalars, text and an image::
 
-        with torchtraceap.TensorBoard("runs/profile") as board:
+        torchtraceap.profile(callbacks=TensorBoard(writer))
+        with TensorBoard("runs/profile") as board:
             board(report)
-        torchtraceap.profile(callbacks=torchtraceap.TensorBoard(writer))
 
     Args:
         where: A SummaryWriter of yours, which is neither closed nor moved, or a folder.
@@ -58,7 +58,8 @@ class TensorBoard(Destination):
         self._writer: Any = None
         if isinstance(where, str | os.PathLike):
             self._folder = os.fspath(where)
-            needed("TensorBoard", "tensorboard", "tensorboard")
+            with of_extra("tensorboard"):
+                import tensorboard  # noqa: F401
         elif hasattr(where, "add_scalar") and hasattr(where, "add_text"):
             self._writer = where
         else:
@@ -85,13 +86,12 @@ class TensorBoard(Destination):
 
     def _open(self, report: Report) -> Any:
         if self._writer is None:
-            tensorboard = needed(
-                "TensorBoard", "torch.utils.tensorboard", "tensorboard"
-            )
+            with of_extra("tensorboard"):
+                from torch.utils.tensorboard import SummaryWriter
             rank = rank_of(report)
             inner = "" if rank is None else f"rank{rank}"
             folder = os.path.join(self._folder or "", inner)
-            self._writer = tensorboard.SummaryWriter(folder)
+            self._writer = SummaryWriter(folder)
         return self._writer
 
 

@@ -12,9 +12,9 @@ from torchtraceap.integrations.destination import (
     PREFIX,
     Destination,
     is_first_process,
-    needed,
     tag,
 )
+from torchtraceap.integrations.extra import of_extra
 from torchtraceap.integrations.metrics import STEP, Value, findings_table
 from torchtraceap.report import Report
 
@@ -25,7 +25,7 @@ class WandB(Destination):
     """Logs reports to a run of Weights & Biases: numbers, a table of the findings and,
     as an artifact, the HTML page and the JSON report::
 
-        torchtraceap.profile(callbacks=torchtraceap.WandB())
+        torchtraceap.profile(callbacks=WandB())
 
     It logs to your run where one is given or active (``wandb.run``), and leaves its
     step counter alone: what it logs goes out with your next ``log``, and the charts
@@ -54,7 +54,9 @@ class WandB(Destination):
         **init: Any,
     ) -> None:
         super().__init__(step)
-        self._wandb = needed("WandB", "wandb", "wandb")
+        with of_extra("wandb"):
+            import wandb
+        self._wandb = wandb
         self._given = run
         self._files = files
         self._init = init
