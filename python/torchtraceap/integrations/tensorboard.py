@@ -55,28 +55,29 @@ class TensorBoard(Destination):
     ) -> None:
         super().__init__(step)
         self._folder: str | None = None
-        self._writer: Any = None
+        self._given: Any = None
+        self._own: dict[int | None, Any] = {}  # by the rank whose reports they take
         if isinstance(where, str | os.PathLike):
             self._folder = os.fspath(where)
             with of_extra("tensorboard"):
                 import tensorboard  # noqa: F401
         elif hasattr(where, "add_scalar") and hasattr(where, "add_text"):
-            self._writer = where
+            self._given = where
         else:
             raise TypeError(
                 "where must be a folder or a SummaryWriter, but is " + of_type(where)
             )
 
     def close(self) -> None:
-        """Close the writer that this has opened; one of yours stays open."""
-        if self._folder is not None and self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        """Close the writers that this has opened; one of yours stays open."""
+        for writer in self._own.values():
+            writer.close()
+        self._own.clear()
 
     def _write(self, report: Report, values: Sequence[Value], step: int) -> None:
         from torchtraceap.integrations.balance_image import balance_image
 
-        writer = self._open(report)
+        writer = self._writer_for(rank_of(report))
         for value in values:
             writer.add_scalar(tag(value), value.value, step)
         writer.add_text(f"{PREFIX}/findings", _shown(report.to_markdown()), step)
@@ -84,15 +85,15 @@ class TensorBoard(Destination):
             writer.add_image(f"{PREFIX}/balance", image, step, dataformats="HWC")
         writer.flush()
 
-    def _open(self, report: Report) -> Any:
-        if self._writer is None:
+    def _writer_for(self, rank: int | None) -> Any:
+        if self._folder is None:
+            return self._given
+        if rank not in self._own:
             with of_extra("tensorboard"):
                 from torch.utils.tensorboard import SummaryWriter
-            rank = rank_of(report)
             inner = "" if rank is None else f"rank{rank}"
-            folder = os.path.join(self._folder or "", inner)
-            self._writer = SummaryWriter(folder)
-        return self._writer
+            self._own[rank] = SummaryWriter(os.path.join(self._folder, inner))
+        return self._own[rank]
 
 
 def _shown(markdown: str) -> str:
