@@ -248,7 +248,7 @@ SPOTS = (
     ),
     Spot(
         "names-end-no-script",
-        f"{PACKAGE}/views/html/timeline_json.py",
+        f"{PACKAGE}/views/html/document.py",
         r'return text.replace("<", "\\u003c").replace("&", "\\u0026")',
         "return text",
         (f"{TESTS}/test_html.py", f"{TESTS}/test_html_timeline.py"),

@@ -18,7 +18,9 @@ std::string microseconds(std::int64_t ns);
 /// The elements of traceEvents. Nothing but the row at hand is in memory.
 class EventList {
  public:
-  explicit EventList(std::ostream& out) : out_(out) {}
+  /// `rows`: how many the list has already.
+  explicit EventList(std::ostream& out, std::uint64_t rows = 0)
+      : out_(out), rows_(rows) {}
 
   /// Writes {"ph": phase, members}: text as it is.
   void row(char phase, std::string_view members);
@@ -26,7 +28,7 @@ class EventList {
 
  private:
   std::ostream& out_;
-  std::uint64_t rows_ = 0;
+  std::uint64_t rows_;
 };
 
 }  // namespace tta::write

@@ -2,9 +2,14 @@
 // write/write_rows.cpp: columns back into text, a row at a time.
 #include "write/write_rows.h"
 
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "trace/args.h"
 
 namespace tta::write {
 namespace {
@@ -15,11 +20,17 @@ using trace::Category;
 
 constexpr std::uint32_t kRowsBetween = 1 << 14;  // from checkpoint to checkpoint
 
+// What args call the ids that are a trace's own.
+constexpr std::array<std::string_view, 5> kIds{"correlation", "External id",
+                                               "external id", "Python id",
+                                               "Python parent id"};
+
 class RowWriter {
  public:
   RowWriter(const trace::Trace& trace, EventList& list,
-            const std::function<Interval(std::uint32_t)>& time_of)
-      : trace_(trace), list_(list), time_of_(time_of) {}
+            const std::function<Interval(std::uint32_t)>& time_of,
+            const Renumbered& renumbered)
+      : trace_(trace), list_(list), time_of_(time_of), renumbered_(renumbered) {}
 
   void write(std::uint32_t row, std::string_view args) {
     const auto& c = trace_.columns;
@@ -28,20 +39,44 @@ class RowWriter {
     if (c.cat(row) != Category::kUnknown) {
       text += ", \"cat\": " + json_string(c.cat_info(row).name);
     }
-    if (c.pid[row] != trace::kNoId) text += ", \"pid\": " + identity(c.pid[row]);
+    if (c.pid[row] != trace::kNoId) text += ", \"pid\": " + pid(c.pid[row]);
     if (c.tid[row] != trace::kNoId) text += ", \"tid\": " + identity(c.tid[row]);
     times(row, text);
     const bool flow = phase == 's' || phase == 't' || phase == 'f';
     if (flow && c.correlation[row] != trace::kNoId) {
-      text += ", \"id\": " + std::to_string(c.correlation[row]);
+      text += ", \"id\": " + std::to_string(moved(c.correlation[row]));
     }
     if (phase == 'f') text += ", \"bp\": \"e\"";
     if (phase == 'i') text += ", \"s\": \"t\"";
-    if (!args.empty()) text += ", \"args\": " + std::string(args);
+    if (!args.empty()) {
+      text += ", \"args\": ";
+      text += renumbered_.ids == 0 ? std::string(args) : renumbered_args(args);
+    }
     list_.row(phase, text);
   }
 
  private:
+  std::string pid(std::int64_t id) const {
+    const auto at = renumbered_.pids.find(id);
+    return at == renumbered_.pids.end() ? identity(id) : std::to_string(at->second);
+  }
+  std::int64_t moved(std::int64_t id) const {
+    const auto most = std::numeric_limits<std::int64_t>::max() - renumbered_.ids;
+    return id <= 0 || id > most ? id : id + renumbered_.ids;
+  }
+  std::string renumbered_args(std::string_view args) const {
+    std::string out;
+    std::size_t done = 0;
+    trace::for_each_member(args, [&](std::string_view key, std::string_view value) {
+      if (std::ranges::find(kIds, key) == kIds.end()) return;
+      const auto id = trace::as_int(value);
+      if (!id) return;
+      const auto at = static_cast<std::size_t>(value.data() - args.data());
+      out.append(args.substr(done, at - done)).append(std::to_string(moved(*id)));
+      done = at + value.size();
+    });
+    return out.append(args.substr(done));
+  }
   std::string identity(std::int64_t id) const {
     return id < trace::kTextIdentity ? std::to_string(id)
                                      : json_string(trace_.identity(id));
@@ -62,6 +97,7 @@ class RowWriter {
   const trace::Trace& trace_;
   EventList& list_;
   const std::function<Interval(std::uint32_t)>& time_of_;
+  const Renumbered& renumbered_;
 };
 
 }  // namespace
@@ -69,8 +105,8 @@ class RowWriter {
 void write_rows(const trace::Trace& trace, EventList& list,
                 const std::function<Interval(std::uint32_t)>& time_of,
                 const std::function<bool(std::uint32_t)>& is_gone,
-                const Checkpoint& checkpoint) {
-  RowWriter writer(trace, list, time_of);
+                const Checkpoint& checkpoint, const Renumbered& renumbered) {
+  RowWriter writer(trace, list, time_of, renumbered);
   const auto& c = trace.columns;
   std::vector<std::uint32_t> with_args;
   for (std::uint32_t row = 0; row < c.size(); ++row) {

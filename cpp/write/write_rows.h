@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <unordered_map>
 
 #include "replay/checkpoint.h"
 #include "timeline/intervals.h"
@@ -12,15 +13,24 @@
 
 namespace tta::write {
 
+/// Numbers that are a trace's own, as they become in a file that it shares with others.
+struct Renumbered {
+  std::unordered_map<std::int64_t, std::int64_t> pids;  ///< As in the column.
+  /// Added to the ids of flows and, in args, of calls, operators and Python functions;
+  /// not to 0, which is none.
+  std::int64_t ids = 0;
+};
+
 /// Writes all rows but those that `is_gone` names, in file order, with what the columns
 /// know of them and their args, which are read again (Trace::visit_args, and throws
 /// what that throws). `time_of` tells where a row with a usable start is put, an empty
 /// stretch for one without a length. Names, categories as they are called today, pids,
-/// tids and ids of flows stay; members that are no columns do not. Some
-/// checkpoints a second.
+/// tids and ids stay, unless they are `renumbered`; members that are no columns do not.
+/// Some checkpoints a second.
 void write_rows(const trace::Trace& trace, EventList& list,
                 const std::function<timeline::Interval(std::uint32_t)>& time_of,
                 const std::function<bool(std::uint32_t)>& is_gone,
-                const replay::Checkpoint& checkpoint = replay::go_on);
+                const replay::Checkpoint& checkpoint = replay::go_on,
+                const Renumbered& renumbered = {});
 
 }  // namespace tta::write

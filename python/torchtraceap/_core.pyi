@@ -872,6 +872,18 @@ class Report:
     """
     What an analysis says. Times in nanoseconds.
     """
+    def append_rank(
+        self,
+        path: str,
+        label: str,
+        *,
+        first_pid: typing.SupportsInt | typing.SupportsIndex,
+        ids: typing.SupportsInt | typing.SupportsIndex,
+        shift_ns: typing.SupportsInt | typing.SupportsIndex,
+    ) -> int:
+        """
+        Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
+        """
     def call_graph(
         self,
         windows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],

@@ -94,6 +94,27 @@ class Late:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cause:
+    """What ranks waited in one collective because of one of them."""
+
+    meeting: int  #: Place in ``JobData.meetings``.
+    rank: int  #: Whom they waited for.
+    late: int | None  #: Why: place in ``JobData.late``; None: too little to be there.
+    late_us: float  #: How much longer than others took.
+    waited_us: float  #: By all others together.
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOfRank:
+    """A step as one rank took it."""
+
+    rank: int
+    number: int
+    begin_us: float
+    end_us: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Arrival:
     """A rank in a collective."""
 
@@ -190,3 +211,7 @@ class JobData(Protocol):
     def collectives(self) -> tuple[CollectiveRow, ...]: ...
     @property
     def culprits(self) -> tuple[Culprit, ...]: ...
+    @property
+    def causes(self) -> tuple[Cause, ...]: ...
+    @property
+    def steps(self) -> tuple[StepOfRank, ...]: ...

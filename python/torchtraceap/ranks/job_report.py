@@ -13,12 +13,14 @@ from torchtraceap.base.files import write_text
 
 if TYPE_CHECKING:
     from torchtraceap.data.job import (
+        Cause,
         CollectiveRow,
         Culprit,
         JobFacts,
         Late,
         Meeting,
         RankRow,
+        StepOfRank,
     )
     from torchtraceap.ranks.joining import JoinedJob
     from torchtraceap.report import Report
@@ -108,6 +110,16 @@ class JobReport(Sequence["Report"]):
         take what is usual; the largest gain first."""
         return self._job().culprits
 
+    @cached_property
+    def causes(self) -> tuple[Cause, ...]:
+        """What was waited in each collective because of whom."""
+        return self._job().causes
+
+    @cached_property
+    def steps(self) -> tuple[StepOfRank, ...]:
+        """The steps of each rank."""
+        return self._job().steps
+
     def rank(self, number: int) -> Report:
         """Return the report of one rank. KeyError if it has none."""
         for row in self.ranks:
@@ -150,4 +162,16 @@ class JobReport(Sequence["Report"]):
         A ``path`` that ends in .gz is compressed. One trace at a time is in memory."""
         from torchtraceap.views.job_perfetto import write_job_perfetto
 
-        write_job_perfetto(self, path)
+        write_job_perfetto(self, self._by_rank(), path)
+
+    def _by_rank(self) -> Iterator[tuple[RankRow, Report]]:
+        """Yield each rank's row with its report, in the order of the reports."""
+        of_file: dict[str, list[RankRow]] = {}
+        for row in self.ranks:
+            of_file.setdefault(row.path, []).append(row)
+        for report in self:
+            rows = of_file.get(report.trace.path, [])
+            if len(rows) > 1:  # A merged file: its parts know their ranks.
+                rows = [row for row in rows if row.rank == report.trace.rank]
+            if rows:
+                yield rows[0], report

@@ -14,6 +14,7 @@ from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.facts import Note
 from torchtraceap.data.job import (
     Arrival,
+    Cause,
     CollectiveRow,
     Culprit,
     JobFacts,
@@ -21,6 +22,7 @@ from torchtraceap.data.job import (
     Meeting,
     RankFinding,
     RankRow,
+    StepOfRank,
 )
 from torchtraceap.ranks.rank_record import RankRecord
 from torchtraceap.ranks.recordings import RankFile, Recording
@@ -178,15 +180,58 @@ class JoinedJob:
             )
 
     @cached_property
-    def late(self) -> tuple[Late, ...]:
+    def _by_cause(self) -> list[list[_core.Lateness]]:
+        """Return what has one cause together, the most waited for first, without what
+        is under a thousandth of all the waiting."""
         by_cause: dict[tuple[int, int | None], list[_core.Lateness]] = defaultdict(list)
         for one in self._lateness:
             by_cause[one.rank, one.place].append(one)
-        order = sorted(by_cause.values(), key=lambda ones: -_waited(ones))
-        rows = [
-            self._late(ones, place < _MOST_REPLAYED) for place, ones in enumerate(order)
-        ]
-        return tuple(_of_one_place(rows))
+        least = _waited(self._lateness) / 1000
+        most = sorted(by_cause.values(), key=lambda ones: -_waited(ones))
+        return [ones for ones in most if _waited(ones) >= least]
+
+    @cached_property
+    def late(self) -> tuple[Late, ...]:
+        return tuple(
+            self._late(ones, place < _MOST_REPLAYED)
+            for place, ones in enumerate(self._by_cause)
+        )
+
+    @cached_property
+    def causes(self) -> tuple[Cause, ...]:
+        rows = {
+            (ones[0].rank, ones[0].place): row
+            for row, ones in enumerate(self._by_cause)
+        }
+        return tuple(
+            Cause(
+                meeting=one.meeting,
+                rank=self._name(one.rank),
+                late=rows.get((one.rank, one.place)),
+                late_us=us_from_ns(one.late_ns),
+                waited_us=us_from_ns(one.waited_ns),
+            )
+            for one in self._lateness
+        )
+
+    @cached_property
+    def steps(self) -> tuple[StepOfRank, ...]:
+        return tuple(
+            StepOfRank(
+                rank=_number(rank),
+                number=step.number,
+                begin_us=self._us(moments[step.begin] + clock.shift_ns),
+                end_us=self._us(moments[step.end] + clock.shift_ns),
+            )
+            for rank, work, clock in zip(
+                self._joined,
+                self._core.ranks if self._core else [],
+                self._clocks,
+                strict=True,
+            )
+            for moments in [work.recorded_ns]
+            for step in work.steps
+        )
 
     def _late(self, ones: list[_core.Lateness], asked: bool) -> Late:
         assert self._core is not None
@@ -316,9 +361,3 @@ def _known(number: int) -> int | None:
 
 def _waited(ones: Sequence[_core.Lateness]) -> int:
     return sum(one.waited_ns for one in ones)
-
-
-def _of_one_place(rows: Sequence[Late]) -> Iterator[Late]:
-    """Leave out what is under a thousandth of all the waiting, and keep the order."""
-    least = sum(row.waited_us for row in rows) / 1000
-    return (row for row in rows if row.waited_us >= least)

@@ -39,11 +39,11 @@ def write_perfetto(report: ReportData, path: str | os.PathLike[str]) -> None:
             if plain not in str(error):
                 raise
             raise ValueError(str(error).replace(plain, where)) from error
-        _finish(plain, new, where.endswith(".gz"))
+        finish(plain, new, where.endswith(".gz"))
 
 
-def _finish(plain: str, new: str, is_packed: bool) -> None:
-    """Make of the core's copy the file that is asked for."""
+def finish(plain: str, new: str, is_packed: bool) -> None:
+    """Make of a plain copy the file that is asked for."""
     with ExitStack() as stack:
         source = stack.enter_context(open(plain, "rb"))
         # Which JSON must not begin with, whatever the trace does.

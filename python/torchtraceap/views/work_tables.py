@@ -25,7 +25,7 @@ class Cell(NamedTuple):
     value: float | None = None
 
 
-_NO = Cell("-", -1.0)  # Below every number.
+NO_CELL = Cell("-", -1.0)  # Below every number.
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Table:
         columns, cells = [], []
         for column in self.columns:
             made = [column.cell(row) for row in self.rows[:most]]
-            if not column.if_any or any(cell is not _NO for cell in made):
+            if not column.if_any or any(cell is not NO_CELL for cell in made):
                 columns.append(column)
                 cells.append(made)
         return columns, list(zip(*cells, strict=True))
@@ -141,38 +141,40 @@ def _counts(report: ReportData) -> Iterator[str]:
 # --- Cells ------------------------------------------------------------------------
 
 
-def _count(number: int | None) -> Cell:
-    return _NO if number is None else Cell(f"{number:,}", number)
+def count_cell(number: int | None) -> Cell:
+    return NO_CELL if number is None else Cell(f"{number:,}", number)
 
 
-def _time(us: float) -> Cell:
-    return Cell(time_text(us), us) if us else _NO
+def time_cell(us: float) -> Cell:
+    return Cell(time_text(us), us) if us else NO_CELL
 
 
-def _share(part: float, whole: float) -> Cell:
-    return Cell(share_text(part, whole), part / whole) if whole > 0 else _NO
+def share_cell(part: float, whole: float) -> Cell:
+    return Cell(share_text(part, whole), part / whole) if whole > 0 else NO_CELL
 
 
-def _size(count: int | None) -> Cell:
-    return _NO if count is None else Cell(bytes_text(count), count)
+def size_cell(count: int | None) -> Cell:
+    return NO_CELL if count is None else Cell(bytes_text(count), count)
 
 
 # --- Columns ----------------------------------------------------------------------
 
 _KERNELS = (
     Column("name", lambda k: Cell(k.name), _NAME),
-    Column("count", lambda k: _count(k.count)),
+    Column("count", lambda k: count_cell(k.count)),
     # Together they may have taken longer than the time in which any ran.
-    Column("sum", lambda k: _time(k.total_us)),
-    Column("of busy", lambda k: _share(k.busy_share, 1)),
-    Column("mean", lambda k: _time(k.mean_us)),
-    Column("max", lambda k: _time(k.max_us)),
-    Column("blocks", lambda k: _count(k.blocks)),
-    Column("threads", lambda k: _count(k.block_threads)),
+    Column("sum", lambda k: time_cell(k.total_us)),
+    Column("of busy", lambda k: share_cell(k.busy_share, 1)),
+    Column("mean", lambda k: time_cell(k.mean_us)),
+    Column("max", lambda k: time_cell(k.max_us)),
+    Column("blocks", lambda k: count_cell(k.blocks)),
+    Column("threads", lambda k: count_cell(k.block_threads)),
     Column(
         "occup.",
         lambda k: (
-            _NO if k.occupancy is None else Cell(f"{k.occupancy:.0f} %", k.occupancy)
+            NO_CELL
+            if k.occupancy is None
+            else Cell(f"{k.occupancy:.0f} %", k.occupancy)
         ),
     ),
 )
@@ -180,16 +182,16 @@ _COPIES = (
     Column(
         "kind", lambda c: Cell(f"{c.direction or 'unknown'} {c.memory}".rstrip()), _NAME
     ),
-    Column("count", lambda c: _count(c.count)),
-    Column("sum", lambda c: _time(c.total_us)),
-    Column("mean", lambda c: _time(c.mean_us)),
-    Column("max", lambda c: _time(c.max_us)),
-    Column("bytes", lambda c: _size(c.bytes)),
-    Column("median", lambda c: _size(c.median_bytes)),
+    Column("count", lambda c: count_cell(c.count)),
+    Column("sum", lambda c: time_cell(c.total_us)),
+    Column("mean", lambda c: time_cell(c.mean_us)),
+    Column("max", lambda c: time_cell(c.max_us)),
+    Column("bytes", lambda c: size_cell(c.bytes)),
+    Column("median", lambda c: size_cell(c.median_bytes)),
     Column(
         "speed",
         lambda c: (
-            _NO
+            NO_CELL
             if c.bandwidth is None
             else Cell(f"{three_digits(c.bandwidth)} GB/s", c.bandwidth)
         ),
@@ -197,11 +199,11 @@ _COPIES = (
 )
 _OPERATORS = (
     Column("name", lambda o: Cell(o.name), _NAME),
-    Column("count", lambda o: _count(o.count)),
-    Column("own", lambda o: _time(o.self_us)),
-    Column("total", lambda o: _time(o.total_us)),
-    Column("own device", lambda o: _time(o.self_device_us), if_any=True),
-    Column("device", lambda o: _time(o.device_us), if_any=True),
+    Column("count", lambda o: count_cell(o.count)),
+    Column("own", lambda o: time_cell(o.self_us)),
+    Column("total", lambda o: time_cell(o.total_us)),
+    Column("own device", lambda o: time_cell(o.self_device_us), if_any=True),
+    Column("device", lambda o: time_cell(o.device_us), if_any=True),
 )
 # Parts of a thread's time, by their fields.
 _PARTS = {
@@ -222,12 +224,12 @@ def _threads(span_us: float) -> list[Column]:
     def part(title: str, field: str) -> Column:
         def cell(thread: Any) -> Cell:
             us = getattr(thread, field)
-            return _share(us, span_us) if us else _NO
+            return share_cell(us, span_us) if us else NO_CELL
 
         return Column(title, cell, if_any=title != "busy")
 
     return [
-        Column("name", lambda t: Cell(t.name or _NO.text), _THREAD),
+        Column("name", lambda t: Cell(t.name or NO_CELL.text), _THREAD),
         Column("process", lambda t: Cell(printable(str(t.pid), 16))),
         Column("thread", lambda t: Cell(printable(str(t.tid), 16))),
         part("busy", "busy_us"),
@@ -238,13 +240,14 @@ def _threads(span_us: float) -> list[Column]:
 def _overlap(report: ReportData) -> list[Column]:
     return [
         Column("device", lambda o: Cell(device_text(o, report), o.device)),
-        Column("compute", lambda o: _time(o.compute_us)),
-        Column("communication", lambda o: _time(o.communication_us)),
+        Column("compute", lambda o: time_cell(o.compute_us)),
+        Column("communication", lambda o: time_cell(o.communication_us)),
         Column(
-            "hidden", lambda o: _share(o.communication_hidden_us, o.communication_us)
+            "hidden",
+            lambda o: share_cell(o.communication_hidden_us, o.communication_us),
         ),
-        Column("copies", lambda o: _time(o.copy_us)),
-        Column("hidden", lambda o: _share(o.copy_hidden_us, o.copy_us)),
+        Column("copies", lambda o: time_cell(o.copy_us)),
+        Column("hidden", lambda o: share_cell(o.copy_hidden_us, o.copy_us)),
     ]
 
 
@@ -260,15 +263,15 @@ def _windows(report: ReportData) -> list[Column]:
         if report.trace.processes > 1:
             return Cell(printable(str(window.pid), 16))
         return (
-            _NO
+            NO_CELL
             if window.device is None
             else Cell(device_text(window, report), window.device)
         )
 
     def busy(stretch: Stretch) -> Cell:
         if stretch.first.device is None:
-            return _NO
-        return _share(stretch.busy_us, stretch.duration_us)
+            return NO_CELL
+        return share_cell(stretch.busy_us, stretch.duration_us)
 
     def labels(stretch: Stretch) -> Cell:
         return Cell(
@@ -278,11 +281,11 @@ def _windows(report: ReportData) -> list[Column]:
     columns = [
         Column("#", lambda s: Cell(s.name, s.first.index)),
         Column("from", start),
-        Column("length", lambda s: _time(s.duration_us)),
-        Column("step", lambda s: _count(s.first.step)),
+        Column("length", lambda s: time_cell(s.duration_us)),
+        Column("step", lambda s: count_cell(s.first.step)),
         Column("process" if report.trace.processes > 1 else "device", whose),
         Column("busy", busy),
-        Column("lost", lambda s: _share(s.wasted_us, s.duration_us), on_page=True),
+        Column("lost", lambda s: share_cell(s.wasted_us, s.duration_us), on_page=True),
     ]
     if report.detection.run:
         # How many of the windows it flags.

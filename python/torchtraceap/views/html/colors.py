@@ -55,6 +55,8 @@ SLICES: dict[str, Color] = {
     "driver": Color("#ecd6bd", "#5a452d"),
     "": Color("#dfe3e8", "#2f3640"),
 }
+# In rows of ranks: paler than the transfers after it and than work.
+WAITING = Color("#c9ecd5", "#1d4634")
 TEXT = Color("#16191d", "#e6e9ed")
 
 _FAMILY_OF = {pattern.name: pattern.family for pattern in _core.patterns()}
@@ -75,13 +77,15 @@ def variables(theme: str) -> str:
     colors = FAMILIES | NEUTRAL
     named = {f"c-{name}": color for name, color in colors.items()}
     named |= {"page": BACKGROUNDS[0], "panel": BACKGROUNDS[1], "text": TEXT}
+    named["s-waiting"] = WAITING
     named |= {f"s-{word or 'other'}": color for word, color in SLICES.items()}
     return "".join(f"--{name}:{getattr(c, theme)};" for name, c in named.items())
 
 
 def classes() -> str:
     """Return a CSS class ``c-<family>`` each, for SVG shapes and for swatches."""
-    return "".join(
+    named = "".join(
         f".torchtraceap .c-{name}{{fill:var(--c-{name});background:var(--c-{name})}}"
         for name in (*FAMILIES, *NEUTRAL)
     )
+    return named + ".torchtraceap .s-waiting{background:var(--s-waiting)}"

@@ -2,24 +2,14 @@
 "use strict";
 
 (() => {
-  const byId = (id) => document.getElementById(id);
-  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const data = JSON.parse(byId("data").textContent);
   // By their place among the findings, not on the page.
   const cards = all("details.card").sort((a, b) => a.dataset.finding - b.dataset.finding);
-  const cells = all(".cell"), range = byId("range");
-  const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const cells = all(".cell");
   let timeline = null;
 
-  function scrollTo(element, block) {
-    element.scrollIntoView({ block, behavior: reduced ? "auto" : "smooth" });
-  }
-
   function say(begin, end) {
-    const whole = begin <= 0 && end >= data.span;
-    const at = `+${timeText(begin / 1000)} to +${timeText(end / 1000)}`;
-    range.textContent = whole ? `All ${timeText(data.span / 1000)}`
-      : `${at} (${timeText((end - begin) / 1000)})`;
+    const whole = sayRange(begin, end, data.span);
     for (const view of all(".strip .view")) {
       view.setAttribute("x", `${100 * begin / data.span}%`);
       view.setAttribute("width", `${100 * (end - begin) / data.span}%`);
@@ -53,51 +43,28 @@
         box.scrollTop = top - box.clientHeight / 2;
       }
     }
-    scrollTo(byId("timeline"), "start");
+    bringIntoView(byId("timeline"), "start");
     byId("canvas").focus({ preventScroll: true });
   }
 
   function showCard(index, event) {
     select(index, event);
     cards[index].open = true;
-    scrollTo(cards[index], "center");
+    bringIntoView(cards[index], "center");
     cards[index].querySelector("summary").focus({ preventScroll: true });
   }
 
   function startTimeline() {
-    byId("viewer").hidden = false;
     timeline = new Timeline(byId("canvas"), data, say, (hit) => {
       if (hit?.finding !== undefined) showCard(hit.finding, hit.event); else deselect();
     });
     byId("timeline").addEventListener("keydown", (event) => {
       if (event.key === "Escape") deselect();
     });
-    byId("zoom-in").addEventListener("click", () => timeline.zoom(0.5));
-    byId("zoom-out").addEventListener("click", () => timeline.zoom(2));
-    byId("zoom-all").addEventListener("click", () => timeline.show(0, data.span));
-    new ResizeObserver(() => timeline.redraw()).observe(byId("lanes"));
-    matchMedia("(prefers-color-scheme: dark)")
-      .addEventListener("change", () => timeline.readColors());
-    startTooltip();
+    startViewer(timeline, describe, (hit) => hit.finding !== undefined);
     const help = byId("timeline-help");
     if (data.hidden) help.append(` Not drawn: ${data.hidden} events nested deeply.`);
     if (data.left_out) help.append(` Left out: ${data.left_out} lanes.`);
-    say(timeline.begin, timeline.end);
-  }
-
-  function startTooltip() {
-    const tooltip = byId("tooltip"), canvas = byId("canvas");
-    canvas.addEventListener("pointermove", (event) => {
-      const hit = timeline.hit(event.offsetX, event.offsetY);
-      tooltip.hidden = !hit;
-      canvas.classList.toggle("over", hit?.finding !== undefined);
-      if (!hit) return;
-      tooltip.textContent = describe(hit);
-      const x = Math.min(event.clientX + 14, innerWidth - tooltip.offsetWidth - 8);
-      tooltip.style.left = `${Math.max(8, x)}px`;
-      tooltip.style.top = `${event.clientY + 18}px`;
-    });
-    canvas.addEventListener("pointerleave", () => { tooltip.hidden = true; });
   }
 
   function describe({ slice, finding, begin, end }) {
@@ -192,32 +159,8 @@
     addEventListener("beforeprint", () => { for (const d of all("details")) d.open = true; });
   }
 
-  function startTable(table) {
-    const body = table.tBodies[0];
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", () => {
-        const key = (row) => row.cells[column].dataset.v;
-        const text = (row) => row.cells[column].textContent;
-        // What there is most of comes first; names go from A to Z.
-        const was = head.getAttribute("aria-sort");
-        const numeric = body.rows[0].cells[column].hasAttribute("data-v");
-        const up = was ? was === "descending" : !numeric;
-        const rows = [...body.rows].sort((a, b) =>
-          (up ? 1 : -1) * (numeric ? key(a) - key(b) : text(a).localeCompare(text(b))));
-        for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
-        head.setAttribute("aria-sort", up ? "ascending" : "descending");
-        body.append(...rows);
-      });
-    });
-  }
-
   startTimeline();
   startStrip();
   startCards();
-  for (const table of all("table.sortable")) startTable(table);
-  for (const element of all(".scripted")) element.hidden = false;
+  startPage();
 })();

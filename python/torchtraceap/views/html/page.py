@@ -1,15 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""page.py: a report as one HTML file that needs nothing else, and in a notebook.
-
-The browser is told by the page (Content-Security-Policy) to run our script and apply
-our style, by their hashes, and to load nothing: should a name from a trace ever get out
-of its quotes, it could still do nothing.
-"""
+"""page.py: a report as one HTML file that needs nothing else, and in a notebook."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Any
 
 from torchtraceap import _core
@@ -24,15 +17,16 @@ from torchtraceap.views.heading import (
 )
 from torchtraceap.views.html import colors
 from torchtraceap.views.html.balance_bars import balance_bars
+from torchtraceap.views.html.document import document, style
 from torchtraceap.views.html.finding_cards import finding_cards
-from torchtraceap.views.html.templates import asset, render
+from torchtraceap.views.html.templates import render
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.opinion_text import ranked_by
 from torchtraceap.views.summary import detector_text
 from torchtraceap.views.work_tables import window_table, work_tables
 
-_MOST_ROWS = 100  # Of a table.
+_SCRIPTS = ("slices.js", "time_view.js", "timeline.js", "viewer.js", "page.js")
 _IN_NOTEBOOK = 20  # Findings.
 # Where a notebook says that it is light or dark.
 _LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]')
@@ -44,28 +38,9 @@ def page_html(report: ReportData) -> str:
 
     Costs what the report's parts that were not asked for yet cost, and little more.
     """
-    light, dark = colors.variables("light"), colors.variables("dark")
-    style = _style(
-        f":root{{{light}}}",
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}",
-    )
-    style += "\n" + asset("page.css")  # Last, as it has the last word.
-    script = "".join(map(asset, ("slices.js", "timeline.js", "page.js")))
-    policy = (
-        "default-src 'none'",
-        f"script-src {_source(script)}",
-        f"style-src {_source(style)}",
-        "base-uri 'none'",
-        "form-action 'none'",
-    )
     values = _values(report) | _page_values(report)
-    raw = {
-        "style": style,
-        "script": script,
-        "policy": "; ".join(policy),
-        "timeline": timeline_json(report, values["lanes"]),
-    }
-    return render("page.html", values, raw)
+    timeline = timeline_json(report, values["lanes"])
+    return document("page.html", values, _SCRIPTS, timeline)
 
 
 def notebook_html(report: ReportData) -> str:
@@ -73,7 +48,7 @@ def notebook_html(report: ReportData) -> str:
     table and text."""
     light, dark = colors.variables("light"), colors.variables("dark")
     # Themed by the notebook if it says how, else by the system.
-    style = _style(
+    sheet = style(
         f".torchtraceap{{{light}}}",
         f"@media (prefers-color-scheme:dark){{.torchtraceap{{{dark}}}}}",
         *(f"{where} .torchtraceap{{{light}}}" for where in _LIGHT),
@@ -83,11 +58,7 @@ def notebook_html(report: ReportData) -> str:
         "findings": finding_cards(report, _IN_NOTEBOOK),
         "more_findings": max(0, len(report.findings) - _IN_NOTEBOOK),
     }
-    return render("notebook.html", _values(report) | values, {"style": style})
-
-
-def _style(*rules: str) -> str:
-    return "\n".join((*rules, colors.classes(), asset("parts.css")))
+    return render("notebook.html", _values(report) | values, {"style": sheet})
 
 
 def _values(report: ReportData) -> dict[str, Any]:
@@ -110,7 +81,6 @@ def _page_values(report: ReportData) -> dict[str, Any]:
     lost_us, estimated_us = finding_text.lost_us(report.findings)
     tables = [*work_tables(report), window_table(report)]
     return {
-        "version": _core.__version__,
         "name": report.trace.path.replace("\\", "/").rpartition("/")[2],
         "notes": said_notes(report),
         "left": [*finding_text.left_texts(report), *finding_text.stretch_texts(report)],
@@ -128,7 +98,6 @@ def _page_values(report: ReportData) -> dict[str, Any]:
         "kinds_text": kinds_text,
         "place_text": place_text,
         "tables": [table for table in tables if table.rows],
-        "most_rows": _MOST_ROWS,
         "patterns": _patterns(report),
     }
 
@@ -144,9 +113,3 @@ def _patterns(
         for pattern in _core.patterns()
         if pattern.name in found
     ]
-
-
-def _source(text: str) -> str:
-    """Return what allows one inline script or style by its hash."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,18 +1,10 @@
 /* timeline.js: lanes of slices on a canvas, which can be moved and zoomed. */
 "use strict";
 
-const ROW = 16; // Pixels of a row of slices, of the axis, of the steps.
-const GAP = 8; // Between lanes.
-const LEAST_NS = 200; // The shortest time that fills the canvas.
-const MOST_PIXELS = 32_000; // Browsers draw nothing on a canvas that is higher.
-
-/**
- * Draws data on a canvas. `changed(begin, end)` is told what is shown, `picked(hit)`
- * what was clicked: {finding, event}, {slice} or null.
- */
-class Timeline {
+/** Draws threads and streams. Hits are {finding, event} or {slice}. */
+class Timeline extends TimeView {
   constructor(canvas, data, changed, picked) {
-    Object.assign(this, { canvas, data, changed, picked });
+    super(canvas, data, changed, picked);
     const read = (lane) => (lane ? readRows(lane, data.names) : []);
     this.evidence = new Set(data.findings.flatMap((f) => f.events.map(([row]) => row)));
     this.whole = { lanes: data.lanes.map(read) };
@@ -21,8 +13,6 @@ class Timeline {
       { begin, end, lanes: data.lanes.map((_, i) => read(lanes[i])) }));
     this.details.sort((a, b) => (a.end - a.begin) - (b.end - b.begin));
     this.lanes = this.whole.lanes; // What is drawn: rows by lane.
-    this.begin = 0;
-    this.end = Math.max(data.span, LEAST_NS);
     this.selected = this.chosen = -1; // A finding, and an event of its evidence.
     this.tops = []; // Of each lane, in pixels.
     const heads = 2 + (data.steps.length > 0);
@@ -38,114 +28,25 @@ class Timeline {
       finding.events.map(([row, begin, length], e) => (
         { finding: f, event: e, row, begin, end: begin + length }))).reverse();
     this.readColors();
-    canvas.addEventListener("wheel", (e) => this.onWheel(e), { passive: false });
-    canvas.addEventListener("keydown", (e) => this.onKey(e));
-    canvas.addEventListener("pointerdown", (e) => this.onDown(e));
-  }
-
-  readColors() {
-    const style = getComputedStyle(document.documentElement);
-    const cache = {};
-    this.color = (name) => cache[name] ||= style.getPropertyValue(`--${name}`).trim();
-    this.redraw();
-  }
-
-  redraw() {
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => { this.waiting = false; this.draw(); });
   }
 
   show(begin, end) {
-    const whole = Math.max(this.data.span, LEAST_NS);
-    const length = Math.min(whole, Math.max(LEAST_NS, end - begin));
-    this.begin = Math.min(Math.max(0, begin + (end - begin - length) / 2), whole - length);
-    this.end = this.begin + length;
+    super.show(begin, end);
     const part = this.details.find((d) => d.begin <= this.begin && this.end <= d.end);
     this.lanes = (part || this.whole).lanes;
-    this.changed(this.begin, this.end);
-    this.redraw();
-  }
-
-  zoom(factor, at = (this.begin + this.end) / 2) {
-    this.show(at - (at - this.begin) * factor, at + (this.end - at) * factor);
-  }
-
-  move(share) {
-    const by = (this.end - this.begin) * share;
-    this.show(this.begin + by, this.end + by);
-  }
-
-  x(time) {
-    return this.gutter + (time - this.begin) / (this.end - this.begin) * this.width;
-  }
-
-  time(x) {
-    return this.begin + (x - this.gutter) / this.width * (this.end - this.begin);
   }
 
   draw() {
-    const style = getComputedStyle(this.canvas);
-    const whole = this.canvas.parentElement.clientWidth;
-    const ratio = Math.min(window.devicePixelRatio || 1, MOST_PIXELS / this.height);
-    this.gutter = parseFloat(style.getPropertyValue("--gutter")) || 0;
-    this.width = Math.max(1, whole - this.gutter);
-    this.canvas.width = whole * ratio;
-    this.canvas.height = this.height * ratio;
-    this.canvas.style.height = `${this.height}px`;
-    const pen = this.pen = this.canvas.getContext("2d");
-    pen.scale(ratio, ratio);
-    pen.font = `11px ${style.fontFamily}`;
-    pen.textBaseline = "middle";
-    pen.save();
-    pen.beginPath();
-    pen.rect(this.gutter, 0, this.width, this.height);
-    pen.clip();
+    this.startDrawing();
     this.drawSelection();
     this.drawAxis();
     this.drawSteps();
     this.lanes.forEach((rows, i) => rows.forEach((row, depth) =>
       this.drawRow(row, this.tops[i] + depth * ROW)));
     this.drawMarks();
-    pen.restore();
-    pen.fillStyle = this.color("text");
-    this.write("findings", 0, ROW * 1.5, this.gutter - 8);
-    if (this.data.steps.length) this.write("steps", 0, ROW * 2.5, this.gutter - 8);
+    this.drawHeads("findings");
     this.data.lanes.forEach((lane, i) =>
       this.write(lane.label, 0, this.tops[i] + ROW / 2, this.gutter - 8));
-  }
-
-  /** Writes as much of a text as fits. */
-  write(text, x, y, room) {
-    if (room < 14) return;
-    const most = Math.floor(room / 5.2);
-    let shown = text.length > most ? `${text.slice(0, most - 1)}…` : text;
-    while (shown.length > 1 && this.pen.measureText(shown).width > room) {
-      shown = `${shown.slice(0, -2)}…`;
-    }
-    if (shown !== "…") this.pen.fillText(shown, x, y);
-  }
-
-  drawAxis() {
-    const pen = this.pen, length = this.end - this.begin;
-    const least = length / Math.max(2, this.width / 110);
-    const power = 10 ** Math.floor(Math.log10(least));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least);
-    for (let t = Math.ceil(this.begin / step) * step; t <= this.end; t += step) {
-      const x = Math.round(this.x(t)) + 0.5;
-      pen.fillStyle = this.color("c-rest");
-      pen.fillRect(x, 0, 1, this.height);
-      pen.fillStyle = this.color("text");
-      this.write(axisText(t / 1000, step / 1000), x + 4, ROW / 2, 104);
-    }
-  }
-
-  drawSteps() {
-    for (const [number, begin, end] of this.data.steps) {
-      if (end >= this.begin && begin <= this.end) {
-        this.box(begin, end, ROW * 2, this.color("s-annotation"), `step ${number}`);
-      }
-    }
   }
 
   drawRow(row, top) {
@@ -184,18 +85,6 @@ class Timeline {
     const text = several ? `${slice.count} events` : slice.name;
     this.box(slice.begin, slice.end, top, this.color(`s-${slice.color}`), text);
     this.pen.globalAlpha = 1;
-  }
-
-  box(begin, end, top, color, text) {
-    const left = Math.max(this.x(begin), this.gutter);
-    const width = Math.min(this.x(end), this.gutter + this.width) - left;
-    this.pen.fillStyle = color;
-    this.pen.fillRect(left, top, Math.max(1, width - (width > 3)), ROW - 1);
-    if (width > 18) {
-      this.pen.globalAlpha = 1;
-      this.pen.fillStyle = this.color("text");
-      this.write(text, left + 4, top + ROW / 2, width - 8);
-    }
   }
 
   drawMarks() {
@@ -265,51 +154,5 @@ class Timeline {
     if (!slice) return null;
     const mark = this.marks.find((m) => slice.event >= 0 && m.row === slice.event);
     return { ...mark, slice };
-  }
-
-  onWheel(event) {
-    const across = event.shiftKey ? event.deltaY : event.deltaX;
-    if (event.ctrlKey || event.metaKey) {
-      this.zoom(1.002 ** event.deltaY, this.time(event.offsetX));
-    } else if (Math.abs(across) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-      this.move(across / this.width);
-    } else {
-      return; // The page scrolls.
-    }
-    event.preventDefault();
-  }
-
-  onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const actions = {
-      w: () => this.zoom(0.6), "+": () => this.zoom(0.6), "=": () => this.zoom(0.6),
-      ArrowUp: () => this.zoom(0.6), ArrowDown: () => this.zoom(1 / 0.6),
-      s: () => this.zoom(1 / 0.6), "-": () => this.zoom(1 / 0.6),
-      a: () => this.move(-0.2), ArrowLeft: () => this.move(-0.2),
-      d: () => this.move(0.2), ArrowRight: () => this.move(0.2),
-      Home: () => this.show(0, this.data.span),
-    };
-    const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!action) return;
-    action();
-    event.preventDefault();
-  }
-
-  onDown(event) {
-    if (event.button !== 0) return;
-    let last = event.offsetX, moved = 0;
-    const drag = (e) => {
-      moved += Math.abs(e.offsetX - last);
-      if (moved > 3) this.move((last - e.offsetX) / this.width);
-      last = e.offsetX;
-    };
-    const stop = (e) => {
-      this.canvas.removeEventListener("pointermove", drag);
-      if (e.type === "pointerup" && moved <= 3) this.picked(this.hit(e.offsetX, e.offsetY));
-    };
-    this.canvas.setPointerCapture(event.pointerId);
-    this.canvas.addEventListener("pointermove", drag);
-    this.canvas.addEventListener("pointerup", stop, { once: true });
-    this.canvas.addEventListener("pointercancel", stop, { once: true });
   }
 }

@@ -8,7 +8,6 @@ columns, not objects, and names are numbers: a page holds thousands of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -19,6 +18,7 @@ from torchtraceap.data.findings import Finding
 from torchtraceap.data.from_core import identity
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.html.colors import family, slice_color
+from torchtraceap.views.html.document import script_json
 from torchtraceap.views.html.window_strip import Lane
 
 _MOST_SLICES = 9_000  # Of the whole trace; about 40 bytes each.
@@ -76,9 +76,7 @@ def timeline_json(report: ReportData, strip: Sequence[Lane]) -> str:
         ],
         "findings": [_finding(x, writer, cells_of) for x in report.findings],
     }
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    # Neither "</script>" nor "<!--" may stand in a script element, whatever its type.
-    return text.replace("<", "\\u003c").replace("&", "\\u0026")
+    return script_json(data)
 
 
 class _Writer:

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""job_page.py: the ranks of a job as one HTML file, with a row each on one timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchtraceap.base.units import counted, time_text
+from torchtraceap.data.job import JobData, Late
+from torchtraceap.views.html.colors import family
+from torchtraceap.views.html.document import document
+from torchtraceap.views.html.job_timeline_json import job_timeline_json
+from torchtraceap.views.job_drawing import drawing_of
+from torchtraceap.views.job_tables import job_tables
+from torchtraceap.views.job_words import (
+    late_place,
+    late_why,
+    notable_causes,
+    on_gpus,
+    slowdown_text,
+    step_text,
+    together_text,
+    waited_text,
+)
+
+_MOST_LATE = 50  # Cards.
+_SCRIPTS = (
+    *("slices.js", "time_view.js", "rank_timeline.js", "viewer.js"),
+    "job_page.js",
+)
+
+
+class _Card(NamedTuple):
+    """What made a rank late, with what is written around it."""
+
+    late: Late
+    number: int  # In ``JobData.late``.
+    color: str
+    why: str
+    place: str
+    waited: str  # A sentence.
+
+
+def job_page(job: JobData) -> str:
+    """Return the page; the same for the same job."""
+    facts, gpus = job.facts, on_gpus(job)
+    drawing = drawing_of(job)
+    cards = [
+        _Card(
+            late,
+            number,
+            family(late.finding.pattern) if late.finding else "other",
+            late_why(late),
+            late_place(late) if late.kind else "",
+            waited_text(late, gpus),
+        )
+        for number, late in enumerate(job.late[:_MOST_LATE])
+    ]
+    worst = notable_causes(job)
+    exposed_us = sum(row.exposed_us for row in job.ranks)
+    values = {
+        "job": job,
+        "facts": facts,
+        "name": facts.source.replace("\\", "/").rstrip("/").rpartition("/")[2]
+        or facts.source,
+        "told": list(_told(job)),
+        "verdict": slowdown_text(job),
+        "worst": _sentence(worst[0], gpus) if worst else "",
+        "degraded": bool(worst),
+        "notes": [note.detail for note in facts.notes],
+        "trust": list(_trust(job)),
+        "waited": together_text(facts.waited_us, gpus),
+        "exposed": together_text(exposed_us, gpus),
+        "cards": cards,
+        "more_cards": len(job.late) - len(cards),
+        "tables": job_tables(job),
+        "step": step_text(job),
+        "span_us": max((row.end_us for row in job.ranks), default=0.0),
+        "left_out": _left_out(drawing.left_out, drawing.left_out_us),
+    }
+    return document("job.html", values, _SCRIPTS, job_timeline_json(job, drawing))
+
+
+def _sentence(late: Late, gpus: bool) -> str:
+    """Write the costliest cause: who, where, why, and what others waited."""
+    place = f" at {late_place(late)}" if late.kind else ""
+    return f"Rank {late.rank} was late most: {late_why(late)}{place}; " + (
+        f"{waited_text(late, gpus)}."
+    )
+
+
+def _told(job: JobData) -> Iterator[str]:
+    facts = job.facts
+    of = f" of {facts.world_size:,}" if facts.world_size else ""
+    yield f"{facts.ranks:,}{of} ranks"
+    if facts.missing:
+        yield f"{len(facts.missing):,} missing"
+    if facts.steps:
+        yield f"{counted(facts.steps, 'step')} of {time_text(facts.step_us)}"
+    yield counted(facts.meetings, "collective")
+    if hosts := len({row.host for row in job.ranks} - {""}):
+        yield counted(hosts, "host")
+    yield ", ".join(sorted({row.device for row in job.ranks}))
+
+
+def _trust(job: JobData) -> Iterator[str]:
+    """Say how sure all this is, and of what nothing is said."""
+    facts = job.facts
+    if facts.meetings:
+        residual = time_text(facts.clock_residual_us)
+        yield (
+            "Clocks are set so that the ends of collectives fall together; they do "
+            f"within {residual} at the worst rank. Shorter waits are no difference."
+        )
+    if facts.unmatched:
+        alone = counted(facts.unmatched, "collective")
+        yield f"{alone} of one rank alone: no other has it in its trace."
+    if facts.contradicted:
+        both = counted(facts.contradicted, "collective")
+        yield f"{both} not joined: the ranks were not in it at the same time."
+
+
+def _left_out(count: int, us: float) -> str:
+    if not count:
+        return ""
+    left = counted(count, "collective")
+    return f"The shortest are left out: {left}, {time_text(us)} of all ranks together."

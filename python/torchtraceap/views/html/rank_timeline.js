@@ -1,0 +1,186 @@
+/* rank_timeline.js: a row for each rank, with its collectives on one clock. */
+"use strict";
+
+const ROW_HEIGHTS = [[24, 20], [80, 12], [200, 8], [Infinity, 5]]; // Up to so many ranks.
+const LABEL = 13; // Pixels of a row's name.
+const MOST_MARKS = 300; // Of the collectives with the most waiting.
+
+/**
+ * Draws each rank's time: work, waits in collectives, transfers, and where it was late.
+ * Hits are {rank, slice}, {rank} or {mark}; `selected` is a collective, -1: none.
+ */
+class RankTimeline extends TimeView {
+  constructor(canvas, data, changed, picked) {
+    super(canvas, data, changed, picked);
+    this.selected = -1;
+    this.row = ROW_HEIGHTS.find(([most]) => data.ranks.length <= most)[1];
+    this.heads = (2 + (data.steps.length > 0)) * ROW + GAP / 2;
+    this.height = this.heads + data.ranks.length * this.row + GAP;
+    this.late = data.ranks.map(() => []); // By rank: where it was last, and late.
+    const byWait = data.meetings.map((m, i) => ({ ...m, i }))
+      .filter((m) => m.late > 0).sort((a, b) => b.wait - a.wait);
+    const spans = (m) => ({ meeting: m.i, begin: m.arrived - m.late, end: m.arrived });
+    for (const m of byWait) this.late[m.last].push(spans(m));
+    for (const row of this.late) this.order(row);
+    this.marks = byWait.slice(0, MOST_MARKS).map(spans);
+    this.marked = new Set(this.marks.map((mark) => mark.meeting));
+    this.rows = data.ranks.map((rank) => this.read(rank));
+    canvas.parentElement.addEventListener("scroll", () => this.redraw());
+    this.readColors();
+  }
+
+  read({ start, length, wait, meeting }) {
+    let begin = 0, place = 0;
+    return this.order(start.map((step, i) => {
+      begin += step;
+      place += meeting[i];
+      return { begin, end: begin + length[i], wait: wait[i], meeting: place };
+    }));
+  }
+
+  /** Sorts a row by begin; `reach` is how far it is taken up to and with a slice. */
+  order(row) {
+    let reach = -Infinity;
+    row.sort((a, b) => a.begin - b.begin);
+    for (const slice of row) slice.reach = reach = Math.max(reach, slice.end);
+    return row;
+  }
+
+  topOf(rank) { return this.heads + rank * this.row; }
+
+  draw() {
+    const box = this.canvas.parentElement;
+    this.startDrawing();
+    this.top = box.scrollTop;
+    this.drawAxis();
+    const seen = (y) => Math.floor((y - this.heads) / this.row);
+    const first = Math.max(0, seen(this.top));
+    const last = Math.min(this.rows.length, seen(this.top + box.clientHeight) + 1);
+    for (let rank = first; rank < last; rank++) this.drawRank(rank);
+    this.drawSelection();
+    this.pen.restore();
+    this.drawNames(first, last);
+    this.drawTop();
+  }
+
+  /** The axis, the marks and the steps stay in view over rows that are scrolled. */
+  drawTop() {
+    const pen = this.pen;
+    pen.fillStyle = this.color("page");
+    pen.fillRect(0, this.top, this.gutter + this.width, this.heads);
+    pen.save();
+    pen.beginPath();
+    pen.rect(this.gutter, this.top, this.width, this.heads);
+    pen.clip();
+    this.drawAxis();
+    this.drawSteps();
+    for (const mark of [...this.marks].reverse()) {
+      pen.globalAlpha = this.selected < 0 || mark.meeting === this.selected ? 1 : 0.35;
+      pen.fillStyle = this.color("c-wait");
+      const left = this.x(mark.begin), width = Math.max(3, this.x(mark.end) - left);
+      pen.fillRect(left, this.top + ROW + 2, width, ROW - 5);
+    }
+    pen.globalAlpha = 1;
+    this.drawHeads("late ranks");
+  }
+
+  drawRank(rank) {
+    const { pen, row } = this, top = this.topOf(rank), { begin, end } = this.data.ranks[rank];
+    const height = row > 8 ? row - 2 : row - 1;
+    const fill = (from, to, color, least) => {
+      const left = Math.max(this.x(from), this.gutter);
+      pen.fillStyle = this.color(color);
+      const width = Math.min(this.x(to), this.gutter + this.width) - left;
+      if (width > 0 || least) pen.fillRect(left, top, Math.max(least, width), height);
+    };
+    fill(begin, end, "c-busy", 0);
+    pen.fillStyle = this.color("page");
+    for (const at of this.data.ranks[rank].steps) pen.fillRect(this.x(at), top, 1, height);
+    this.visible(this.rows[rank], (slice) => {
+      const there = slice.begin + slice.wait;
+      fill(there, slice.end, "c-communication", 0.5);
+      if (slice.wait) fill(slice.begin, there, "s-waiting", 0.5);
+      const x = Math.max(this.x(there), this.gutter), room = this.x(slice.end) - x;
+      if (row < 20 || room < 40) return;
+      pen.fillStyle = this.color("page");
+      this.write(this.title(slice.meeting), x + 4, top + height / 2, room - 8);
+    });
+    this.visible(this.late[rank], (slice) =>
+      fill(slice.begin, slice.end, "c-wait", this.marked.has(slice.meeting) ? 2 : 0.5));
+  }
+
+  /** Calls for the slices that are in view; of those within one pixel, for one. */
+  visible(row, visit) {
+    let taken = -1;
+    for (let i = firstAfter(row, this.begin); i < row.length; i++) {
+      const slice = row[i];
+      if (slice.begin > this.end) break;
+      const right = Math.round(this.x(slice.end));
+      if (right <= taken || slice.end < this.begin) continue;
+      taken = Math.max(right, Math.round(this.x(slice.begin)) + 1);
+      visit(slice);
+    }
+  }
+
+  title(place) { return this.data.names[this.data.meetings[place].name]; }
+
+  /** Frames all ranks of the selected collective, and says when they were there. */
+  drawSelection() {
+    const { pen, selected } = this, meeting = this.data.meetings[selected];
+    if (!meeting) return;
+    pen.fillStyle = this.color("text");
+    pen.globalAlpha = 0.7;
+    pen.fillRect(Math.round(this.x(meeting.arrived)), 0, 1, this.height);
+    pen.globalAlpha = 1;
+    pen.strokeStyle = this.color("text");
+    pen.lineWidth = this.row > 8 ? 2 : 1;
+    this.rows.forEach((row, rank) => {
+      for (let i = firstAfter(row, this.begin); i < row.length; i++) {
+        if (row[i].begin > this.end) break;
+        if (row[i].meeting !== selected) continue;
+        const left = this.x(row[i].begin), width = Math.max(3, this.x(row[i].end) - left);
+        pen.strokeRect(left, this.topOf(rank), width, this.row - 1);
+      }
+    });
+  }
+
+  /** Names those waited for most, then others where there is room; a bar each. */
+  drawNames(first, last) {
+    const { ranks } = this.data, pen = this.pen, bar = 26;
+    const most = Math.max(...ranks.map((rank) => rank.caused), 1);
+    const named = [];
+    const name = (rank) => {
+      const y = this.topOf(rank) + this.row / 2;
+      if (named.some((other) => Math.abs(other - y) < LABEL)) return;
+      named.push(y);
+      pen.fillStyle = this.color("text");
+      this.write(ranks[rank].label, 0, y, this.gutter - bar - 12);
+    };
+    const shown = [...ranks.keys()].slice(first, last);
+    shown.filter((rank) => ranks[rank].caused > most / 4)
+      .sort((a, b) => ranks[b].caused - ranks[a].caused).forEach(name);
+    shown.forEach(name);
+    pen.fillStyle = this.color("c-wait");
+    for (const rank of shown) {
+      const width = bar * ranks[rank].caused / most, height = Math.min(8, this.row - 1);
+      const y = this.topOf(rank) + Math.max(0, (this.row - 2 - height) / 2);
+      if (width >= 0.5) pen.fillRect(this.gutter - bar - 6, y, width, height);
+    }
+  }
+
+  /** What is drawn at a point of the canvas. */
+  hit(x, y) {
+    if (x < this.gutter) return null;
+    const time = this.time(x), pixel = (this.end - this.begin) / this.width;
+    const near = (slice) => slice.begin - 2 * pixel <= time && time <= slice.end + 2 * pixel;
+    if (y < this.top + this.heads) {
+      const mark = y >= this.top + ROW && y < this.top + 2 * ROW && this.marks.find(near);
+      return mark ? { mark } : null;
+    }
+    const rank = Math.floor((y - this.heads) / this.row);
+    if (!this.rows[rank]) return null;
+    const slice = sliceAt(this.rows[rank], time, pixel, new Set());
+    const late = this.late[rank].find((one) => one.begin <= time && time <= one.end);
+    return slice && !late ? { rank, slice } : { rank, late };
+  }
+}
