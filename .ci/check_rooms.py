@@ -60,6 +60,9 @@ ON_FIRST_USE = {
     "torchtraceap.checking.cpu_watch",
     "torchtraceap.checking.gpu_watch",
     "torchtraceap.explain.model.client",
+    "torchtraceap.integrations.accelerate",
+    "torchtraceap.integrations.lightning",
+    "torchtraceap.integrations.transformers",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }

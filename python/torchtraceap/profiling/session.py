@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.gate.budget_data import Violation
-from torchtraceap.profiling import turn
+from torchtraceap.profiling import live, turn
 from torchtraceap.profiling.analyzer import Analyzer
 from torchtraceap.profiling.notices import reason, show, warn
 from torchtraceap.profiling.plan import NO_STEPS, Plan
@@ -130,7 +130,7 @@ class Session:
         if recorder is None:
             return
         if not self._cycles:
-            self._report_reserve(recorder.take_reserve())
+            self._report_reserve(recorder)
         elif self._is_cut and self._cycles == 1:
             shortage = self._plan.shortage(self.step_call, self._steps)
             self._note(f"The cycle is incomplete: {shortage}.")
@@ -181,11 +181,14 @@ class Session:
             atexit.unregister(self.stop)
             turn.give_back(self)
 
-    def _report_reserve(self, is_there: bool) -> None:
+    def _report_reserve(self, recorder: CycleRecorder) -> None:
+        is_there = recorder.take_reserve()
         if is_there:
             self._analyzer(self.torch_profiler)
         if is_there and not self._steps:
             self._note(NO_STEPS)
+        elif recorder.is_reserve_lost and not self._steps:
+            warn(f"nothing was recorded: {live.LOST}")
         else:
             warn(self._plan.unreached(self.step_call, self._steps, is_there))
 
