@@ -23,9 +23,9 @@ class ProfileKwargs(TheirProfileKwargs):  # type: ignore[misc]
                 ...
                 prof.step()
 
-    It goes into ``Accelerator(kwargs_handlers=[...])`` too. What ``accelerator.profile``
-    gives is what ``torchtraceap.profile`` does: ``prof.report``. It tells if
-    ``prof.step()`` was forgotten, handlers may export whatever they like beside
+    It goes into ``Accelerator(kwargs_handlers=[...])`` too. ``accelerator.profile``
+    then gives what ``torchtraceap.profile`` does: ``prof.report``. A forgotten
+    ``prof.step()`` is told, handlers may export whatever they like beside
     ``output_trace_dir``, and what goes wrong becomes a warning, so that no rank is left
     waiting for one that raised.
 
@@ -34,8 +34,8 @@ class ProfileKwargs(TheirProfileKwargs):  # type: ignore[misc]
         schedule_option: As Accelerate has it, instead of wait, warmup, active, repeat.
         output_trace_dir: A folder for each rank's last trace,
             ``profile_<process_index>.json``.
-        **options: As for ``torchtraceap.profile``, with all of ``torch.profiler``'s:
-            ``experimental_config`` and ``acc_events`` too, which Accelerate's own lacks.
+        **options: As for ``torchtraceap.profile``, with all of torch's, such as
+            ``experimental_config`` and ``acc_events``, which Accelerate's own lacks.
 
     Attributes:
         session: What ``accelerator.profile`` gives. It can be used again.
@@ -64,8 +64,8 @@ class ProfileKwargs(TheirProfileKwargs):  # type: ignore[misc]
         self.session = profile(**options)
         vars(self.session)["export_chrome_trace"] = self._export
 
-    @property
-    def __class__(self) -> type:
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         # Accelerator looks its handlers up by their very class.
         return TheirProfileKwargs
 
