@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pair_cost.py: what something costs, as back-to-back pairs of runs with and without it.
+"""pair_cost.py: what something costs, as back-to-back pairs of runs.
 
 Times of two runs differ by what else a machine does, so that only the two of a pair are
-compared, in alternating order; an interval says how far the median of all pairs can be
-trusted.
+compared, in alternating order; an interval tells how far their median can be trusted.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Case:
         needs: The package that it is about, imported under this name; "": none.
         what: What differs between the two runs of a pair.
         run: Runs without it or, given True, with it, and returns the milliseconds of
-            each phase, which the page has columns for (integrations_page.py).
+            each phase, of which the page has columns (integrations_page.py).
     """
 
     name: str

@@ -3,9 +3,9 @@
 
     python benchmarks/integrations/run.py [--pairs N] [--page] [CASE...]
 
-Prints a row for each case; with --page it writes results/integrations.json and the page,
-in which cases stay that were not asked for. Each case is measured in a process of its own
-(five minutes for all), so that no library changes how another one runs.
+Prints a row for each case; with --page it writes results/integrations.json and the
+page, in which cases stay that were not asked for. Each case is measured in a process of
+its own (ten minutes for all), so that no library changes how another one runs.
 
 A new case is a line in a table of cases, such as trainers.py has.
 """
@@ -68,8 +68,7 @@ def main() -> None:
         command = [sys.executable, __file__, "--alone", name]
         ran = subprocess.run(
             [*command, "--pairs", str(options.pairs)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
         )
         if ran.returncode:

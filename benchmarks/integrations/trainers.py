@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """trainers.py: the trainers, each with what profiles it and without.
 
-All train the same model. It notes when it is called, so that a step is the time from one
-call to the next, with whatever a trainer and its profile do in between.
+All train the same model. It notes when it is called, so that a step is the time from
+one call to the next, with whatever a trainer and its profile do in between.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -21,7 +22,7 @@ from pair_cost import Case
 
 import torchtraceap
 
-# Steps from the last one but `SINCE` on are those after the cycle.
+# Those from `SINCE` on are outside of the cycle.
 STEPS = 60
 SCHEDULE = {"wait": 10, "warmup": 1, "active": 10, "repeat": 1}
 OPTIONS = {**SCHEDULE, "quiet": True, "reserve": False}
@@ -48,7 +49,7 @@ class Model(torch.nn.Module):
         """Return the milliseconds of a step that is recorded, of one that is not, and
         of the one at whose end the report is made."""
         calls = self.calls_ns
-        steps = [(b - a) / 1e6 for a, b in zip(calls, calls[1:], strict=False)]
+        steps = [(b - a) / 1e6 for a, b in pairwise(calls)]
         assert len(steps) >= STEPS - 1
         return {
             "outside": statistics.median(steps[SINCE : STEPS - 1]),

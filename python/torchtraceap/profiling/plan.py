@@ -15,6 +15,7 @@ _MOST = 2**31
 _ASKED = 10_000
 
 
+STEP = "step()"  # What makes a step in a loop of the user's own.
 NO_STEPS = (
     "step() was not called, so the whole block was analyzed, with what only a start "
     "does. Call prof.step() after each step to leave that out."

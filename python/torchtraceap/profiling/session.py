@@ -13,7 +13,7 @@ from torchtraceap.gate.budget_data import Violation
 from torchtraceap.profiling import live, turn
 from torchtraceap.profiling.analyzer import Analyzer
 from torchtraceap.profiling.notices import reason, show, warn
-from torchtraceap.profiling.plan import NO_STEPS, Plan
+from torchtraceap.profiling.plan import NO_STEPS, STEP, Plan
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Session:
         self._analyzer = analyzer
         self._options = options
         self._wants_reserve = reserve
-        self.step_call = "step()"  # What makes a step, for messages.
+        self.step_call = STEP  # What makes a step, for messages.
         self._recorder: CycleRecorder | None = None  # while it runs
         self._owner: tuple[int, threading.Thread | None] = (0, None)
         self._steps = 0
@@ -185,7 +185,7 @@ class Session:
         is_there = recorder.take_reserve()
         if is_there:
             self._analyzer(self.torch_profiler)
-        if is_there and not self._steps:
+        if is_there and not self._steps and self.step_call == STEP:
             self._note(NO_STEPS)
         elif recorder.is_reserve_lost and not self._steps:
             warn(f"nothing was recorded: {live.LOST}")
