@@ -62,7 +62,8 @@ class ProfileKwargs(TheirProfileKwargs):  # type: ignore[misc]
 
             options["schedule"] = torch.profiler.schedule(**schedule_option)
         self.session = profile(**options)
-        vars(self.session)["export_chrome_trace"] = self._export
+        if output_trace_dir is not None:
+            vars(self.session)["export_chrome_trace"] = self._export
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
