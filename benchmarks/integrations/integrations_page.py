@@ -29,10 +29,10 @@ active={active}`, stacks and shapes. *Outside* are steps after the recorded ones
 whose end the trace is read and analyzed.
 
 The first row is torch's profiler by itself, the measure of the others: what is inside
-is its recording, and its own processing is in each report. That recording takes 1.5
-times as long in one run and 6 times in the next, within one process and with nothing
-of ours too; why was not looked into, and such runs are in the figures. Where a trainer
-does more in Python between operators, there is more to record.
+is its recording, and its own processing is in each report. Where a trainer does more
+in Python between operators, there is more to record. On a busy machine some runs took 6
+times as long inside, with nothing of ours too; why was not looked into, and what there
+was of such runs is in the figures.
 """
 HEADS = ("step, ms", "outside", "outside, µs", "inside", "the report, ms")
 

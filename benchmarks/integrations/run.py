@@ -5,7 +5,7 @@
 
 Prints a row for each case; with --page it writes results/integrations.json and the
 page, in which cases stay that were not asked for. Each case is measured in a process of
-its own (ten minutes for all), so that no library changes how another one runs.
+its own (three minutes for all), so that no library changes how another one runs.
 
 A new case is a line in a table of cases, such as trainers.py has.
 """
