@@ -63,7 +63,6 @@ ON_FIRST_USE = {
     "torchtraceap.integrations.accelerate",
     "torchtraceap.integrations.lightning",
     "torchtraceap.integrations.transformers",
-    "torchtraceap.profiling.pace",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }

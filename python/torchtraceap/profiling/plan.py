@@ -31,14 +31,11 @@ class Plan:
     active: int
     repeat: int  # 0: as long as there are steps
     own: Callable[[int], Any] | None = None  # instead of all that
-    overhead: float | None = None  # that all cycles may take, as a share of the run
 
     def __post_init__(self) -> None:
         for name in ("wait", "warmup", "repeat"):
             checked_int(name, getattr(self, name), 0, _MOST)
         checked_int("active", self.active, 1, _MOST)
-        if self.overhead is not None:
-            self._check_overhead(self.overhead)
         if self.own is None:
             return
         if not callable(self.own):
@@ -53,29 +50,12 @@ class Plan:
                 f"but for step 0 it returns one {of_type(action)}"
             )
 
-    def _check_overhead(self, overhead: float) -> None:
-        if isinstance(overhead, bool) or not isinstance(overhead, int | float):
-            raise TypeError(f"overhead must be a number, but is {of_type(overhead)}")
-        if not 0 < overhead <= 1:
-            raise ValueError(
-                f"overhead must be a share, above 0 and at most 1, but is {overhead}"
-            )
-        if self.own or self.repeat == 1 or self.wait == 0:
-            raise ValueError(
-                "overhead is for cycles that repeat, with steps between that they are "
-                "compared with: give repeat=0, wait of at least 1, and no schedule"
-            )
-
     def schedule(self) -> Callable[[int], Any]:
         """Returns a schedule for torch's profiler."""
         import torch
 
         if self.own is not None:
             return self.own
-        if self.overhead is not None:
-            from torchtraceap.profiling.pace import Pace
-
-            return Pace(self.wait, self.warmup, self.active, self.repeat, self.overhead)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of warmup=0, which the user asked for
             made: Callable[[int], Any] = torch.profiler.schedule(

@@ -25,7 +25,6 @@ def profile(
     active: int = 3,
     repeat: int = 1,
     schedule: Callable[[int], Any] | None = None,
-    overhead: float | None = None,
     reserve: bool = True,
     quiet: bool = False,
     folder: str | os.PathLike[str] | None = None,
@@ -62,9 +61,6 @@ def profile(
         active: Steps that are recorded.
         repeat: How many such cycles; each has a report. 0: as long as there are steps.
         schedule: Instead of these four, as ``torch.profiler.schedule`` returns it.
-        overhead: What all cycles may cost, as a share of the run without them, such as
-            0.01: with ``repeat=0`` the next one is put off until it fits. What was
-            measured is ``prof.overhead``. The first cycle is always made.
         reserve: Record the first step too, if the schedule waits then, in case nothing
             else comes. False spares that, such as where the first step compiles. It is
             never done with ``acc_events`` or ``execution_trace_observer``, which would
@@ -87,7 +83,7 @@ def profile(
         raise TypeError(
             "profile analyzes by itself: give it the options of the Analyzer instead"
         )
-    plan = Plan(wait, warmup, active, repeat, schedule, overhead)
+    plan = Plan(wait, warmup, active, repeat, schedule)
     analyzer = Analyzer(
         folder,
         formats=formats,

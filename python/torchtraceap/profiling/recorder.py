@@ -11,7 +11,6 @@ from typing import Any
 from torch.profiler import ProfilerAction, profile
 
 from torchtraceap.profiling import live, turn
-from torchtraceap.profiling.pace import Pace
 
 # What would have the first step in it, too.
 _OF_ALL_CYCLES = {"execution_trace_observer", "acc_events"}
@@ -50,8 +49,6 @@ class CycleRecorder:
             on_trace_ready=self._ready,
             **options,
         )
-        # Which may be asked about a step twice; a user's own schedule may not.
-        self._pace = schedule if isinstance(schedule, Pace) else None
         self.steps_over = 0  # Of the present cycle.
         self.is_stopping = False
         self._on_ready = on_ready
@@ -68,9 +65,6 @@ class CycleRecorder:
     def step(self) -> None:
         """Goes on to the next step. Raises TakenAwayError, and what torch raises."""
         self._check()
-        if self._passes():
-            self.profiler.step_num += 1
-            return
         is_recorded = self.profiler.current_action not in _BEFORE_RECORDING
         if is_recorded and not self._in_reserve:
             self.steps_over += 1
@@ -78,20 +72,6 @@ class CycleRecorder:
         with self._mended():
             self.profiler.step()
         turn.mark()
-
-    def _passes(self) -> bool:
-        """Tells whether neither this step nor the next one is profiled: torch would
-        mark it all the same, which is most of what such a step costs."""
-        return (
-            self._pace is not None
-            and self.profiler.current_action == ProfilerAction.NONE
-            and self._pace(self.profiler.step_num + 1) == ProfilerAction.NONE
-        )
-
-    @property
-    def is_profiling(self) -> bool:
-        """Whether a profiler records or warms up now."""
-        return bool(self.profiler.current_action != ProfilerAction.NONE)
 
     def stop(self) -> None:
         """Ends. Raises TakenAwayError, and what torch raises."""

@@ -16,9 +16,8 @@ from torchtraceap.profiling.notices import reason, show, warn
 from torchtraceap.profiling.plan import NO_STEPS, STEP, Plan
 from torchtraceap.report import Report
 
-if TYPE_CHECKING:  # They load torch.
-    from torchtraceap.profiling.pace import Pace
-    from torchtraceap.profiling.recorder import CycleRecorder
+if TYPE_CHECKING:
+    from torchtraceap.profiling.recorder import CycleRecorder  # It loads torch.
 
 
 class Session:
@@ -46,7 +45,6 @@ class Session:
         self.step_call = STEP  # What makes a step, for messages.
         self._recorder: CycleRecorder | None = None  # while it runs
         self._owner: tuple[int, threading.Thread | None] = (0, None)
-        self._pace: Pace | None = None
         self._steps = 0
         self._cycles = 0  # that were delivered
         self._is_cut = False  # the last of them, by the end of the block
@@ -67,12 +65,6 @@ class Session:
     def violations(self) -> list[Violation]:
         """What was over budget, of all cycles."""
         return self._analyzer.violations
-
-    @property
-    def overhead(self) -> float | None:
-        """What profiling took, as a share of what the steps would have taken without
-        it; None without the option ``overhead``."""
-        return self._pace.overhead if self._pace else None
 
     @property
     def is_running(self) -> bool:
@@ -120,17 +112,13 @@ class Session:
         if not self._is_at_home():
             return
         self._steps += 1
-        recorder, pace = self._recorder, self._pace
-        was_profiling = pace is not None and recorder.is_profiling
         try:
-            recorder.step()
+            self._recorder.step()
         except Exception as error:
-            recorder.abandon()
+            self._recorder.abandon()
             self._end()
             warn(f"profiling ended: {reason(error)}")
         else:
-            if pace is not None:
-                pace.tell(was_profiling or recorder.is_profiling)
             if self._cycles and self._cycles == self._plan.cycles:
                 self._close()
 
@@ -148,13 +136,10 @@ class Session:
             self._note(f"The cycle is incomplete: {shortage}.")
 
     def _begin(self) -> None:
-        from torchtraceap.profiling.pace import Pace
         from torchtraceap.profiling.recorder import CycleRecorder
 
-        schedule = self._plan.schedule()
-        self._pace = schedule if isinstance(schedule, Pace) else None
         recorder = CycleRecorder(
-            schedule, self._options, self._ready, self._wants_reserve
+            self._plan.schedule(), self._options, self._ready, self._wants_reserve
         )
         recorder.start()
         self._recorder = recorder
