@@ -38,11 +38,13 @@ PARTS = {
     "pipeline/tables": ["pipeline/accounting", "features"],
     "pipeline/story": ["pipeline/pricing"],
     "pipeline/drawing": ["pipeline/report.h", "write"],
+    "pipeline/ranks": ["pipeline/pricing"],
     "pipeline": [
         "pipeline/quality",
         "pipeline/tables",
         "pipeline/story",
         "pipeline/drawing",
+        "pipeline/ranks",
     ],
     "bindings": ["pipeline", "detector"],
 }

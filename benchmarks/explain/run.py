@@ -24,7 +24,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from explain_page import page_text
 from answering import (
     GRAPH,
     SHOWN,
@@ -37,6 +36,7 @@ from answering import (
 )
 from asked_windows import CORPUS, HERE, NONE, TRACES, Asked, read
 from benchmark_results import made_now
+from explain_page import page_text
 from local_model import NAME, local_model
 
 RESULTS = HERE.parent / "results" / "explain_accuracy.json"

@@ -11,6 +11,7 @@
 #include "pipeline/pricing/path_rows.h"
 #include "pipeline/pricing/path_segments.h"
 #include "pipeline/pricing/what_if.h"
+#include "pipeline/ranks/rank_work_of.h"
 #include "write/write_trace.h"
 
 namespace tta::bindings {
@@ -89,6 +90,15 @@ void bind_fidelity(py::module_& m) {
 }  // namespace
 
 void bind_replay(py::module_& m, py::class_<Analysis>& report) {
+  report.def(
+      "rank_work",
+      [](const Analysis& a, std::int64_t rank, std::int64_t stage, std::string host,
+         std::int64_t clock_begin) {
+        const py::gil_scoped_release release;
+        return rank_work_of(a.report, {rank, stage, std::move(host), clock_begin});
+      },
+      py::arg("rank"), py::arg("stage"), py::arg("host"), py::arg("clock_begin_ns"),
+      "The trace reduced to what a job of many ranks needs of it; -1: unknown.");
   bind_fidelity(m);
   py::class_<PathPlace>(m, "PathPlace")
       .def_readonly("location", &PathPlace::location)

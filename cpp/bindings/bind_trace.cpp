@@ -5,8 +5,11 @@
 #include <pybind11/typing.h>
 
 #include <memory>
+#include <optional>
 
 #include "bindings/bindings.h"
+#include "timeline/rank_processes.h"
+#include "trace/only_processes.h"
 #include "trace/trace.h"
 
 namespace tta::bindings {
@@ -146,7 +149,35 @@ void bind_trace(py::module_& m) {
           "identity",
           [](const Trace& t, std::int64_t id) { return text(t.identity(id)); },
           py::arg("pid_or_tid"), "A pid or tid as the file had it.")
+      .def(
+          "of_processes",
+          [](const Trace& t, const std::vector<std::int64_t>& pids,
+             std::optional<std::int64_t> rank) {
+            const py::gil_scoped_release release;
+            return std::make_shared<Trace>(trace::only_processes(t, pids, rank));
+          },
+          py::arg("pids"), py::arg("rank") = py::none(),
+          "The trace of these processes alone, as columns['pid'] has them: rows are "
+          "counted anew, and its rank is `rank`, or not told.")
       .def("__len__", [](const Trace& t) { return t.columns.size(); });
+
+  m.def(
+      "rank_processes",
+      [](const Trace& t) {
+        std::vector<timeline::RankProcesses> ranks;
+        {
+          const py::gil_scoped_release release;
+          ranks = timeline::rank_processes(timeline::make_timeline(t));
+        }
+        py::typing::List<py::typing::Tuple<py::str, std::vector<std::int64_t>>> out;
+        for (const auto& rank : ranks) {
+          out.append(py::make_tuple(text(rank.label), rank.pids));
+        }
+        return out;
+      },
+      py::arg("trace"),
+      "Of a file merged from several ranks, what each is called ('' if nothing) and "
+      "the pids of its processes and devices; empty of any other.");
 
   m.def("category_names", &category_names, "Names by the category column.");
   m.attr("NO_TIME") = trace::kNoTime;

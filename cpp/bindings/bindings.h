@@ -13,6 +13,7 @@ void bind_rule_context(pybind11::module_& m);
 void bind_gpus(pybind11::module_& m);
 void bind_rules(pybind11::module_& m);
 void bind_report(pybind11::module_& m);
+void bind_job(pybind11::module_& m);
 void bind_program(pybind11::module_& m);
 void bind_insertion(pybind11::module_& m);
 void bind_perturb(pybind11::module_& m);

@@ -10,6 +10,7 @@ PYBIND11_MODULE(_core, m) {
   tta::bindings::bind_rule_context(m);
   tta::bindings::bind_gpus(m);
   tta::bindings::bind_rules(m);
+  tta::bindings::bind_job(m);
   tta::bindings::bind_report(m);
   tta::bindings::bind_program(m);
   tta::bindings::bind_insertion(m);

@@ -140,10 +140,13 @@ constexpr std::array<ArgKey<WorkArgs>, 16> kWorkKeys = {{
     {"direction", take_way},
     {"occupancy", take_limits},
 }};
-constexpr std::array<ArgKey<CollectiveArgs>, 7> kCollectiveKeys = {{
+constexpr std::array<ArgKey<CollectiveArgs>, 10> kCollectiveKeys = {{
     {"Collective name", set_text<&CollectiveArgs::name>},
     {"dtype", set_text<&CollectiveArgs::dtype>},
     {"Process Group Name", set_text<&CollectiveArgs::group>},
+    {"Process Group Ranks", set_text<&CollectiveArgs::ranks>},
+    {"Src Rank", set_count<&CollectiveArgs::peer>},
+    {"Dst Rank", set_count<&CollectiveArgs::peer>},
     {"In msg nelems", set_count<&CollectiveArgs::in_elements>},
     {"Out msg nelems", set_count<&CollectiveArgs::out_elements>},
     {"Group size", set_count<&CollectiveArgs::group_size>},

@@ -44,6 +44,8 @@ struct CollectiveArgs {
   std::string name;   ///< "allreduce", "_allgather_base", ...
   std::string dtype;  ///< "Float", "BFloat16", ...
   std::string group;  ///< "Process Group Name".
+  std::string ranks;  ///< "Process Group Ranks", e.g. "[0, 1]"; of many, cut short.
+  std::int64_t peer = -1;  ///< Of a message: the rank at its other end.
   std::int64_t in_elements = -1;
   std::int64_t out_elements = -1;
   std::int64_t group_size = -1;

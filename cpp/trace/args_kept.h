@@ -20,7 +20,7 @@ namespace tta::trace {
 
 /// Keys that are kept. Those that begin with the same seven letters are kept as well:
 /// whoever reads a text looks for whole keys.
-inline constexpr std::array<std::string_view, 28> kKeptKeys = {
+inline constexpr std::array<std::string_view, 31> kKeptKeys = {
     "grid",
     "grid dim",
     "block",
@@ -39,6 +39,9 @@ inline constexpr std::array<std::string_view, 28> kKeptKeys = {
     "Collective name",
     "dtype",
     "Process Group Name",
+    "Process Group Ranks",
+    "Src Rank",
+    "Dst Rank",
     "In msg nelems",
     "Out msg nelems",
     "Group size",

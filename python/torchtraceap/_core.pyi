@@ -16,6 +16,7 @@ __all__: list[str] = [
     "CallNode",
     "ChangedStep",
     "Claim",
+    "Clock",
     "CopyRow",
     "Counts",
     "Device",
@@ -31,9 +32,13 @@ __all__: list[str] = [
     "Gain",
     "Gpu",
     "Insertion",
+    "Job",
+    "JoinedMeeting",
+    "JoinedMember",
     "KernelCounts",
     "KernelRow",
     "Label",
+    "Lateness",
     "LoadOptions",
     "NO_ID",
     "NO_TIME",
@@ -50,6 +55,9 @@ __all__: list[str] = [
     "Program",
     "Quality",
     "QualityNote",
+    "RankMeeting",
+    "RankStep",
+    "RankWork",
     "Recomputed",
     "Refusal",
     "Replay",
@@ -71,6 +79,7 @@ __all__: list[str] = [
     "Unexplained",
     "Warning",
     "WindowRow",
+    "WorkPlace",
     "WorkTables",
     "analyze",
     "built_for_torch",
@@ -88,6 +97,7 @@ __all__: list[str] = [
     "pattern_edits",
     "patterns",
     "perturb",
+    "rank_processes",
     "step_categories",
     "step_range",
     "thresholds",
@@ -115,6 +125,14 @@ class Trace:
         A pid or tid as the file had it.
         """
     def name(self, row: typing.SupportsInt | typing.SupportsIndex) -> str: ...
+    def of_processes(
+        self,
+        pids: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        rank: typing.SupportsInt | typing.SupportsIndex | None = None,
+    ) -> Trace:
+        """
+        The trace of these processes alone, as columns['pid'] has them: rows are counted anew, and its rank is `rank`, or not told.
+        """
     def read_args(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
     ) -> list[str]:
@@ -453,6 +471,225 @@ class OwnRule:
         propose: typing.Any,
     ) -> None: ...
 
+class RankMeeting:
+    """
+    A collective as one rank recorded it.
+    """
+    def __init__(
+        self,
+        key: str,
+        name: str,
+        step: typing.SupportsInt | typing.SupportsIndex,
+        begin: typing.SupportsInt | typing.SupportsIndex,
+        end: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None:
+        """
+        `key`: the same of all members; begin and end: stops.
+        """
+    @property
+    def begin(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def exposed_ns(self) -> int: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+
+class RankStep:
+    @property
+    def begin(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+
+class WorkPlace:
+    """
+    Where time goes, on each rank the same.
+    """
+    @property
+    def frame(self) -> Frame | None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+class RankWork:
+    """
+    A rank reduced to where it met others and what it did between.
+    """
+    @staticmethod
+    def from_bytes(data: bytes) -> RankWork: ...
+    def __init__(
+        self,
+        rank: typing.SupportsInt | typing.SupportsIndex,
+        stage: typing.SupportsInt | typing.SupportsIndex,
+        recorded: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        kinds: collections.abc.Sequence[str],
+        passages: collections.abc.Sequence[
+            tuple[
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+                collections.abc.Sequence[
+                    tuple[
+                        typing.SupportsInt | typing.SupportsIndex,
+                        typing.SupportsInt | typing.SupportsIndex,
+                    ]
+                ],
+            ]
+        ],
+        meetings: collections.abc.Sequence[RankMeeting],
+        steps: collections.abc.Sequence[
+            tuple[
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+            ]
+        ],
+    ) -> None:
+        """
+        Of operations that no trace holds: `recorded` are nanoseconds of stops, the first the begin of the recording; passages (from, to, ns, parts), parts (place in `kinds`, ns); steps (number, begin, end).
+        """
+    def to_bytes(self) -> bytes: ...
+    @property
+    def meetings(self) -> list[RankMeeting]: ...
+    @property
+    def rank(self) -> int: ...
+    @rank.setter
+    def rank(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    @property
+    def recorded_ns(self) -> list[int]: ...
+    @property
+    def stage(self) -> int: ...
+    @property
+    def steps(self) -> list[RankStep]: ...
+
+class JoinedMember:
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def meeting(self) -> int: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def transfer_ns(self) -> int: ...
+    @property
+    def wait_ns(self) -> int: ...
+    @property
+    def waited(self) -> bool: ...
+
+class JoinedMeeting:
+    """
+    A collective of which two ranks know.
+    """
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def last(self) -> int: ...
+    @property
+    def members(self) -> list[JoinedMember]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def transfer_ns(self) -> int: ...
+    @property
+    def wait_ns(self) -> int: ...
+
+class Clock:
+    """
+    How a rank's clock stands to the others'.
+    """
+    @property
+    def ends(self) -> int: ...
+    @property
+    def residual_ns(self) -> int: ...
+    @property
+    def shared(self) -> int: ...
+    @property
+    def shift_ns(self) -> int: ...
+
+class Lateness:
+    """
+    Waiting, and what kept whom.
+    """
+    @property
+    def late_ns(self) -> int: ...
+    @property
+    def meeting(self) -> int: ...
+    @property
+    def place(self) -> int | None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def waited_ns(self) -> int: ...
+
+class Job:
+    """
+    The ranks of a job as one schedule. Times in nanoseconds.
+    """
+    def __init__(
+        self, ranks: collections.abc.Sequence[RankWork], *, by_kind: bool = False
+    ) -> None: ...
+    def finding_of(
+        self,
+        rank: typing.SupportsInt | typing.SupportsIndex,
+        place: typing.SupportsInt | typing.SupportsIndex,
+    ) -> int:
+        """
+        Place among the findings of the rank's report; -1: none.
+        """
+    def lateness(self) -> list[Lateness]:
+        """
+        Waiting, given to what made others late, each nanosecond once.
+        """
+    def recorded_step_ns(self) -> float: ...
+    def replayed_step_ns(
+        self,
+        *,
+        usual: bool = False,
+        rank: typing.SupportsInt | typing.SupportsIndex | None = None,
+        stage: typing.SupportsInt | typing.SupportsIndex | None = None,
+        kind: str | None = None,
+        place: typing.SupportsInt | typing.SupportsIndex | None = None,
+    ) -> float:
+        """
+        The mean step: as it was or, with `usual`, with what is selected as others have it, everything if nothing is selected.
+        """
+    @property
+    def clocks(self) -> list[Clock]: ...
+    @property
+    def contradicted(self) -> int: ...
+    @property
+    def meetings(self) -> list[JoinedMeeting]: ...
+    @property
+    def places(self) -> list[WorkPlace]: ...
+    @property
+    def ranks(self) -> list[RankWork]: ...
+    @property
+    def steps(self) -> dict[int, tuple[int, int]]:
+        """
+        By number: length recorded, length replayed as it was.
+        """
+    @property
+    def unmatched(self) -> int: ...
+
 class QualityNote:
     @property
     def count(self) -> int: ...
@@ -673,6 +910,16 @@ class Report:
         """
     def operators(self) -> list[OperatorRow]: ...
     def overlap(self) -> list[OverlapFacts]: ...
+    def rank_work(
+        self,
+        rank: typing.SupportsInt | typing.SupportsIndex,
+        stage: typing.SupportsInt | typing.SupportsIndex,
+        host: str,
+        clock_begin_ns: typing.SupportsInt | typing.SupportsIndex,
+    ) -> RankWork:
+        """
+        The trace reduced to what a job of many ranks needs of it; -1: unknown.
+        """
     def replay(self) -> Replay:
         """
         The replay of the trace, how far it may be believed, and what fixes would gain.
@@ -1595,6 +1842,11 @@ def perturb(
 ) -> Perturbed:
     """
     Schedules a trace by events with a perturbation and edits made. Raises ValueError for what is put in elsewhere, or into another trace.
+    """
+
+def rank_processes(trace: Trace) -> list[tuple[str, list[int]]]:
+    """
+    Of a file merged from several ranks, what each is called ('' if nothing) and the pids of its processes and devices; empty of any other.
     """
 
 def step_categories() -> int:

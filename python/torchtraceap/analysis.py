@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from torchtraceap.data.config import Config
     from torchtraceap.data.rules import Rule
+    from torchtraceap.ranks.job_report import JobReport
     from torchtraceap.report import Report
 
 
@@ -123,7 +124,7 @@ def analyze(  # type: ignore[overload-overlap]
 ) -> Report: ...
 @overload
 def analyze(
-    source: Iterable[Source | Profiler],
+    source: Iterable[Source | Profiler] | Mapping[int, str | os.PathLike[str]],
     *,
     max_events: int | None = None,
     config: Config | None = None,
@@ -131,9 +132,12 @@ def analyze(
     detector: Wish = AUTO,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
-) -> list[Report]: ...
+) -> JobReport: ...
 def analyze(
-    source: Source | Profiler | Iterable[Source | Profiler],
+    source: Source
+    | Profiler
+    | Iterable[Source | Profiler]
+    | Mapping[int, str | os.PathLike[str]],
     *,
     max_events: int | None = None,
     config: Config | None = None,
@@ -141,7 +145,7 @@ def analyze(
     detector: Wish = AUTO,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
-) -> Report | list[Report]:
+) -> Report | JobReport:
     """Label every window of a profiler trace and say what wastes time in it.
 
     Call it on a trace already saved, or use it as the profiler's handler::
@@ -164,8 +168,10 @@ def analyze(
 
     Args:
         source: Path of a trace (``.json`` or ``.json.gz``), its bytes, a ``Trace``
-            from ``load``, or a profiler that has stopped recording. A list or other
-            iterable of these gives a list of reports.
+            from ``load``, or a profiler that has stopped recording. A folder, a glob or
+            a list or other iterable of these gives a ``JobReport``: the sequence of
+            their reports, and what they say together where they are of the ranks of one
+            job. {0: path, 1: path} says which rank each is. See docs/ranks.md.
         max_events: Events that a window may hold, an int of 1 or more. None keeps
             the core's default.
         config: Thresholds other than the defaults, and which rules run: a TOML file,
@@ -189,7 +195,8 @@ def analyze(
             numbered without it. A Trace or a profiler takes none of them.
 
     Returns:
-        The report, or one for each member of the iterable, in its order.
+        The report; of several traces a ``JobReport``. (A type checker takes the path of
+        a folder for that of a trace: pass ``[folder]``.)
 
     Raises:
         TraceError: The bytes are no profiler trace. The message names the file and
@@ -220,18 +227,32 @@ def analyze(
             from torchtraceap.profiling.handler import analyze_profiler
 
             return analyze_profiler(source, plan, given, quiet=quiet)
+        from torchtraceap.ranks.candidates import is_of_ranks
+        from torchtraceap.ranks.making import job_of_files, job_of_reports
+
         analysis, reading = plan(), load_plan()
+        if is_of_ranks(source) or _is_by_rank(source):
+            return job_of_files(source, reading, analysis)
         if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
             return analysis.report(read_trace(source, reading), reading.steps)
         if isinstance(source, _core.Trace):
             refuse_loading(given, "a Trace", "Pass them to load")
             return analysis.report(source)
         if isinstance(source, Iterable) and not instead(source):
-            return [analyzed(one) for one in source]
+            sources = list(source)
+            if len(sources) == 1 and is_of_ranks(sources[0]):
+                return job_of_files(sources[0], reading, analysis)
+            if sources and all(isinstance(one, str | os.PathLike) for one in sources):
+                return job_of_files(sources, reading, analysis)
+            return job_of_reports([analyzed(one) for one in sources])
         wanted = "a path, bytes, a Trace, a profiler or a list of these"
         raise TypeError(wanted_source(wanted, source))
 
-    return cast("Report | list[Report]", analyzed(source))
+    return cast("Report | JobReport", analyzed(source))
+
+
+def _is_by_rank(source: object) -> bool:
+    return isinstance(source, Mapping) and all(isinstance(key, int) for key in source)
 
 
 def _is_profiler(source: object) -> bool:

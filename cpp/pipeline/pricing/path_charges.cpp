@@ -13,14 +13,22 @@ PathCharges::PathCharges(const replay::Model& m)
 std::vector<PathCharges::Charge> PathCharges::of(
     const std::vector<replay::Segment>& path, std::int64_t since) {
   if (path.empty()) return {};
+  std::vector<Piece> pieces;
   // As recorded, edges of a path may overlap; each moment counts once.
   auto covered = m_.points[m_.graph.edges()[path.back().edge].to].recorded;
   for (auto s = path.rbegin(); s != path.rend(); ++s) {
-    const auto& edge = m_.graph.edges()[s->edge];
+    const auto from = m_.graph.edges()[s->edge].from;
     const auto begin =
-        std::clamp(m_.points[edge.from].recorded, std::min(since, covered), covered);
-    charge(edge, {m_.begin + begin, m_.begin + covered});
+        std::clamp(m_.points[from].recorded, std::min(since, covered), covered);
+    pieces.push_back({s->edge, {begin, covered}});
     covered = begin;
+  }
+  return of(pieces);
+}
+
+std::vector<PathCharges::Charge> PathCharges::of(const std::vector<Piece>& pieces) {
+  for (const auto& p : pieces) {
+    charge(m_.graph.edges()[p.edge], {m_.begin + p.time.begin, m_.begin + p.time.end});
   }
   std::vector<Charge> out;
   for (const auto row : charged_) {

@@ -17,6 +17,12 @@ class PathCharges {
     std::uint32_t row;
   };
 
+  /// A stretch of recorded time that passed along an edge.
+  struct Piece {
+    std::uint32_t edge;       ///< Place in Graph::edges().
+    timeline::Interval time;  ///< In nanoseconds after Model::begin.
+  };
+
   explicit PathCharges(const replay::Model& model);
 
   /// What of a path passed in each event, in no order: what a thread did between two
@@ -26,6 +32,8 @@ class PathCharges {
   /// the path begins, in nanoseconds after Model::begin. Linear in the path and the
   /// events beside it.
   std::vector<Charge> of(const std::vector<replay::Segment>& path, std::int64_t since);
+  /// The same of pieces that do not overlap. Linear likewise.
+  std::vector<Charge> of(const std::vector<Piece>& pieces);
 
  private:
   void charge(const replay::Edge& edge, timeline::Interval time);

@@ -41,6 +41,10 @@ bool is_torchs(const trace::Trace& t) {
 const char* writer_of(const trace::Trace& t, std::string_view categories) {
   if (!t.metadata_json("viztracer_metadata").empty()) return "VizTracer";
   if (categories.find("py-spy") != categories.npos) return "py-spy";
+  for (std::uint32_t id = 0; id < t.strings.size(); ++id) {
+    if (t.strings.view(id).starts_with("NEGOTIATE_"))
+      return "Horovod, whose timelines `torchtraceap analyze` reads";
+  }
   for (std::uint32_t text = 0; text < t.kept_args.size(); ++text) {
     const auto args = t.kept_args.text(text);
     if (timeline::contains_any(args, {"/device:", "/host:"})) {

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Collection
 
+from torchtraceap._core import Trace
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.options import analysis_parsers, count, quiet_option
@@ -28,8 +30,10 @@ from torchtraceap.cli.targets import (
     write_report,
 )
 from torchtraceap.data.wish import AUTO, OFF
+from torchtraceap.ranks.horovod import is_horovod, read_horovod
+from torchtraceap.ranks.horovod_text import horovod_text
 from torchtraceap.report import Report
-from torchtraceap.views.outputs import OUTPUTS
+from torchtraceap.views.outputs import OUTPUTS, Output
 
 EXAMPLES = (
     ("torchtraceap analyze trace.json.gz", "what wastes time"),
@@ -112,7 +116,11 @@ def run(options: argparse.Namespace) -> int:
     for path in options.traces:
         try:
             with about(path):
-                report = _analyze(path, options, detector, asks)
+                trace = load(path, **options.loading)
+                if is_horovod(trace):
+                    _show_horovod(trace, wanted)
+                    continue
+                report = _analyze(trace, options, detector, asks)
                 # Part of it is read from the file again, which may have changed since.
                 summary = report.summary(windows=options.windows) if shown else ""
                 tables = report.tables() if shown and options.tables else ""
@@ -135,15 +143,23 @@ def run(options: argparse.Namespace) -> int:
     return BAD_INPUT if failed else OK
 
 
+def _show_horovod(trace: Trace, wanted: Collection[Output]) -> None:
+    if wanted:
+        raise Refused(
+            f"{trace.path}: a Horovod timeline has no report to write, only a summary. "
+            f"Leave out --{next(iter(wanted)).name}."
+        )
+    say(horovod_text(read_horovod(trace)))
+
+
 def _analyze(
-    path: str,
+    trace: Trace,
     options: argparse.Namespace,
     detector: str,
     asks: bool,
 ) -> Report:
     """Do all that takes long, saying what it is; ``asks``: the detector too."""
-    name = os.path.basename(path)
-    trace = load(path, **options.loading)
+    name = os.path.basename(trace.path)
     with stage(f"analyzing {name}", options.quiet):
         report = of_torch(analyze(trace, **options.analysis, detector=detector))
     with stage(f"replaying {name} without what was found", options.quiet):

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torchtraceap.base.arguments import checked_int, of_type
+from torchtraceap.base.arguments import checked_int, of_type, wrong_number
 
 _MOST = 2**31
 # A schedule of a user's own is asked about this many steps.
 _ASKED = 10_000
+_LEAST_SHARE = 1e-6
 
 
 STEP = "step()"  # What makes a step in a loop of the user's own.
@@ -31,11 +32,15 @@ class Plan:
     active: int
     repeat: int  # 0: as long as there are steps
     own: Callable[[int], Any] | None = None  # instead of all that
+    every: int = 0  # A cycle begins every so many steps; 0: as the last one is over.
+    overhead: float = 1.0  # The share of the run's time that those may cost.
 
     def __post_init__(self) -> None:
         for name in ("wait", "warmup", "repeat"):
             checked_int(name, getattr(self, name), 0, _MOST)
         checked_int("active", self.active, 1, _MOST)
+        if self.every:
+            self._check_every()
         if self.own is None:
             return
         if not callable(self.own):
@@ -52,19 +57,44 @@ class Plan:
 
     def schedule(self) -> Callable[[int], Any]:
         """Returns a schedule for torch's profiler."""
+        return self.own or self._made(self.wait, self.repeat)
+
+    def cycle(self) -> Callable[[int], Any]:
+        """Returns the schedule of one cycle alone, without what it waits for."""
+        return self._made(0, 1)
+
+    def _made(self, wait: int, repeat: int) -> Callable[[int], Any]:
         import torch
 
-        if self.own is not None:
-            return self.own
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of warmup=0, which the user asked for
             made: Callable[[int], Any] = torch.profiler.schedule(
-                wait=self.wait,
-                warmup=self.warmup,
-                active=self.active,
-                repeat=self.repeat,
+                wait=wait, warmup=self.warmup, active=self.active, repeat=repeat
             )
         return made
+
+    def _check_every(self) -> None:
+        if self.own is not None:
+            raise ValueError(
+                "schedule and every both say which steps are recorded: give one"
+            )
+        least = self.length + 2
+        if self.every < least:
+            raise ValueError(
+                f"every must be at least {least}, two more than warmup and active, as "
+                "a cycle is compared with steps between cycles, but is "
+                f"{self.every}"
+            )
+        wrong = wrong_number(self.overhead, 1)
+        if not wrong and self.overhead < _LEAST_SHARE:
+            wrong = f"must be at least {_LEAST_SHARE:g}, but is {self.overhead:g}"
+        if wrong:
+            raise ValueError(f"overhead {wrong}: 0.01 is 1 % of the run's time")
+
+    @property
+    def length(self) -> int:
+        """How many steps a cycle has."""
+        return self.warmup + self.active
 
     @property
     def cycles(self) -> int:

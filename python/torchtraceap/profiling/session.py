@@ -13,6 +13,7 @@ from torchtraceap.gate.budget_data import Violation
 from torchtraceap.profiling import live, turn
 from torchtraceap.profiling.analyzer import Analyzer
 from torchtraceap.profiling.notices import reason, show, warn
+from torchtraceap.profiling.pace import Overhead, Pace
 from torchtraceap.profiling.plan import NO_STEPS, STEP, Plan
 from torchtraceap.report import Report
 
@@ -49,7 +50,14 @@ class Session:
         self._cycles = 0  # that were delivered
         self._is_cut = False  # the last of them, by the end of the block
         self._was_elsewhere = False
+        self._pace: Pace | None = None  # of cycles every N steps
         self.torch_profiler: Any = None
+
+    @property
+    def overhead(self) -> Overhead | None:
+        """With ``every``: what the cycles since the start cost, and what they may.
+        None without it, and before the start."""
+        return self._pace.overhead if self._pace else None
 
     @property
     def reports(self) -> list[Report]:
@@ -136,11 +144,7 @@ class Session:
             self._note(f"The cycle is incomplete: {shortage}.")
 
     def _begin(self) -> None:
-        from torchtraceap.profiling.recorder import CycleRecorder
-
-        recorder = CycleRecorder(
-            self._plan.schedule(), self._options, self._ready, self._wants_reserve
-        )
+        recorder = self._new_recorder()
         recorder.start()
         self._recorder = recorder
         self.torch_profiler = recorder.profiler
@@ -148,6 +152,19 @@ class Session:
         self._steps = self._cycles = 0
         self._is_cut = False
         atexit.register(self.stop)
+
+    def _new_recorder(self) -> CycleRecorder:
+        plan = self._plan
+        if plan.every:
+            from torchtraceap.profiling.paced_recorder import PacedRecorder
+
+            self._pace = Pace(plan, self._note)
+            return PacedRecorder(self._pace, plan, self, self._options, self._ready)
+        from torchtraceap.profiling.recorder import CycleRecorder
+
+        return CycleRecorder(
+            plan.schedule(), self._options, self._ready, self._wants_reserve
+        )
 
     def _ready(self, prof: Any) -> None:
         """Stands before the analyzer as the profiler's handler."""
@@ -180,6 +197,10 @@ class Session:
             self._recorder = None
             atexit.unregister(self.stop)
             turn.give_back(self)
+            if self._pace:
+                self._pace.stop()
+                if self._cycles:
+                    self._note(str(self._pace.overhead))
 
     def _report_reserve(self, recorder: CycleRecorder) -> None:
         is_there = recorder.take_reserve()

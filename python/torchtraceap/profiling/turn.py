@@ -57,8 +57,9 @@ def take(taker: object) -> None:
 
 
 def give_up(taker: object) -> None:
-    """Ends `taker`'s turn after the end of its thread, and with it of its profiler."""
-    if type(_flag()) is int:
+    """Ends `taker`'s turn, if it is that, after the end of its thread, and with it of
+    its profiler."""
+    if _holder is taker and type(_flag()) is int:
         _set_flag(False)
     give_back(taker)
 
@@ -67,8 +68,9 @@ def give_back(taker: object) -> None:
     """Ends `taker`'s turn, if it is that."""
     global _holder, _holders_thread
     with _lock:
-        if _holder is taker:
-            _holder = _holders_thread = None
+        if _holder is not taker:
+            return
+        _holder = _holders_thread = None
     if type(_flag()) is int:
         _set_flag(bool(_flag()))
 

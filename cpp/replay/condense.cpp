@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/condense.cpp: one pass in topological order, then each path backwards.
+#include "replay/condense.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tta::replay {
+namespace {
+
+constexpr std::size_t kMostStops = 4;
+constexpr std::uint32_t kNoStop = 0xffffffff;
+
+// So long after a stop at least, because of an edge.
+struct Reach {
+  std::uint32_t stop;
+  std::int64_t ns;
+  std::uint32_t edge;
+};
+
+class Reduction {
+ public:
+  Reduction(const Graph& graph, std::span<const std::int64_t> weights,
+            std::span<const PointId> stops,
+            std::span<const std::pair<PointId, PointId>> cut)
+      : graph_(graph), weights_(weights), cut_(cut.begin(), cut.end()) {
+    stop_of_.assign(graph.points(), kNoStop);
+    first_.assign(graph.points() + 1, 0);
+    last_.assign(graph.points() + 1, 0);
+    add_stop(kOrigin);
+    for (const auto p : stops) {
+      if (stop_of_[p] == kNoStop) add_stop(p);
+    }
+  }
+
+  Condensed run() {
+    for (const auto point : graph_.order()) visit(point);
+    for (const auto stop : visited_) add_passages(stop);
+    return std::move(out_);
+  }
+
+ private:
+  void add_stop(PointId p) {
+    stop_of_[p] = static_cast<std::uint32_t>(out_.stops.size());
+    out_.stops.push_back(p);
+  }
+
+  void visit(PointId point) {
+    std::vector<Reach>& found = scratch_;
+    found.clear();
+    const auto [first, last] = graph_.into(point);
+    for (auto i = first; i < last; ++i) {
+      if (weights_[i] == kAbsent) continue;
+      const auto from = graph_.edges()[i].from;
+      if (!cut_.empty() && cut_.contains({from, point})) continue;
+      if (stop_of_[from] != kNoStop) {
+        take({stop_of_[from], weights_[i], i});
+        continue;
+      }
+      for (auto r = first_[from]; r < last_[from]; ++r) {
+        take({reaches_[r].stop, reaches_[r].ns + weights_[i], i});
+      }
+    }
+    // A point that nothing leads to comes at 0, as Graph::schedule has it.
+    if (found.empty() && point != kOrigin && stop_of_[point] == kNoStop) {
+      take({0, 0, Graph::kNoEdge});
+    }
+    if (found.size() > kMostStops && stop_of_[point] == kNoStop) add_stop(point);
+    if (stop_of_[point] != kNoStop) visited_.push_back(stop_of_[point]);
+    first_[point] = static_cast<std::uint32_t>(reaches_.size());
+    reaches_.insert(reaches_.end(), found.begin(), found.end());
+    last_[point] = static_cast<std::uint32_t>(reaches_.size());
+  }
+
+  void take(const Reach& reach) {
+    for (auto& known : scratch_) {
+      if (known.stop != reach.stop) continue;
+      if (known.ns < reach.ns) known = reach;
+      return;
+    }
+    scratch_.push_back(reach);
+  }
+
+  const Reach& reach_of(PointId point, std::uint32_t stop) const {
+    auto r = first_[point];
+    while (reaches_[r].stop != stop) ++r;
+    return reaches_[r];
+  }
+
+  void add_passages(std::uint32_t to) {
+    const auto point = out_.stops[to];
+    for (auto r = first_[point]; r < last_[point]; ++r) {
+      Passage passage{reaches_[r].stop, to, reaches_[r].ns, {}};
+      auto edge = reaches_[r].edge;
+      while (edge != Graph::kNoEdge) {
+        passage.edges.push_back(edge);
+        const auto from = graph_.edges()[edge].from;
+        if (stop_of_[from] == passage.from) break;
+        edge = reach_of(from, passage.from).edge;
+      }
+      std::ranges::reverse(passage.edges);
+      out_.passages.push_back(std::move(passage));
+    }
+  }
+
+  const Graph& graph_;
+  std::span<const std::int64_t> weights_;
+  std::set<std::pair<PointId, PointId>> cut_;
+  std::vector<std::uint32_t> stop_of_, first_, last_;  // of each point
+  std::vector<Reach> reaches_, scratch_;
+  std::vector<std::uint32_t> visited_;
+  Condensed out_;
+};
+
+}  // namespace
+
+Condensed condense(const Graph& graph, std::span<const std::int64_t> weights,
+                   std::span<const PointId> stops,
+                   std::span<const std::pair<PointId, PointId>> cut) {
+  return Reduction(graph, weights, stops, cut).run();
+}
+
+}  // namespace tta::replay

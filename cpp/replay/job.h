@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/job.h: the ranks of a job as one graph, joined where they meet.
+//
+// A rank alone cannot tell how long a collective took and how long it waited for the
+// others: its kernel runs from its own arrival on. Of all ranks together, the last to
+// arrive shows the transfer and the others the wait (dPRO, MLSys '22, aligns ranks by
+// the same reasoning; DeepSpeed's logger calls the parts straggler and latency).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/graph.h"
+#include "replay/rank_work.h"
+
+namespace tta::replay {
+
+struct JoinedMember {
+  std::uint32_t rank;     ///< Place in the list of ranks.
+  std::uint32_t meeting;  ///< In its RankWork::meetings.
+  /// On the common clock, when it was there and when it went on.
+  std::int64_t begin, end;
+  std::int64_t wait;  ///< From its own begin until all were there; 0 if it left before.
+  std::int64_t transfer;  ///< From then to its own end; of a message, that of both.
+  bool waited;            ///< Left no sooner than all were there: a root may.
+};
+
+/// A collective or message of which two ranks or more are known.
+struct JoinedMeeting {
+  std::string name, group;
+  std::int64_t sequence = -1, step = -1, bytes = -1;
+  std::vector<JoinedMember> members;  ///< By rank.
+  std::uint32_t last;                 ///< Of `members`: who came last.
+  std::int64_t transfer;              ///< From the last arrival to the first end.
+  PointId joined = kOrigin;           ///< The last arrival.
+  std::int64_t wait() const {
+    std::int64_t out = 0;
+    for (const auto& m : members) out += m.wait;
+    return out;
+  }
+};
+
+/// What a part of the work usually takes, against which a rank's own is held.
+enum class Usual : std::uint8_t {
+  /// The others' median in the same stretch of the same step, for ranks of a stage that
+  /// run one program; between stages, an even share of the work.
+  kPeers,
+  /// The mean of its kind over all ranks and steps, as if all work were shared evenly:
+  /// "Understanding Stragglers in Large Model Training" (OSDI '25, arXiv 2505.05713).
+  kKind,
+};
+
+/// Which of the job's work; what is left out does not matter.
+struct Selection {
+  std::optional<std::uint32_t> rank{};  ///< Place in the list of ranks.
+  std::optional<std::int64_t> stage{};
+  std::optional<std::string> kind{};     ///< WorkPlace::kind, or the name of a meeting.
+  std::optional<std::uint32_t> place{};  ///< In Job::places().
+};
+
+/// How far the ranks' clocks can be told from each other.
+struct Clock {
+  std::int64_t shift = 0;     ///< Added to a rank's time to be on the common clock.
+  std::int64_t residual = 0;  ///< Median distance of its ends from those of others.
+  std::uint64_t ends = 0;     ///< Meetings that it was set by; 0: it stands alone.
+  std::uint32_t shared = 0;   ///< Ranks with one number here have one clock.
+};
+
+class Job {
+ public:
+  /// Joins ranks at the meetings that two or more of them have: of one process group
+  /// the same sequence number or, where a trace has no numbers, the same place among
+  /// those of that name in their step. Messages are joined by their two ends, in order.
+  /// Ranks of one host have one clock; hosts' clocks are set by meetings that nobody
+  /// leaves before all have come, as all members of one end together: by the median
+  /// over those that two share. Members that were not there at one time are taken apart
+  /// again: their numbers do not mean the same. Transfers of one name and size are
+  /// alike.
+  ///
+  /// O(n log n) in the passages, parts and meetings of all ranks. Throws CycleError if
+  /// ranks contradict each other's order, std::invalid_argument for no rank or one that
+  /// refers to nothing.
+  Job(std::vector<RankWork> ranks, Usual usual);
+
+  const std::vector<RankWork>& ranks() const { return ranks_; }
+  const std::vector<JoinedMeeting>& meetings() const {
+    return meetings_;
+  }  ///< By time.
+  const std::vector<WorkPlace>& places() const { return places_; }  ///< Of all ranks.
+  const std::vector<Clock>& clocks() const { return clocks_; }
+  /// Meetings of one rank that no other has: their lengths are copied.
+  std::uint64_t unmatched() const { return unmatched_; }
+  /// Meetings joined by their numbers whose members were not there at one time.
+  std::uint64_t contradicted() const { return contradicted_; }
+
+  /// Returns the mean length of the job's steps, of all ranks together: each from where
+  /// the one before ended everywhere; without steps, of all that was recorded.
+  double recorded_step_ns() const;
+  /// The same of a replay: as it was, or with what is selected at what is usual.
+  double replayed_step_ns(const std::optional<Selection>& usual = {}) const;
+  /// Lengths of the steps, by number, recorded and replayed as they were.
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> steps() const;
+
+  /// Returns the global place of a rank's.
+  std::uint32_t place_of(std::uint32_t rank, std::uint32_t place) const {
+    return place_of_[rank][place];
+  }
+  /// Returns the usual of each part of a passage, by global place, with those that only
+  /// others have; and of the rest of it (delay), by kNoPlace.
+  std::map<std::uint32_t, std::int64_t> usual_parts(std::uint32_t rank,
+                                                    std::uint32_t passage) const;
+  static constexpr std::uint32_t kNoPlace = 0xffffffff;
+  /// Returns the finding of a rank's own report that claims most of its time at a
+  /// place; -1 if none does.
+  std::int32_t finding_of(std::uint32_t rank, std::uint32_t place) const;
+  /// Returns a passage's own parts likewise.
+  std::map<std::uint32_t, std::int64_t> own_parts(std::uint32_t rank,
+                                                  std::uint32_t passage) const;
+  /// Returns the passage that a stop of a rank waited for, as recorded; kNoPlace if it
+  /// waited for none.
+  std::uint32_t binding(std::uint32_t rank, std::uint32_t stop) const;
+
+ private:
+  struct Cohort {
+    std::size_t passages = 0;
+    std::map<std::uint32_t, std::vector<std::int64_t>> values;  // by place, sorted
+  };
+
+  void gather_places();
+  void match();
+  std::int64_t end_of(const JoinedMember& member) const;  // on its own clock
+  std::vector<std::int64_t> shifts(const std::vector<std::uint32_t>& clock) const;
+  void set_clocks();
+  void take_apart();
+  void measure();
+  void join();
+  void find_cohorts();
+  void find_means();
+  void share_between_stages();
+  bool selects(const Selection& s, std::uint32_t rank, std::uint32_t place) const;
+  std::vector<std::int64_t> weights(const std::optional<Selection>& usual) const;
+  double step_ns(const std::vector<std::int64_t>& times) const;
+  PointId point(std::uint32_t rank, std::uint32_t stop) const {
+    return first_[rank] + stop;
+  }
+
+  std::vector<RankWork> ranks_;
+  Usual usual_;
+  std::vector<WorkPlace> places_;
+  std::vector<std::vector<std::uint32_t>> place_of_;
+  std::vector<JoinedMeeting> meetings_;
+  std::vector<Clock> clocks_;
+  std::uint64_t unmatched_ = 0, contradicted_ = 0;
+  std::vector<Cohort> cohorts_;
+  std::vector<std::vector<std::uint32_t>> cohort_of_;  // of each rank's passages
+  std::map<std::string, double> means_;                // by kind, of kKind
+  std::map<std::int64_t, double> stage_share_;         // even share / own, of kPeers
+  std::vector<std::int64_t> usual_transfer_;           // of each meeting
+  std::vector<PointId> first_;                         // of each rank: its origin
+  Graph graph_{1, {}};
+};
+
+}  // namespace tta::replay

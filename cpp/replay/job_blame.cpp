@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/job_blame.cpp: meetings from the last to the first, blame handed back in time.
+#include "replay/job_blame.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "timeline/median.h"
+
+namespace tta::replay {
+namespace {
+
+// Blame that arrives at a meeting's end, for meetings where others waited.
+using Owed = std::map<std::uint32_t, double>;  // by the meeting they waited in
+
+class Blaming {
+ public:
+  explicit Blaming(const Job& job)
+      : job_(job), owed_(job.meetings().size()), settled_(owed_.size(), 0) {
+    for (std::uint32_t i = 0; i < job.meetings().size(); ++i) {
+      for (const auto& m : job.meetings()[i].members) {
+        const auto& own = job.ranks()[m.rank].meetings[m.meeting];
+        ends_[{m.rank, own.end}] = i;
+      }
+    }
+  }
+
+  std::vector<Lateness> run() {
+    // A meeting that another depends on came to its end before that one's arrivals.
+    std::vector<std::uint32_t> order(owed_.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](std::uint32_t i) {
+      const auto& c = job_.meetings()[i];
+      return c.members[c.last].begin;
+    });
+    for (const auto i : order) settle(i);
+    return round();
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  void settle(std::uint32_t at) {
+    const auto& c = job_.meetings()[at];
+    for (const auto& [member, waited] : shares(c)) blame(at, member, {{at, waited}});
+    if (!owed_[at].empty()) blame(at, c.last, std::exchange(owed_[at], {}));
+    settled_[at] = 1;
+  }
+
+  // What of the waiting in a meeting is for each member.
+  static std::map<std::uint32_t, double> shares(const JoinedMeeting& c) {
+    std::vector<std::uint32_t> by_arrival;
+    for (std::uint32_t i = 0; i < c.members.size(); ++i) {
+      if (c.members[i].waited) by_arrival.push_back(i);
+    }
+    std::ranges::stable_sort(by_arrival, {},
+                             [&](std::uint32_t i) { return c.members[i].begin; });
+    std::map<std::uint32_t, double> out;
+    double for_each = 0;  // of those still to come
+    for (std::size_t k = 1; k < by_arrival.size(); ++k) {
+      const auto since = c.members[by_arrival[k - 1]].begin;
+      const auto ns = static_cast<double>(c.members[by_arrival[k]].begin - since);
+      for_each +=
+          ns * static_cast<double>(k) / static_cast<double>(by_arrival.size() - k);
+      if (for_each > 0) out[by_arrival[k]] = for_each;
+    }
+    return out;
+  }
+
+  void blame(std::uint32_t at, std::uint32_t member, const Owed& owed) {
+    const auto& c = job_.meetings()[at];
+    const auto& m = c.members[member];
+    const auto& own = job_.ranks()[m.rank].meetings[m.meeting];
+    const auto late = std::max<std::int64_t>(1, m.begin - usual_arrival(c, member));
+    const auto way = way_to(m.rank, own.begin);
+    double sum = 0, whole = 0;
+    for (const auto& [place, ns] : way.excess) {
+      sum += static_cast<double>(ns);
+      if (ns > 0) whole += static_cast<double>(ns);
+    }
+    const auto explained = std::clamp(sum / static_cast<double>(late), 0.0, 1.0);
+    for (const auto& [place, ns] : way.excess) {
+      if (ns <= 0 || explained == 0) continue;
+      const auto part = explained * static_cast<double>(ns) / whole;
+      for (const auto& [where, waited] : owed) {
+        note(where, m.rank, place, ns, waited * part);
+      }
+    }
+    if (explained == 1) return;
+    for (const auto& [where, waited] : owed) {
+      const auto rest = waited * (1 - explained);
+      if (way.from == kNone || settled_[way.from]) {
+        note(where, m.rank, Job::kNoPlace, late, rest);
+      } else {
+        owed_[way.from][where] += rest;
+      }
+    }
+  }
+
+  // When a member would have been there, had it come as the others did.
+  static std::int64_t usual_arrival(const JoinedMeeting& c, std::uint32_t member) {
+    std::vector<std::int64_t> others;
+    for (std::uint32_t i = 0; i < c.members.size(); ++i) {
+      if (i != member) others.push_back(c.members[i].begin);
+    }
+    const auto own = c.members[member].begin;
+    const auto middle = timeline::lower_median(others);
+    // One of the earlier half is late only for those before it.
+    return middle < own ? middle : *std::ranges::min_element(others);
+  }
+
+  // How a rank came to a stop: from which meeting, kNone if from where the recording
+  // began, and what took it longer than others on the way, by place.
+  struct Way {
+    std::uint32_t from = kNone;
+    std::map<std::uint32_t, std::int64_t> excess;
+  };
+  Way way_to(std::uint32_t rank, std::uint32_t stop) const {
+    Way out;
+    while (true) {
+      const auto passage = job_.binding(rank, stop);
+      if (passage == Job::kNoPlace) return out;
+      for (const auto& [place, ns] : job_.own_parts(rank, passage)) {
+        out.excess[place] += ns;
+      }
+      for (const auto& [place, ns] : job_.usual_parts(rank, passage)) {
+        out.excess[place] -= ns;
+      }
+      stop = job_.ranks()[rank].passages[passage].from;
+      if (const auto it = ends_.find({rank, stop}); it != ends_.end()) {
+        out.from = it->second;
+        return out;
+      }
+    }
+  }
+
+  void note(std::uint32_t meeting, std::uint32_t rank, std::uint32_t place,
+            std::int64_t late, double waited) {
+    auto& of = found_[{meeting, rank, place}];
+    of.first = std::max(of.first, late);
+    of.second += waited;
+  }
+
+  // Whole nanoseconds, of each meeting as many as were waited in it.
+  std::vector<Lateness> round() const {
+    std::vector<Lateness> out;
+    std::uint32_t at = kNone;
+    double exact = 0;
+    std::int64_t given = 0;
+    for (const auto& [key, of] : found_) {
+      const auto& [meeting, rank, place] = key;
+      if (meeting != at) {
+        at = meeting;
+        exact = 0;
+        given = 0;
+      }
+      exact += of.second;
+      const auto until = static_cast<std::int64_t>(exact + 0.5);
+      out.push_back({meeting, rank, place, of.first, until - given});
+      given = until;
+    }
+    std::erase_if(out, [](const Lateness& one) { return one.waited == 0; });
+    return out;
+  }
+
+  const Job& job_;
+  std::vector<Owed> owed_;
+  std::vector<char> settled_;  // clocks that differ may put one before its cause
+  // By rank and stop: the meeting that ended there.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ends_;
+  // By meeting, rank and place: how late, and what others waited.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>,
+           std::pair<std::int64_t, double>>
+      found_;
+};
+
+}  // namespace
+
+std::vector<Lateness> blame_for_waits(const Job& job) { return Blaming(job).run(); }
+
+}  // namespace tta::replay

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay/job_usual.cpp: what a stretch of work takes on the ranks that do the same.
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <tuple>
+
+#include "replay/job.h"
+#include "timeline/median.h"
+
+namespace tta::replay {
+namespace {
+
+// What a stop is to a rank's program: the same number on each rank that runs it. Number
+// of a meeting's name in its step, a step's border, or what led to a join.
+std::vector<std::string> roles_of(const RankWork& r) {
+  std::vector<std::string> out(r.recorded.size());
+  out[0] = "begin";
+  for (const auto& s : r.steps) {
+    out[s.begin] = "step " + std::to_string(s.number);
+    out[s.end] = "end of " + out[s.begin];
+  }
+  std::map<std::pair<std::string, std::int64_t>, std::uint32_t> before;
+  for (const auto& m : r.meetings) {
+    const auto nth = before[{m.name, m.step}]++;
+    const auto role = m.name + " " + std::to_string(m.step) + " " + std::to_string(nth);
+    out[m.begin] = role;
+    out[m.end] = "end of " + role;
+  }
+  std::map<std::string, std::uint32_t> alike;
+  for (const auto& p : r.passages) {
+    auto& role = out[p.to];
+    if (!role.empty()) continue;
+    role = "after " + out[p.from];
+    role += " " + std::to_string(alike[role]++);
+  }
+  return out;
+}
+
+// The middle of a sorted list without one of its values, if there is another.
+std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
+                              std::int64_t own) {
+  const auto n = sorted.size();
+  if (n < 2) return own;
+  const auto at =
+      static_cast<std::size_t>(std::ranges::lower_bound(sorted, own) - sorted.begin());
+  const auto middle = (n - 2) / 2;
+  return sorted[middle < at ? middle : middle + 1];
+}
+
+}  // namespace
+
+std::map<std::uint32_t, std::int64_t> Job::own_parts(std::uint32_t rank,
+                                                     std::uint32_t passage) const {
+  const auto& r = ranks_[rank];
+  const auto& p = r.passages[passage];
+  std::map<std::uint32_t, std::int64_t> out;
+  auto rest = p.ns;
+  for (auto i = p.first; i < p.last; ++i) {
+    out[place_of_[rank][r.parts[i].place]] += r.parts[i].ns;
+    rest -= r.parts[i].ns;
+  }
+  if (rest != 0) out[kNoPlace] = rest;
+  return out;
+}
+
+void Job::find_cohorts() {
+  if (usual_ == Usual::kKind) return find_means();
+  std::map<std::tuple<std::int64_t, std::string, std::string>, std::uint32_t> known;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    const auto roles = roles_of(ranks_[r]);
+    auto& of = cohort_of_.emplace_back();
+    for (std::uint32_t i = 0; i < ranks_[r].passages.size(); ++i) {
+      const auto& p = ranks_[r].passages[i];
+      const auto [it, added] =
+          known.try_emplace({ranks_[r].stage, roles[p.from], roles[p.to]},
+                            static_cast<std::uint32_t>(cohorts_.size()));
+      if (added) cohorts_.emplace_back();
+      of.push_back(it->second);
+      auto& cohort = cohorts_[it->second];
+      ++cohort.passages;
+      for (const auto& [place, ns] : own_parts(r, i)) {
+        cohort.values[place].push_back(ns);
+      }
+    }
+  }
+  for (auto& cohort : cohorts_) {
+    for (auto& [place, list] : cohort.values) {
+      list.resize(cohort.passages, 0);  // who was never there took no time there
+      std::ranges::sort(list);
+    }
+  }
+  share_between_stages();
+}
+
+void Job::find_means() {
+  std::map<std::string, std::pair<double, double>> sums;  // time, parts
+  for (const auto& r : ranks_) {
+    for (const auto& part : r.parts) {
+      auto& [ns, parts] = sums[r.places[part.place].kind];
+      ns += static_cast<double>(part.ns);
+      parts += 1;
+    }
+  }
+  for (const auto& [kind, sum] : sums) means_[kind] = sum.first / sum.second;
+}
+
+void Job::share_between_stages() {
+  std::map<std::int64_t, std::vector<double>> work;  // by stage, of each rank
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (ranks_[r].stage < 0) return;
+    double sum = 0;
+    for (std::uint32_t stop = 0; stop < ranks_[r].recorded.size(); ++stop) {
+      const auto p = binding(r, stop);
+      if (p != kNoPlace) sum += static_cast<double>(ranks_[r].passages[p].ns);
+    }
+    work[ranks_[r].stage].push_back(sum);
+  }
+  double even = 0;
+  for (auto& [stage, of] : work) even += timeline::lower_median(of);
+  even /= static_cast<double>(work.size());
+  for (auto& [stage, of] : work) {
+    const auto own = timeline::lower_median(of);
+    stage_share_[stage] = own > 0 ? even / own : 1;
+  }
+}
+
+std::map<std::uint32_t, std::int64_t> Job::usual_parts(std::uint32_t rank,
+                                                       std::uint32_t passage) const {
+  auto out = own_parts(rank, passage);
+  if (usual_ == Usual::kKind) {
+    // Of each part the mean, also where a passage has several of a kind.
+    const auto& r = ranks_[rank];
+    const auto& p = r.passages[passage];
+    std::map<std::uint32_t, double> sums;
+    for (auto i = p.first; i < p.last; ++i) {
+      const auto place = r.parts[i].place;
+      sums[place_of_[rank][place]] += means_.at(r.places[place].kind);
+    }
+    for (const auto& [place, ns] : sums) out[place] = static_cast<std::int64_t>(ns);
+    return out;
+  }
+  const auto& cohort = cohorts_[cohort_of_[rank][passage]];
+  for (const auto& [place, sorted] : cohort.values) {
+    const auto own = out.find(place);
+    out[place] = median_of_others(sorted, own == out.end() ? 0 : own->second);
+  }
+  return out;
+}
+
+}  // namespace tta::replay

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""job_report.py: the reports of several traces, and what they say together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from torchtraceap.base.errors import TraceError
+from torchtraceap.base.files import write_text
+
+if TYPE_CHECKING:
+    from torchtraceap.data.job import (
+        CollectiveRow,
+        Culprit,
+        JobFacts,
+        Late,
+        Meeting,
+        RankRow,
+    )
+    from torchtraceap.ranks.joining import JoinedJob
+    from torchtraceap.report import Report
+
+
+class JobReport(Sequence["Report"]):
+    """What ``torchtraceap.analyze`` returns for several traces.
+
+    A sequence of their reports, in the order given, of a folder in order of rank. Where
+    the traces are small they are kept; else each is made again when it is asked for, so
+    that the memory of many is that of one.
+
+    Where the traces are those of the ranks of one job, the attributes say what they do
+    together; where they are not, ``problem`` says why, and the others raise TraceError.
+
+    Attributes:
+        problem: Why the traces are not ranks of one job; "" if they are.
+        fault: The same as the error that the attributes raise; None if they do not.
+    """
+
+    def __init__(
+        self,
+        reports: Sequence[Callable[[], Report]],
+        joined: JoinedJob | None,
+        problem: TraceError | None,
+    ) -> None:
+        self._reports = reports
+        self._joined = joined
+        self.fault = problem
+        self.problem = str(problem) if problem else ""
+
+    def __len__(self) -> int:
+        return len(self._reports)
+
+    @overload
+    def __getitem__(self, index: int) -> Report: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Report]: ...
+    def __getitem__(self, index: int | slice) -> Report | list[Report]:
+        if isinstance(index, slice):
+            return [make() for make in self._reports[index]]
+        return self._reports[index]()
+
+    def __iter__(self) -> Iterator[Report]:
+        return (make() for make in self._reports)
+
+    def __repr__(self) -> str:
+        if self._joined is None:
+            return f"<JobReport of {len(self)} traces that are no ranks of one job>"
+        facts = self._joined.facts
+        return f"<JobReport of {facts.ranks} ranks, slowdown {facts.slowdown:.3f}>"
+
+    def _job(self) -> JoinedJob:
+        if self._joined is None:
+            assert self.fault is not None
+            raise self.fault
+        return self._joined
+
+    @cached_property
+    def facts(self) -> JobFacts:
+        """The job as a whole: its ranks, the missing ones, its steps, its slowdown."""
+        return self._job().facts
+
+    @cached_property
+    def ranks(self) -> tuple[RankRow, ...]:
+        """A row for each rank, by number."""
+        return self._job().ranks
+
+    @cached_property
+    def late(self) -> tuple[Late, ...]:
+        """What made ranks late, the most waited for first."""
+        return self._job().late
+
+    @cached_property
+    def meetings(self) -> tuple[Meeting, ...]:
+        """Collectives and messages of two ranks and more, by time."""
+        return self._job().meetings
+
+    @cached_property
+    def collectives(self) -> tuple[CollectiveRow, ...]:
+        """The same by name and size, those that take most first."""
+        return self._job().collectives
+
+    @cached_property
+    def culprits(self) -> tuple[Culprit, ...]:
+        """Ranks, stages and kinds of work by what a step would be shorter, did they
+        take what is usual; the largest gain first."""
+        return self._job().culprits
+
+    def rank(self, number: int) -> Report:
+        """Return the report of one rank. KeyError if it has none."""
+        for row in self.ranks:
+            if row.rank == number:
+                return self._of_path(row.path, number)
+        raise KeyError(f"rank {number} has no trace here")
+
+    def _of_path(self, path: str, number: int) -> Report:
+        for report in self:
+            if report.trace.rank == number or report.trace.path == path:
+                return report
+        raise KeyError(f"rank {number} has no report of its own: {path} holds several")
+
+    def summary(self, *, rows: int = 10) -> str:
+        """Return the job as plain text for people; of ranks, causes and collectives
+        ``rows`` each. Of traces that are no ranks of one job, their own summaries."""
+        if self._joined is None:
+            return "\n\n".join(report.summary() for report in self)
+        from torchtraceap.views.job_text import write_job
+
+        return write_job(self, rows)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+        """Return the job as JSON, by ``job.schema.json``; write it to ``path``."""
+        from torchtraceap.views.job_json import job_json, job_json_text
+
+        if path is not None:
+            write_text(path, job_json_text(self))
+        return job_json(self)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a page with the ranks as rows of one timeline."""
+        from torchtraceap.views.html.job_page import job_page
+
+        write_text(path, job_page(self))
+
+    def to_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Write the traces of all ranks as one, on the common clock, for Perfetto.
+
+        A ``path`` that ends in .gz is compressed. One trace at a time is in memory."""
+        from torchtraceap.views.job_perfetto import write_job_perfetto
+
+        write_job_perfetto(self, path)
