@@ -38,6 +38,12 @@ class Ended(NamedTuple):
     err: str
 
 
+def sound(ended: Ended) -> str:
+    """What a script printed that ended well."""
+    assert ended.code == 0, ended.err
+    return ended.out
+
+
 class TorchForks:
     """The process that is forked, with `modules` besides; a script at a time."""
 
