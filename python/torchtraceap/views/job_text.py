@@ -4,6 +4,7 @@ rank beside the others, the collectives, and how sure all that is."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
@@ -47,8 +48,7 @@ def write_job(job: JobData, rows: int) -> str:
 
 def _heading(job: JobData, rows: int) -> Iterator[str]:
     facts = job.facts
-    paths = {row.path for row in job.ranks}
-    yield printable(paths.pop() if len(paths) == 1 else facts.source)
+    yield printable(_name(job))
     of = f" of {facts.world_size}" if facts.world_size else ""
     ranks = (
         f"{facts.ranks}{of} rank{'s' if (facts.world_size or facts.ranks) > 1 else ''}"
@@ -65,6 +65,14 @@ def _heading(job: JobData, rows: int) -> Iterator[str]:
     yield from _first(
         [f"Note: {printable(note.detail, 600)}" for note in facts.notes], rows, "notes"
     )
+
+
+def _name(job: JobData) -> str:
+    """Return what was named; of a list, and of a merged file, what its files are in."""
+    paths = [os.path.abspath(row.path) for row in job.ranks]
+    if os.path.exists(job.facts.source) or not all(map(os.path.exists, paths)):
+        return job.facts.source
+    return os.path.relpath(os.path.commonpath(paths)) if paths else job.facts.source
 
 
 def _devices(ranks: Sequence[RankRow]) -> str:

@@ -140,10 +140,11 @@ def slowdown_text(job: JobData) -> str:
     took = f"{what} takes {time_text(facts.replayed_us)}"
     even = time_text(facts.even_us)
     if not is_slowed(job):
+        among = " among the ranks at hand" if facts.missing else ""
         return (
-            f"No stragglers: {took}, and would take {even} if every rank took for its "
-            f"work what the others take (slowdown {facts.slowdown:.2f}; below "
-            f"{1 / (1 - NOTABLE):.2f} is noise)."
+            f"No stragglers{among}: {took}, and would take {even} if every rank took "
+            f"for its work what the others take (slowdown {facts.slowdown:.2f}; what "
+            f"is under {1 / (1 - NOTABLE):.2f} is noise)."
         )
     gain = time_text(facts.replayed_us - facts.even_us)
     return (
