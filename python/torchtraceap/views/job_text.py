@@ -4,7 +4,6 @@ rank beside the others, the collectives, and how sure all that is."""
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
@@ -68,11 +67,13 @@ def _heading(job: JobData, rows: int) -> Iterator[str]:
 
 
 def _name(job: JobData) -> str:
-    """Return what was named; of a list, and of a merged file, what its files are in."""
-    paths = [os.path.abspath(row.path) for row in job.ranks]
-    if os.path.exists(job.facts.source) or not all(map(os.path.exists, paths)):
+    """Return what was named; of files that were, the first."""
+    paths = list(dict.fromkeys(row.path for row in job.ranks))
+    if job.facts.source != job.facts.recording and len(paths) > 1:
         return job.facts.source
-    return os.path.relpath(os.path.commonpath(paths)) if paths else job.facts.source
+    return " and ".join(
+        [*paths[:1], *([f"{len(paths) - 1} more"] if paths[1:] else [])]
+    )
 
 
 def _devices(ranks: Sequence[RankRow]) -> str:
