@@ -246,8 +246,11 @@ class TraceChecks:
         else:
             if not isinstance(source, Report):
                 source = analyze(source, **options)
-                if isinstance(source, list):
-                    raise TypeError("trace_check takes one trace: call it for each")
+                if not isinstance(source, Report):
+                    raise TypeError(
+                        "trace_check takes one trace: call it for each; of a job, "
+                        "assert on read_budget(...).check_ranks(analyze(folder))"
+                    )
             elif options:
                 raise TypeError(f"{', '.join(options)}: the Report is made already")
             check = TraceCheck(self._log, unknown, report=source)

@@ -10,6 +10,15 @@ from collections.abc import Collection
 from torchtraceap._core import Trace
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
+from torchtraceap.cli.analyze_job import (
+    TRACES,
+    is_joined,
+    job_source,
+    read_job,
+    recording_option,
+    refuse_forms,
+    show_job,
+)
 from torchtraceap.cli.options import analysis_parsers, count, quiet_option
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -32,6 +41,8 @@ from torchtraceap.cli.targets import (
 from torchtraceap.data.wish import AUTO, OFF
 from torchtraceap.ranks.horovod import is_horovod, read_horovod
 from torchtraceap.ranks.horovod_text import horovod_text
+from torchtraceap.ranks.job_report import JobReport
+from torchtraceap.ranks.merged import merged_ranks
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import OUTPUTS, Output
 
@@ -46,6 +57,7 @@ EXAMPLES = (
         "only files: the report for a program, and tables for pandas",
     ),
     ("torchtraceap analyze trace.json.gz --json - | jq '.findings[0]'", "to a pipe"),
+    ("torchtraceap analyze runs/", "all ranks of a job: who is late, and why"),
 )
 
 
@@ -55,7 +67,8 @@ def add(commands: Commands) -> None:
         parents=analysis_parsers(),
         help="label the windows of traces and list what wastes time",
     )
-    command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
+    recording_option(command)
     group = command.add_argument_group("what to write (-: to standard output)")
     report_options(group, OUTPUTS)
     command.add_argument(
@@ -104,6 +117,12 @@ def _detector_of(options: argparse.Namespace) -> str:
 def run(options: argparse.Namespace) -> int:
     wanted = report_targets(options, OUTPUTS)
     several = len(options.traces) > 1
+    source = job_source(options)
+    if source is not None:
+        refuse_forms(wanted, options)
+        refuse_unwritable(list(wanted.values()), options.traces)
+        if (job := read_job(source, options, _detector_of(options))) is not None:
+            return show_job(job, options, wanted)
     for output in wanted:
         if several and not output.takes_several:
             raise Refused(f"--{output.name} takes one trace. Run it for each.")
@@ -120,6 +139,9 @@ def run(options: argparse.Namespace) -> int:
                 if is_horovod(trace):
                     _show_horovod(trace, wanted)
                     continue
+                if not several and (job := _merged_job(trace, options, detector)):
+                    refuse_forms(wanted, options)
+                    return show_job(job, options, wanted)
                 report = _analyze(trace, options, detector, asks)
                 # Part of it is read from the file again, which may have changed since.
                 summary = report.summary(windows=options.windows) if shown else ""
@@ -141,6 +163,20 @@ def run(options: argparse.Namespace) -> int:
             if reports:
                 write_report(output, reports, target, several)
     return BAD_INPUT if failed else OK
+
+
+def _merged_job(
+    trace: Trace, options: argparse.Namespace, detector: str
+) -> JobReport | None:
+    """Return the job whose ranks were merged into one trace; None if there is none, or
+    none of them waited for another."""
+    ranks = merged_ranks(trace)
+    if not ranks:
+        return None
+    with stage(f"analyzing the ranks in {os.path.basename(trace.path)}", options.quiet):
+        parts = [rank.part_of(trace) for rank in ranks]
+        job = analyze(parts, **options.analysis, detector=detector)
+    return job if is_joined(job) else None
 
 
 def _show_horovod(trace: Trace, wanted: Collection[Output]) -> None:

@@ -4,10 +4,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torchtraceap.analysis import analyze
 from torchtraceap.analysis_plan import of_torch
+from torchtraceap.cli.analyze_job import (
+    TRACES,
+    failed_ranks,
+    job_source,
+    read_job,
+    recording_option,
+)
 from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option, share
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -28,7 +35,15 @@ from torchtraceap.cli.targets import (
 )
 from torchtraceap.data.config import has_budget, project_file
 from torchtraceap.gate.budget import Budget, read_budget
-from torchtraceap.gate.checks import FORMS, check_report, check_text
+from torchtraceap.gate.checks import (
+    FORMS,
+    Checked,
+    check_job,
+    check_report,
+    check_text,
+)
+from torchtraceap.gate.ratchet import budget_toml, ranks_toml
+from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.report import Report
 
 _NO_BUDGET = (
@@ -40,6 +55,7 @@ EXAMPLES = (
     ("torchtraceap check trace.json.gz --budget budget.toml", "exit code 1 if broken"),
     ("torchtraceap check new.json.gz --baseline old.json.gz", "nothing new or slower"),
     ("torchtraceap check trace.json.gz --sarif found.sarif --markdown ci.md", "for CI"),
+    ("torchtraceap check runs/ --budget budget.toml", "the ranks of a job"),
 )
 
 
@@ -51,7 +67,8 @@ def add(commands: Commands) -> None:
         description="Hold traces against a budget (docs/ci.md), a baseline, or "
         "both. Exit code 0: within; 1: over, or it cannot be told; 2: bad input.",
     )
-    command.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
+    recording_option(command)
     group = command.add_argument_group("what to hold them against")
     group.add_argument(
         "--budget",
@@ -101,6 +118,16 @@ def run(options: argparse.Namespace) -> int:
     budget = _budget(options)
     if budget is None and not to_write:
         raise Refused(_NO_BUDGET)
+    source = job_source(options)
+    if source is not None:
+        if options.baseline is not None:
+            raise Refused("--baseline takes one trace. Name the file of one rank.")
+        if (job := read_job(source, options)) is not None:
+            return _check_job(job, budget or Budget(), options)
+    if budget is not None and any(budget.rank_lines()) and not any(budget.lines()):
+        raise Refused(
+            "the budget limits the ranks of a job alone. Name their folder or files."
+        )
     reports: list[Report] = []
     for path in options.traces:
         try:
@@ -113,7 +140,9 @@ def run(options: argparse.Namespace) -> int:
     if not reports or (to_write and failed):
         return BAD_INPUT
     if to_write:
-        _write_budget(reports, options, *to_write)
+        _write_budget(
+            lambda: budget_toml(reports, options.headroom), options, *to_write
+        )
         return OK
     comparison = None
     if options.baseline is not None:
@@ -126,6 +155,23 @@ def run(options: argparse.Namespace) -> int:
     checks = [
         check_report(report, budget or Budget(), comparison) for report in reports
     ]
+    return _tell(checks, options, failed)
+
+
+def _check_job(job: JobReport, budget: Budget, options: argparse.Namespace) -> int:
+    if to_write := targets_of(options, ["write-budget"]):
+        if failed_ranks(job):
+            return BAD_INPUT
+        _write_budget(lambda: ranks_toml(job, options.headroom), options, *to_write)
+        return OK
+    with about(job.facts.source):
+        checked = check_job(job, job, budget)
+    return _tell([checked], options, failed_ranks(job) > 0)
+
+
+def _tell(checks: Sequence[Checked], options: argparse.Namespace, failed: bool) -> int:
+    """Print and write what became of the limits, and return the exit code."""
+    targets = targets_of(options, FORMS)
     if prints_summary(options, targets):
         for checked in checks:
             say(check_text(checked))
@@ -151,12 +197,10 @@ def _budget(options: argparse.Namespace) -> Budget | None:
 
 
 def _write_budget(
-    reports: Sequence[Report], options: argparse.Namespace, target: Target
+    made: Callable[[], str], options: argparse.Namespace, target: Target
 ) -> None:
-    from torchtraceap.gate.ratchet import budget_toml
-
     try:
-        text = budget_toml(reports, options.headroom)
+        text = made()
     except ValueError as error:
         raise Refused(str(error)) from error
     write(target, text)

@@ -13,7 +13,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
@@ -85,9 +85,10 @@ def reason(path: str, error: BaseException) -> str:
 
 
 @contextmanager
-def stage(what: str, quiet: bool = False) -> Iterator[None]:
+def stage(what: str | Callable[[], str], quiet: bool = False) -> Iterator[None]:
     """Tell people at a terminal what takes so long, once it does, with the seconds it
-    took so far. Nothing is written elsewhere, nor is a thread started."""
+    took so far; what a function returns, each time anew. Nothing is written elsewhere,
+    nor is a thread started."""
     if quiet or not somebody_watches():
         yield
         return
@@ -101,13 +102,15 @@ def stage(what: str, quiet: bool = False) -> Iterator[None]:
         thread.join()
 
 
-def _tick(what: str, over: threading.Event) -> None:
+def _tick(what: str | Callable[[], str], over: threading.Event) -> None:
     begin = time.monotonic()
     shown = ""
     while not over.wait(PATIENCE_S):
         width = shutil.get_terminal_size().columns - 1
         seconds = f" {time.monotonic() - begin:.0f} s"
-        shown = printable(what, max(9, width - len(seconds))) + seconds
+        text = what if isinstance(what, str) else what()
+        text = printable(text, max(9, width - len(seconds)))
+        shown = (text + seconds).ljust(len(shown))  # Over what was longer.
         _overwrite(f"\r{shown}")
     if shown:
         _overwrite(f"\r{' ' * len(shown)}\r")
@@ -127,8 +130,9 @@ def commands_of(
     return {}
 
 
-def in_color(summary: str, report: Report) -> str:
-    """Return a report's summary, colored if standard output shows that.
+def in_color(summary: str, report: Report | None = None) -> str:
+    """Return a report's summary, or that of a job, colored if standard output shows
+    that.
 
     NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
     """
@@ -139,7 +143,7 @@ def in_color(summary: str, report: Report) -> str:
     return "\n".join(_lines(summary, report))
 
 
-def _lines(summary: str, report: Report) -> Iterator[str]:
+def _lines(summary: str, report: Report | None) -> Iterator[str]:
     from termcolor import colored
 
     rows: Iterator[Finding] = iter(())
@@ -149,11 +153,11 @@ def _lines(summary: str, report: Report) -> Iterator[str]:
             rows = iter(())
         finding = next(rows, None) if line.startswith("  ") else None
         if not line.startswith("  "):  # Their rows follow the heading and end there.
-            listed = [row.finding for row in report.ranking]
+            listed = [row.finding for row in report.ranking] if report else []
             rows = iter(listed if line.startswith("Findings, ") else ())
         if number == 0:
             yield colored(line, attrs=["bold"])
-        elif line.startswith("Quality: "):
+        elif report and line.startswith("Quality: "):
             yield colored(line, _BY_VERDICT[report.quality.verdict], attrs=["bold"])
         elif heading:
             at = heading.end()

@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from torchtraceap.base.files import same_file, write_text
@@ -148,15 +149,22 @@ def write_report(
 ) -> None:
     """Write reports in one form. Raises Refused if that cannot be."""
     text = ""
-    try:
+    with writing(target):
         if target.path == "-" and output.text is not None:
             text = output.text(reports, several)
         else:
             write_output(output, reports, target.path, several)
+    if text:
+        say(text)
+
+
+@contextmanager
+def writing(target: Target) -> Iterator[None]:
+    """Make Refused of what writing a form to a target raises."""
+    try:
+        yield
     except (OSError, ImportError, ValueError, RuntimeError) as error:
         # The core's OSError, about the trace, has no number, and says what to do.
         if isinstance(error, OSError) and error.errno is not None:
             raise Refused(target.unwritable(error)) from error
-        raise Refused(f"--{output.name} {target.path}: {error}") from error
-    if text:
-        say(text)
+        raise Refused(f"--{target.option} {target.path}: {error}") from error

@@ -23,18 +23,21 @@ from torchtraceap import _core
 from torchtraceap.base.arguments import instead_of, of_type, wrong_number
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.data.config import checked_table, read_section
+from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import (
     EVERY,
     LIMITS,
     PATTERN_LIMITS,
+    RANK_LIMITS,
     VERDICTS,
     BudgetData,
     PatternLimits,
+    RankLimits,
     Violation,
 )
 from torchtraceap.report_data import ReportData
 
-_SHARES = ("min_busy", "max_wasted_share", "max_share")
+_SHARES = ("min_busy", "max_wasted_share", "max_share", "max_waited_share")
 _CHOICES = {"min_quality": VERDICTS, "unknown": ("fail", "pass")}
 _OF_PATTERN = tuple(f.name for f in fields(PatternLimits))
 
@@ -52,7 +55,16 @@ class Budget(BudgetData):
         """
         from torchtraceap.gate.judge import judge
 
-        found = judge(self, report)
+        return self._told(judge(self, report))
+
+    def check_ranks(self, job: JobData) -> tuple[Violation, ...]:
+        """Return the limits of ``[ranks]`` that the ranks of a job break, likewise in
+        the order of `rank_lines`; each names a rank and what made it late."""
+        from torchtraceap.gate.judge_ranks import judge_ranks
+
+        return self._told(judge_ranks(self, job))
+
+    def _told(self, found: Iterable[Violation]) -> tuple[Violation, ...]:
         return tuple(v for v in found if v.known or self.unknown == "fail")
 
 
@@ -86,11 +98,12 @@ def read_budget(
     else:
         raise TypeError(f"budget must be a path or a dict, but is {of_type(budget)}")
     made = _budget(checked_table(section, origin), origin, rules)
-    if needs_limit and not any(made.lines()):
+    if needs_limit and not any(made.lines()) and not any(made.rank_lines()):
         raise ConfigError(
             f"{origin} limits nothing, so that every trace would keep it; set a limit, "
             f"such as min_busy = 0.5 (there are: {', '.join(LIMITS)}), or one of "
-            f"[patterns.NAME] ({', '.join(PATTERN_LIMITS)})"
+            f"[patterns.NAME] ({', '.join(PATTERN_LIMITS)}) or [ranks] "
+            f"({', '.join(RANK_LIMITS)})"
         )
     return made
 
@@ -105,12 +118,19 @@ def _section(path: Path) -> Any:
 
 
 def _budget(table: Mapping[str, Any], origin: str, rules: Iterable[str]) -> Budget:
-    known = (*LIMITS, *_CHOICES, "patterns")
+    known = (*LIMITS, *_CHOICES, "patterns", "ranks")
     values = {
         key: _value(f"{origin}: {key}", key, value, known)
         for key, value in table.items()
-        if key != "patterns"
+        if key not in ("patterns", "ranks")
     }
+    of_ranks = checked_table(table.get("ranks", {}), f"{origin}: ranks")
+    values["ranks"] = RankLimits(
+        **{
+            key: _value(f"{origin}: ranks.{key}", key, value, RANK_LIMITS)
+            for key, value in of_ranks.items()
+        }
+    )
     names = [p.name for p in _core.patterns() if p.user_finding] + list(rules)
     patterns: dict[str, PatternLimits] = {}
     of_patterns = checked_table(table.get("patterns", {}), f"{origin}: patterns")

@@ -27,6 +27,16 @@ class PatternLimits:
 
 
 @dataclass(frozen=True)
+class RankLimits:
+    """What the ranks of a job may cost each other. None: anything."""
+
+    max_slowdown: float | None = None  #: ``JobFacts.slowdown``, from 1 up.
+    max_late_us: float | None = None  #: Of a step, by one rank: its ``gain_us``.
+    max_waited_share: float | None = None  #: Of the time of all ranks, 0 to 1.
+    max_missing: float | None = None  #: Ranks without a trace that could be read.
+
+
+@dataclass(frozen=True)
 class BudgetData:
     """What a trace may cost. None: no limit."""
 
@@ -39,6 +49,7 @@ class BudgetData:
     min_quality: str | None = None  #: One of VERDICTS.
     unknown: str = "fail"  #: Or "pass": what cannot be told breaks no limit.
     patterns: Mapping[str, PatternLimits] = field(default_factory=dict)
+    ranks: RankLimits = RankLimits()  #: Of a job; of no trace alone.
 
     def lines(self) -> Iterator[tuple[str, float | str]]:
         """Yield the name and the value of each limit."""
@@ -50,11 +61,18 @@ class BudgetData:
                 if (value := getattr(limits, name)) is not None:
                     yield f"patterns.{pattern}.{name}", value
 
+    def rank_lines(self) -> Iterator[tuple[str, float]]:
+        """Yield the name and the value of each limit of a job."""
+        for name in RANK_LIMITS:
+            if (value := getattr(self.ranks, name)) is not None:
+                yield f"ranks.{name}", value
 
-#: The limits of a budget and of a pattern, in the order of their fields.
+
+#: The limits of a budget, of ranks and of a pattern, in the order of their fields.
 LIMITS = tuple(
-    f.name for f in fields(BudgetData) if f.name not in ("unknown", "patterns")
+    f.name for f in fields(BudgetData) if f.name not in ("unknown", "patterns", "ranks")
 )
+RANK_LIMITS = tuple(f.name for f in fields(RankLimits))
 PATTERN_LIMITS = ("max_count", "max_wasted_us", "max_share")
 #: Those of both that limit times or shares of time, which a simulation only assumes.
 TIME_LIMITS = (
@@ -70,6 +88,7 @@ TIME_LIMITS = (
 #: Why a limit cannot be told.
 NO_DEVICE = "the trace has no device work"
 NO_STEPS = "the trace has no steps; call prof.step() after each"
+ONE_TRACE = "it is of one trace, and the budget limits the ranks of a job alone"
 INCOMPLETE = "records of the device are missing from the trace"
 SIMULATED = "the trace is simulated by a dry run: no time in it was measured"
 BY_TIMES = (
@@ -89,6 +108,8 @@ class Violation:
     known: bool = True  #: False: it cannot be told.
     findings: tuple[Finding, ...] = ()  #: All that count, costliest first.
     why: str = ""  #: It cannot be told; many limits may share one reason.
+    rank: int | None = None  #: Of a limit of ranks: the one that breaks it.
+    place: Location | None = None  #: Of a limit of ranks: what made that rank late.
 
     @property
     def finding(self) -> Finding | None:
@@ -98,7 +119,7 @@ class Violation:
     @property
     def location(self) -> Location | None:
         """Where that is."""
-        return self.finding.location if self.finding else None
+        return self.finding.location if self.finding else self.place
 
 
 def place_of(finding: Finding | Seen) -> str:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from torchtraceap import _core
@@ -13,10 +13,12 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.findings import Finding
+from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text, place_of
 from torchtraceap.gate.changes import ComparisonData, comparison_form
 from torchtraceap.gate.compare_text import WORSE, comparison_markdown, find_worse
 from torchtraceap.gate.judge import judge
+from torchtraceap.gate.judge_ranks import judge_ranks
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import simulated_text
 from torchtraceap.views.json_form import json_text
@@ -24,6 +26,7 @@ from torchtraceap.views.markdown import HEAD, code, findings_rows, joined, plain
 from torchtraceap.views.sarif import sarif_log, sarif_run
 
 _PLACES = 5  # Of one limit, on a terminal.
+_RANKS = 10  # That break one limit, on a terminal.
 _ROWS = 20  # Of one trace, in Markdown.
 
 
@@ -39,11 +42,18 @@ class Line:
 
 @dataclass(frozen=True)
 class Checked:
-    """A report, held against a budget and, if there is one, a baseline."""
+    """A report, held against a budget and, if there is one, a baseline; or the ranks of
+    a job, of which ``report`` is that of the rank that breaks most."""
 
     report: ReportData
     lines: tuple[Line, ...]
     comparison: ComparisonData | None = None
+    job: str = ""  # What was named as one.
+
+    @property
+    def name(self) -> str:
+        """What was checked: a trace, or what was named as a job."""
+        return self.job or self.report.trace.path
 
     @property
     def broken(self) -> tuple[Line, ...]:
@@ -53,7 +63,7 @@ class Checked:
     def to_dict(self) -> dict[str, Any]:
         """Return the form of JSON, as docs/ci.md describes it."""
         return {
-            "trace": self.report.trace.path,
+            "trace": self.name,
             "passes": not self.broken,
             "simulated": self.report.trace.simulated is not None,
             "limits": [
@@ -66,6 +76,7 @@ class Checked:
                             "known": violation.known,
                             "found": violation.found,
                             "message": violation.message,
+                            "rank": violation.rank,
                             "location": location_form(violation.location),
                             "findings": [found.id for found in violation.findings],
                         }
@@ -87,13 +98,43 @@ def check_report(
     if comparison is not None:
         limits += [(f"baseline.{kind}", "none") for kind in WORSE]
         found += _regressions(comparison, report)
+    return Checked(report, _lines(limits, found, budget), comparison)
+
+
+def check_job(
+    job: JobData, reports: Sequence[ReportData], budget: BudgetData
+) -> Checked:
+    """Hold the ranks of a job against a budget: its ``[ranks]`` together, and all else
+    each of them, for which ``reports`` are asked one after the other."""
+    ranks = {row.rank for row in job.ranks}
+    by_path = {row.path: row.rank for row in job.ranks}
+    limits: list[tuple[str, float | str]] = [*budget.rank_lines(), *budget.lines()]
+    found = list(judge_ranks(budget, job))
+    worst, most = reports[0], -1
+    for report in reports if any(budget.lines()) else ():
+        own = list(judge(budget, report))
+        number = report.trace.rank
+        rank = number if number in ranks else by_path.get(report.trace.path, number)
+        found += [
+            replace(v, rank=rank, message=f"rank {rank}: {v.message}") for v in own
+        ]
+        if (broken := sum(v.known for v in own)) > most:
+            worst, most = report, broken
+    return Checked(worst, _lines(limits, found, budget), job=job.facts.source)
+
+
+def _lines(
+    limits: Iterable[tuple[str, float | str]],
+    found: Sequence[Violation],
+    budget: BudgetData,
+) -> tuple[Line, ...]:
     unknown_passes = budget.unknown == "pass"
     lines = []
     for limit, allowed in limits:
         own = tuple(v for v in found if v.limit == limit)
         passes = all(unknown_passes and not v.known for v in own)
         lines.append(Line(limit, allowed, own, passes))
-    return Checked(report, tuple(lines), comparison)
+    return tuple(lines)
 
 
 def _regressions(comparison: ComparisonData, report: ReportData) -> Iterator[Violation]:
@@ -118,9 +159,8 @@ def check_text(checked: Checked) -> str:
 def check_markdown(checks: Sequence[Checked]) -> str:
     """Return checks as one Markdown text under 64 KiB."""
     broken = sum(bool(checked.broken) for checked in checks)
-    said = f"{broken} of {counted(len(checks), 'trace')} over budget"
-    if not broken:
-        said = f"{counted(len(checks), 'trace')} within budget"
+    whole = counted(len(checks), "job" if checks[0].job else "trace")
+    said = f"{broken} of {whole} over budget" if broken else f"{whole} within budget"
     # Those that fail first: what does not fit is left out at the end.
     order = sorted(checks, key=lambda checked: not checked.broken)
     texts = ["\n\n".join(_one_markdown(checked)) for checked in order]
@@ -143,17 +183,22 @@ def _verdict(checked: Checked) -> str:
 
 
 def _text(checked: Checked) -> Iterator[str]:
-    yield f"{printable(checked.report.trace.path)}: {_verdict(checked)}"
+    yield f"{printable(checked.name)}: {_verdict(checked)}"
     yield from wrapped(simulated_text(checked.report.trace.simulated), "  ")
     untold: dict[str, list[str]] = {}
     for line in checked.lines:
+        said = 0
         for violation in line.violations:
             if violation.why:
                 untold.setdefault(violation.why, []).append(line.limit)
                 continue
+            if (said := said + 1) > _RANKS and checked.job:
+                continue
             yield from wrapped(violation.message, "    ", first="  ")
             if len(violation.findings) > 1:
                 yield from _places(violation.findings, checked.report)
+        if checked.job and said > _RANKS:
+            yield f"  and {said - _RANKS} more ranks, {line.limit}"
     for why, limits in untold.items():
         names = ", ".join(dict.fromkeys(limits))
         yield from wrapped(f"cannot be told: {names}: {why}", "    ", first="  ")
@@ -173,7 +218,7 @@ def _places(findings: Sequence[Finding], report: ReportData) -> Iterator[str]:
 
 def _one_markdown(checked: Checked) -> Iterator[str]:
     sign = "❌" if checked.broken else "✅"
-    yield f"### {sign} {code(checked.report.trace.path)}: {_verdict(checked)}"
+    yield f"### {sign} {code(checked.name)}: {_verdict(checked)}"
     if assumed := simulated_text(checked.report.trace.simulated):
         yield f"**{plain(assumed)}**"
     told = [line for line in checked.lines if line.violations]

@@ -21,6 +21,7 @@ from torchtraceap.gate.budget_data import (
     LIMITS,
     NO_DEVICE,
     NO_STEPS,
+    ONE_TRACE,
     SIMULATED,
     TIME_LIMITS,
     UNLISTED,
@@ -38,6 +39,9 @@ from torchtraceap.views.heading import device_text
 
 def judge(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
     """Yield what breaks a limit, and what cannot be told (not ``known``)."""
+    if not any(budget.lines()):
+        for limit, allowed in budget.rank_lines():
+            yield untold(limit, allowed, ONE_TRACE)
     if report.quality.verdict == "unusable":
         yield from _unusable(budget, report)
     elif report.trace.simulated is not None:

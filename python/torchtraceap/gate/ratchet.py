@@ -11,9 +11,13 @@ from statistics import median
 from torchtraceap import _core
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import WAITS
+from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
+from torchtraceap.gate.judge_ranks import NOT_JOINED
 from torchtraceap.gate.pattern_limits import Total, costs, patterns_of, total
 from torchtraceap.report_data import ReportData
+
+_WRITTEN = "# Written by torchtraceap check --write-budget; docs/ci.md explains it."
 
 
 def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
@@ -34,11 +38,33 @@ def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
     return "\n".join(lines)
 
 
+def ranks_toml(job: JobData, headroom: float) -> str:
+    """Return the ``[ranks]`` of a budget that a job keeps, with this share more.
+
+    Raises ValueError if nothing can be said of its ranks together.
+    """
+    facts, more = job.facts, 1 + headroom
+    if not facts.meetings:
+        raise ValueError(f"no budget can be made of {facts.source}: {NOT_JOINED}")
+    late_us = max((row.gain_us or 0.0 for row in job.ranks), default=0.0)
+    share = facts.waited_us / sum(row.span_us for row in job.ranks)
+    lines = [
+        _WRITTEN,
+        "[ranks]",
+        f"max_slowdown = {_rounded(max(1.0, facts.slowdown) * more)}",
+        f"max_late_us = {_rounded(late_us * more)}",
+        f"max_waited_share = {_rounded(min(1.0, share * more))}",
+    ]
+    if facts.world_size is not None:
+        lines.append(f"max_missing = {len(facts.missing)}")
+    return "\n".join(lines)
+
+
 def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
     """Yield the lines. What could not be told of one of the reports has no limit."""
     worst = max((r.quality.verdict for r in reports), key=VERDICTS.index)
     more, less = 1 + headroom, 1 - headroom
-    yield "# Written by torchtraceap check --write-budget; docs/ci.md explains it."
+    yield _WRITTEN
     yield f'min_quality = "{worst}"'
     complete = not any(report.quality.incomplete for report in reports)
     on_devices = all(report.trace.working_devices for report in reports)

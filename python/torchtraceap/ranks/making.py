@@ -49,12 +49,14 @@ def job_of_files(
     *,
     recording: str | None = None,
     counted: Counted | None = None,
+    skips: bool = False,
 ) -> JobReport:
     """Analyze the files that a folder, a glob, a mapping or a list of paths stands for.
 
     Of a folder or glob, what cannot be read is left out, and the job's notes say so; a
     TraceError if nothing is left, or the files are no ranks of one job. What the caller
-    named file by file raises what ``analyze`` does, and need be of no job.
+    named file by file raises what ``analyze`` does, and need be of no job; but with
+    ``skips`` it is left out as well.
     """
     named = not is_of_ranks(source)
     fault: TraceError | None = None
@@ -72,7 +74,7 @@ def job_of_files(
     for answer in _reduced(files.recording.files, loading, plan, counted):
         if not isinstance(answer, Exception):
             read += answer
-        elif named:
+        elif named and not skips:
             raise answer
         else:
             why = printable(str(answer), 600)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""analyze_job.py: what commands do with the traces of the ranks of one job."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from torchtraceap.analysis_plan import plan_analysis
+from torchtraceap.base.errors import TraceError
+from torchtraceap.base.units import counted
+from torchtraceap.cli.output import (
+    BAD_INPUT,
+    OK,
+    Refused,
+    about,
+    complain,
+    in_color,
+    say,
+    stage,
+)
+from torchtraceap.cli.targets import (
+    Target,
+    prints_summary,
+    write,
+    write_report,
+    writing,
+)
+from torchtraceap.data.load import plan_load
+from torchtraceap.data.wish import OFF
+from torchtraceap.ranks.candidates import is_of_ranks
+from torchtraceap.ranks.job_report import JobReport
+from torchtraceap.ranks.making import job_of_files
+from torchtraceap.ranks.rank_files import RankSource, find_ranks
+from torchtraceap.views.job_json import job_json_text
+from torchtraceap.views.outputs import Output
+
+TRACES = (
+    "a .json or .json.gz; the folder or 'pattern' of a job's ranks; or each of them"
+)
+
+
+def _page(job: JobReport) -> str:
+    from torchtraceap.views.html.job_page import job_page
+
+    return job_page(job)
+
+
+# Forms of a job that are its own; others hold a report for each rank.
+_TEXTS: Mapping[str, Callable[[JobReport], str]] = {
+    "json": job_json_text,
+    "html": _page,
+}
+_FORMS = (*_TEXTS, "perfetto")
+
+
+def recording_option(command: argparse.ArgumentParser) -> None:
+    """Add ``--recording`` to a command that takes the ranks of a job."""
+    command.add_argument(
+        "--recording",
+        metavar="NAME",
+        help="of a folder or pattern with several recordings, this one: its name, a "
+        "pattern for it, or its folder (default: the last of the fullest)",
+    )
+
+
+def job_source(options: argparse.Namespace) -> RankSource | None:
+    """Return what the traces that a command was given are as one job: a folder, a
+    pattern, or a list of files that tell of different ranks; None if each is by itself.
+
+    Raises Refused for what makes no sense.
+    """
+    traces: Sequence[str] = options.traces
+    if any(map(is_of_ranks, traces)):
+        if len(traces) > 1:
+            raise Refused(
+                "a folder or a pattern is a job of its own. Run it for each, or name "
+                "the files of one job."
+            )
+        return traces[0]
+    if options.recording is not None:
+        raise Refused("--recording chooses in a folder or pattern. Name one.")
+    if len(traces) > 1:
+        try:
+            files = find_ranks(traces).recording.files
+        except TraceError:  # What is wrong with a file is told when it is read.
+            return None
+        if len(files) > 1 and all(file.rank is not None for file in files):
+            return traces
+    return None
+
+
+def read_job(
+    source: RankSource, options: argparse.Namespace, detector: str = OFF
+) -> JobReport | None:
+    """Analyze the ranks of a job, saying how many are done; None for a list of files
+    that turn out to have nothing to do with each other.
+
+    What could not be read is told on standard error: `failed_ranks` counts it.
+    """
+    progress = ""
+
+    def done(number: int, of: int) -> None:
+        nonlocal progress
+        progress = f": {number} of {of}"
+
+    with (
+        about(source if isinstance(source, str) else "the list"),
+        stage(lambda: f"reducing traces of ranks{progress}", options.quiet),
+    ):
+        job = job_of_files(
+            source,
+            plan_load(**options.loading),
+            plan_analysis(None, **options.analysis, detector=detector),
+            recording=options.recording,
+            counted=done,
+            skips=True,
+        )
+    if isinstance(source, str):
+        if job.fault is not None:
+            raise Refused(job.problem)
+    elif not is_joined(job):
+        return None
+    failed = [note for note in job.facts.notes if note.kind == "rank_failed"]
+    for note in failed:
+        complain(note.detail)
+    if failed:
+        of = counted(len(failed) + job.facts.ranks, "trace")
+        complain(f"{len(failed)} of {of} failed")
+    return job
+
+
+def is_joined(job: JobReport) -> bool:
+    """Tell whether traces are of ranks that met."""
+    return job.fault is None and job.facts.meetings > 0
+
+
+def failed_ranks(job: JobReport) -> int:
+    """Return how many ranks could not be read."""
+    return sum(note.count for note in job.facts.notes if note.kind == "rank_failed")
+
+
+def refuse_forms(wanted: Iterable[Output], options: argparse.Namespace) -> None:
+    """Raise Refused for a form that neither a job has nor several reports together."""
+    for output in wanted:
+        if output.name not in _FORMS and not output.takes_several:
+            raise Refused(
+                f"--{output.name} takes one trace. Name the file of one rank."
+            )
+    if options.tables:
+        raise Refused("--tables takes one trace. Name the file of one rank.")
+
+
+def show_job(
+    job: JobReport, options: argparse.Namespace, wanted: Mapping[Output, Target]
+) -> int:
+    """Print and write a job as it was asked for, and return the exit code."""
+    if prints_summary(options, wanted.values()):
+        say(in_color(job.summary()))
+    for output, target in wanted.items():
+        with stage(f"writing {target.path}", options.quiet):
+            if text := _TEXTS.get(output.name):
+                with writing(target):
+                    made = text(job)
+                write(target, made)
+            elif output.name in _FORMS:
+                with writing(target):
+                    job.to_perfetto(target.path)
+            else:
+                write_report(output, job, target, several=True)
+    return BAD_INPUT if failed_ranks(job) else OK

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""job_words.py: what is worth telling of a job's ranks, and in what words.
+
+Text, page and budgets say it alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchtraceap.base.location import place_text
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.units import time_text
+from torchtraceap.data.job import Culprit, JobData, Late
+
+#: A step that would be shorter by less than this share is as fast as it can be told:
+#: from one step to the next, healthy ranks differ by more.
+NOTABLE = 0.02
+# Of the time of all ranks. What has no replay of its own is told by what was waited,
+# some of which steps make up for.
+_NOTABLE_WAIT = 0.05
+
+_WORK = {
+    "host": "host work",
+    "runtime_calls": "runtime calls",
+    "compute": "kernels",
+    "copies": "copies",
+}
+_KINDS = {
+    "host": "work of the host: Python and operators",
+    "runtime_calls": "calls that launch kernels and copies",
+    "compute": "kernels",
+    "copies": "copies and memsets",
+}
+
+
+def is_slowed(job: JobData) -> bool:
+    """Tell whether a job loses time that even ranks would not."""
+    facts = job.facts
+    return facts.replayed_us - facts.even_us >= NOTABLE * facts.replayed_us > 0
+
+
+def notable_causes(job: JobData) -> tuple[Late, ...]:
+    """Return what made ranks late as far as it is no noise, the most waited for first.
+
+    Nothing is, where a job is not slowed. Else a cause is, if a step would be 2 %
+    shorter without it; where no replay says so, if what was waited for it is 5 % of the
+    time of all ranks, and a step would be 2 % shorter with that rank as others are.
+    """
+    if not is_slowed(job):
+        return ()
+    least_us = NOTABLE * job.facts.replayed_us
+    of_rank = {row.rank: row.gain_us for row in job.ranks}
+    whole_us = sum(row.span_us for row in job.ranks)
+
+    def counts(late: Late) -> bool:
+        if late.gain_us is not None:
+            return late.gain_us >= least_us
+        gain_us = of_rank.get(late.rank)
+        waited = late.waited_us >= _NOTABLE_WAIT * whole_us
+        return waited and (gain_us is None or gain_us >= least_us)
+
+    return tuple(late for late in job.late if counts(late))
+
+
+def notable_culprits(job: JobData) -> tuple[Culprit, ...]:
+    """Return the ranks, stages and kinds of work that a step would be 2 % shorter
+    without; none, where the job is not slowed."""
+    if not is_slowed(job):
+        return ()
+    least_us = NOTABLE * job.facts.replayed_us
+    return tuple(one for one in job.culprits if one.gain_us >= least_us)
+
+
+def on_gpus(job: JobData) -> bool:
+    """Tell whether what the ranks wait with are GPUs."""
+    return any(row.device != "CPU" for row in job.ranks)
+
+
+def together_text(us: float, gpus: bool) -> str:
+    """Write time of several ranks added up: ``77 GPU-ms``, else ``77 ms``."""
+    if not gpus:
+        return time_text(us)
+    number, _, unit = time_text(us).rpartition(" ")
+    return f"{number} GPU-{unit}"
+
+
+def late_place(late: Late) -> str:
+    """Write what the rank did: a line, else an operator or kernel."""
+    return place_text(late.location, late.name) or "(no single place)"
+
+
+def late_why(late: Late) -> str:
+    """Write why it was late: a pattern of its own report, else what it did."""
+    if late.finding is not None:
+        return late.finding.pattern
+    return _WORK.get(late.kind, late.what)
+
+
+def collective_text(name: str, sequence: int | None) -> str:
+    """Write a collective: ``allreduce #118``; without its number, ``allreduce``."""
+    name = printable(name, 40)
+    return name if sequence is None else f"{name} #{sequence}"
+
+
+def waited_text(late: Late, gpus: bool) -> str:
+    """Write what others waited: ``7 ranks waited 77 GPU-ms in allreduce #118``."""
+    ranks = f"{late.waiting} rank{'s' if late.waiting != 1 else ''}"
+    together = " together" if late.waiting > 1 and not gpus else ""
+    where = collective_text(late.collective, late.sequence)
+    if late.count > 1:
+        longest = (
+            f", longest in {where}" if late.sequence is not None else f" ({where})"
+        )
+        where = f"{late.count:,} collectives{longest}"
+    return f"{ranks} waited {together_text(late.waited_us, gpus)}{together} in {where}"
+
+
+def step_text(job: JobData) -> str:
+    """Write what lengths are of: ``a step``, or ``the recording`` without steps."""
+    return "a step" if job.facts.steps else "the recording"
+
+
+def culprit_text(culprit: Culprit) -> str:
+    """Write who or what it is: ``rank 3``, ``stage 2``, ``kernels``."""
+    name = printable(culprit.name, 40)
+    return (
+        _KINDS.get(name, name) if culprit.what == "kind" else f"{culprit.what} {name}"
+    )
+
+
+def slowdown_text(job: JobData) -> str:
+    """Write the verdict in one sentence."""
+    facts, what = job.facts, step_text(job)
+    if not facts.meetings:
+        return (
+            "Nothing can be said of who waited for whom: no two of these traces have a "
+            "collective or message in common."
+        )
+    took = f"{what} takes {time_text(facts.replayed_us)}"
+    even = time_text(facts.even_us)
+    if not is_slowed(job):
+        among = " among the ranks at hand" if facts.missing else ""
+        return (
+            f"No stragglers{among}: {took}, and would take {even} if every rank took "
+            f"for its work what the others take (slowdown {facts.slowdown:.2f}; what "
+            f"is under {1 / (1 - NOTABLE):.2f} is noise)."
+        )
+    gain = time_text(facts.replayed_us - facts.even_us)
+    return (
+        f"Slowdown {facts.slowdown:.2f}: {took}, and would take {even}, {gain} less, "
+        "if every rank took for its work what the others take."
+    )
+
+
+def missing_text(missing: Sequence[int]) -> str:
+    """Write how many ranks have no trace; "" of none."""
+    return f"{len(missing)} missing" if missing else ""
