@@ -297,7 +297,7 @@ class JoinedJob:
     def collectives(self) -> tuple[CollectiveRow, ...]:
         if self._core is None:
             return ()
-        works = self._core.ranks
+        exposed_ns = [[m.exposed_ns for m in w.meetings] for w in self._core.ranks]
         sums: dict[tuple[str, int | None], list[int]] = defaultdict(
             lambda: [0, 0, 0, 0]
         )
@@ -307,8 +307,7 @@ class JoinedJob:
             row[1] += m.wait_ns
             row[2] += sum(member.transfer_ns for member in m.members)
             row[3] += sum(
-                works[member.rank].meetings[member.meeting].exposed_ns
-                for member in m.members
+                exposed_ns[member.rank][member.meeting] for member in m.members
             )
         rows = [
             CollectiveRow(

@@ -13,8 +13,8 @@ from statistics import median
 from torchtraceap.data.job import Arrival, Cause, JobData, Late, Meeting
 from torchtraceap.views.job_words import collective_text, late_place, late_why
 
-# Of ranks in collectives; about 15 bytes each on the page, 300 for Perfetto.
-_MOST_ARRIVALS = 60_000
+# Of ranks in collectives; about 30 bytes each on the page, 300 for Perfetto.
+_MOST_ARRIVALS = 100_000
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,12 @@ SLICES: dict[str, Color] = {
     "driver": Color("#ecd6bd", "#5a452d"),
     "": Color("#dfe3e8", "#2f3640"),
 }
-# In rows of ranks: paler than the transfers after it and than work.
-WAITING = Color("#c9ecd5", "#1d4634")
+# In rows of ranks, paler than what they lead to: waiting, than the transfer after it;
+# being late because of another rank, than being late.
+RANKS: dict[str, Color] = {
+    "waiting": Color("#c9ecd5", "#1d4634"),
+    "delayed": Color("#f3b6cb", "#7a3040"),
+}
 TEXT = Color("#16191d", "#e6e9ed")
 
 _FAMILY_OF = {pattern.name: pattern.family for pattern in _core.patterns()}
@@ -77,15 +81,17 @@ def variables(theme: str) -> str:
     colors = FAMILIES | NEUTRAL
     named = {f"c-{name}": color for name, color in colors.items()}
     named |= {"page": BACKGROUNDS[0], "panel": BACKGROUNDS[1], "text": TEXT}
-    named["s-waiting"] = WAITING
+    named |= {f"s-{name}": color for name, color in RANKS.items()}
     named |= {f"s-{word or 'other'}": color for word, color in SLICES.items()}
     return "".join(f"--{name}:{getattr(c, theme)};" for name, c in named.items())
 
 
 def classes() -> str:
-    """Return a CSS class ``c-<family>`` each, for SVG shapes and for swatches."""
-    named = "".join(
+    """Return a CSS class ``c-<family>`` each, for SVG shapes and for swatches, and for
+    swatches ``s-<name>`` of what is in rows of ranks."""
+    shapes = "".join(
         f".torchtraceap .c-{name}{{fill:var(--c-{name});background:var(--c-{name})}}"
         for name in (*FAMILIES, *NEUTRAL)
     )
-    return named + ".torchtraceap .s-waiting{background:var(--s-waiting)}"
+    swatches = (f".torchtraceap .s-{n}{{background:var(--s-{n})}}" for n in RANKS)
+    return shapes + "".join(swatches)

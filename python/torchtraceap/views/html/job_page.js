@@ -40,7 +40,7 @@
 
   function select(place) {
     timeline.selected = place;
-    chosen.textContent = place < 0 ? "" : describeMeeting(place).join("; ");
+    chosen.textContent = place < 0 ? "" : describeMeeting(place).join("\n");
     timeline.redraw();
   }
 
@@ -76,6 +76,12 @@
     else if (key === "p") step(-1);
   });
   byId("next-late").addEventListener("click", () => step(1));
+  byId("by-lateness").addEventListener("click", ({ target }) => {
+    const on = target.getAttribute("aria-pressed") !== "true";
+    target.setAttribute("aria-pressed", on);
+    timeline.sortRows(on);
+    byId("lanes").scrollTop = 0;
+  });
   for (const card of all("details.card")) {
     const button = card.querySelector(".show"), place = data.lates[card.dataset.late];
     if (place < 0) continue; // Its collective is left out.

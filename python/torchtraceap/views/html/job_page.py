@@ -24,7 +24,8 @@ from torchtraceap.views.job_words import (
     waited_text,
 )
 
-_MOST_LATE = 50  # Cards.
+_MOST_LATE = 50  # Cards: of what is a hundredth of all the waiting or more.
+_LEAST_SHARE = 0.01
 _SCRIPTS = (
     *("slices.js", "time_view.js", "rank_timeline.js", "viewer.js"),
     "job_page.js",
@@ -56,6 +57,7 @@ def job_page(job: JobData) -> str:
             waited_text(late, gpus),
         )
         for number, late in enumerate(job.late[:_MOST_LATE])
+        if late.waited_us >= _LEAST_SHARE * facts.waited_us
     ]
     worst = notable_causes(job)
     exposed_us = sum(row.exposed_us for row in job.ranks)
@@ -125,4 +127,7 @@ def _left_out(count: int, us: float) -> str:
     if not count:
         return ""
     left = counted(count, "collective")
-    return f"The shortest are left out: {left}, {time_text(us)} of all ranks together."
+    return (
+        f"Not drawn, so that they look like work: the shortest {left}, {time_text(us)} "
+        "of all ranks together."
+    )

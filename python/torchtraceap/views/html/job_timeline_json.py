@@ -117,6 +117,8 @@ def _meeting(
         "arrived": _ns(drawn.last.begin_us),
         "last": last,
         "late": _ns(drawn.late_us),
+        # The one that came last may have waited for another before.
+        "own": not drawn.causes or drawn.causes[0].rank == meeting.last,
         "wait": _ns(meeting.wait_us),
         "transfer": _ns(meeting.transfer_us),
         "why": [[names.number(text), _ns(cause.waited_us)] for text, cause in why],

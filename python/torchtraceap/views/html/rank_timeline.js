@@ -4,6 +4,7 @@
 const ROW_HEIGHTS = [[24, 20], [80, 12], [200, 8], [Infinity, 5]]; // Up to so many ranks.
 const LABEL = 13; // Pixels of a row's name.
 const MOST_MARKS = 300; // Of the collectives with the most waiting.
+const THIN = 8; // Rows up to here have no room for a frame.
 
 /**
  * Draws each rank's time: work, waits in collectives, transfers, and where it was late.
@@ -19,14 +20,26 @@ class RankTimeline extends TimeView {
     this.late = data.ranks.map(() => []); // By rank: where it was last, and late.
     const byWait = data.meetings.map((m, i) => ({ ...m, i }))
       .filter((m) => m.late > 0).sort((a, b) => b.wait - a.wait);
-    const spans = (m) => ({ meeting: m.i, begin: m.arrived - m.late, end: m.arrived });
-    for (const m of byWait) this.late[m.last].push(spans(m));
-    for (const row of this.late) this.order(row);
-    this.marks = byWait.slice(0, MOST_MARKS).map(spans);
-    this.marked = new Set(this.marks.map((mark) => mark.meeting));
+    const span = (m) => (
+      { meeting: m.i, own: m.own, begin: m.arrived - m.late, end: m.arrived });
     this.rows = data.ranks.map((rank) => this.read(rank));
+    for (const m of byWait) this.late[m.last].push(this.afterOthers(m.last, span(m)));
+    for (const row of this.late) this.order(row);
+    this.marks = byWait.slice(0, MOST_MARKS).map(span);
+    this.marked = new Set(this.marks.map((mark) => mark.meeting));
     canvas.parentElement.addEventListener("scroll", () => this.redraw());
+    this.sortRows(false);
     this.readColors();
+  }
+
+  /** Puts the ranks in order of their numbers, or of what others waited for them. */
+  sortRows(byLateness) {
+    const { ranks } = this.data;
+    this.shown = [...ranks.keys()]; // The rank of each row.
+    if (byLateness) this.shown.sort((a, b) => ranks[b].caused - ranks[a].caused);
+    this.place = []; // The row of each rank.
+    this.shown.forEach((rank, place) => { this.place[rank] = place; });
+    this.redraw();
   }
 
   read({ start, length, wait, meeting }) {
@@ -46,7 +59,17 @@ class RankTimeline extends TimeView {
     return row;
   }
 
-  topOf(rank) { return this.heads + rank * this.row; }
+  /** Cuts off a stretch what its rank was still in another collective. */
+  afterOthers(rank, stretch) {
+    const row = this.rows[rank];
+    for (let i = firstAfter(row, stretch.begin); i < row.length; i++) {
+      if (row[i].begin >= stretch.end) break;
+      if (row[i].end < stretch.end) stretch.begin = Math.max(stretch.begin, row[i].end);
+    }
+    return stretch;
+  }
+
+  topOf(rank) { return this.heads + this.place[rank] * this.row; }
 
   draw() {
     const box = this.canvas.parentElement;
@@ -56,10 +79,11 @@ class RankTimeline extends TimeView {
     const seen = (y) => Math.floor((y - this.heads) / this.row);
     const first = Math.max(0, seen(this.top));
     const last = Math.min(this.rows.length, seen(this.top + box.clientHeight) + 1);
-    for (let rank = first; rank < last; rank++) this.drawRank(rank);
-    this.drawSelection();
+    const inView = this.shown.slice(first, last);
+    for (const rank of inView) this.drawRank(rank);
+    this.drawSelection(inView);
     this.pen.restore();
-    this.drawNames(first, last);
+    this.drawNames(inView);
     this.drawTop();
   }
 
@@ -76,7 +100,7 @@ class RankTimeline extends TimeView {
     this.drawSteps();
     for (const mark of [...this.marks].reverse()) {
       pen.globalAlpha = this.selected < 0 || mark.meeting === this.selected ? 1 : 0.35;
-      pen.fillStyle = this.color("c-wait");
+      pen.fillStyle = this.color(mark.own ? "c-wait" : "s-delayed");
       const left = this.x(mark.begin), width = Math.max(3, this.x(mark.end) - left);
       pen.fillRect(left, this.top + ROW + 2, width, ROW - 5);
     }
@@ -86,7 +110,7 @@ class RankTimeline extends TimeView {
 
   drawRank(rank) {
     const { pen, row } = this, top = this.topOf(rank), { begin, end } = this.data.ranks[rank];
-    const height = row > 8 ? row - 2 : row - 1;
+    const height = row > THIN ? row - 2 : row - 1;
     const fill = (from, to, color, least) => {
       const left = Math.max(this.x(from), this.gutter);
       pen.fillStyle = this.color(color);
@@ -105,8 +129,10 @@ class RankTimeline extends TimeView {
       pen.fillStyle = this.color("page");
       this.write(this.title(slice.meeting), x + 4, top + height / 2, room - 8);
     });
-    this.visible(this.late[rank], (slice) =>
-      fill(slice.begin, slice.end, "c-wait", this.marked.has(slice.meeting) ? 2 : 0.5));
+    this.visible(this.late[rank], (slice) => {
+      const least = slice.own && this.marked.has(slice.meeting) ? 2 : 0.5;
+      fill(slice.begin, slice.end, slice.own ? "c-wait" : "s-delayed", least);
+    });
   }
 
   /** Calls for the slices that are in view; of those within one pixel, for one. */
@@ -125,7 +151,7 @@ class RankTimeline extends TimeView {
   title(place) { return this.data.names[this.data.meetings[place].name]; }
 
   /** Frames all ranks of the selected collective, and says when they were there. */
-  drawSelection() {
+  drawSelection(inView) {
     const { pen, selected } = this, meeting = this.data.meetings[selected];
     if (!meeting) return;
     pen.fillStyle = this.color("text");
@@ -133,35 +159,36 @@ class RankTimeline extends TimeView {
     pen.fillRect(Math.round(this.x(meeting.arrived)), 0, 1, this.height);
     pen.globalAlpha = 1;
     pen.strokeStyle = this.color("text");
-    pen.lineWidth = this.row > 8 ? 2 : 1;
-    this.rows.forEach((row, rank) => {
+    pen.lineWidth = 2;
+    for (const rank of inView) {
+      const row = this.rows[rank], top = this.topOf(rank);
       for (let i = firstAfter(row, this.begin); i < row.length; i++) {
         if (row[i].begin > this.end) break;
         if (row[i].meeting !== selected) continue;
         const left = this.x(row[i].begin), width = Math.max(3, this.x(row[i].end) - left);
-        pen.strokeRect(left, this.topOf(rank), width, this.row - 1);
+        if (this.row > THIN) pen.strokeRect(left, top, width, this.row - 1);
+        else for (const x of [left, left + width]) pen.fillRect(x - 1, top, 2, this.row - 1);
       }
-    });
+    }
   }
 
   /** Names those waited for most, then others where there is room; a bar each. */
-  drawNames(first, last) {
+  drawNames(inView) {
     const { ranks } = this.data, pen = this.pen, bar = 26;
     const most = Math.max(...ranks.map((rank) => rank.caused), 1);
     const named = [];
     const name = (rank) => {
-      const y = this.topOf(rank) + this.row / 2;
+      const y = Math.max(this.topOf(rank) + this.row / 2, this.top + this.heads + LABEL / 2);
       if (named.some((other) => Math.abs(other - y) < LABEL)) return;
       named.push(y);
       pen.fillStyle = this.color("text");
-      this.write(ranks[rank].label, 0, y, this.gutter - bar - 12);
+      this.write(ranks[rank].label, NAMES, y, this.gutter - bar - 12);
     };
-    const shown = [...ranks.keys()].slice(first, last);
-    shown.filter((rank) => ranks[rank].caused > most / 4)
+    inView.filter((rank) => ranks[rank].caused > most / 4)
       .sort((a, b) => ranks[b].caused - ranks[a].caused).forEach(name);
-    shown.forEach(name);
+    inView.forEach(name);
     pen.fillStyle = this.color("c-wait");
-    for (const rank of shown) {
+    for (const rank of inView) {
       const width = bar * ranks[rank].caused / most, height = Math.min(8, this.row - 1);
       const y = this.topOf(rank) + Math.max(0, (this.row - 2 - height) / 2);
       if (width >= 0.5) pen.fillRect(this.gutter - bar - 6, y, width, height);
@@ -177,8 +204,8 @@ class RankTimeline extends TimeView {
       const mark = y >= this.top + ROW && y < this.top + 2 * ROW && this.marks.find(near);
       return mark ? { mark } : null;
     }
-    const rank = Math.floor((y - this.heads) / this.row);
-    if (!this.rows[rank]) return null;
+    const rank = this.shown[Math.floor((y - this.heads) / this.row)];
+    if (rank === undefined) return null;
     const slice = sliceAt(this.rows[rank], time, pixel, new Set());
     const late = this.late[rank].find((one) => one.begin <= time && time <= one.end);
     return slice && !late ? { rank, slice } : { rank, late };

@@ -3,6 +3,7 @@
 
 const ROW = 16; // Pixels of a row of slices, of the axis, of the steps.
 const GAP = 8; // Between lanes.
+const NAMES = 3; // Left of the names of rows, which the frame of the focus would cover.
 const LEAST_NS = 200; // The shortest time that fills the canvas.
 const MOST_PIXELS = 32_000; // Browsers draw nothing on a canvas that is higher.
 
@@ -55,9 +56,9 @@ class TimeView {
   drawHeads(name) {
     this.pen.restore();
     this.pen.fillStyle = this.color("text");
-    this.write(name, 0, this.top + ROW * 1.5, this.gutter - 8);
+    this.write(name, NAMES, this.top + ROW * 1.5, this.gutter - 8);
     if (!this.data.steps.length) return;
-    this.write("steps", 0, this.top + ROW * 2.5, this.gutter - 8);
+    this.write("steps", NAMES, this.top + ROW * 2.5, this.gutter - 8);
   }
 
   readColors() {

@@ -46,7 +46,7 @@ class Timeline extends TimeView {
     this.drawMarks();
     this.drawHeads("findings");
     this.data.lanes.forEach((lane, i) =>
-      this.write(lane.label, 0, this.tops[i] + ROW / 2, this.gutter - 8));
+      this.write(lane.label, NAMES, this.tops[i] + ROW / 2, this.gutter - 8));
   }
 
   drawRow(row, top) {
