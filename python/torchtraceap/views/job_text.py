@@ -259,9 +259,9 @@ def _trust(job: JobData) -> Iterator[str]:
     if not facts.meetings:
         return
     yield from wrapped(
-        "Clocks: set so that the ranks' collectives end together, which they do within "
-        f"{time_text(facts.clock_residual_us)} at the worst rank: waits shorter than "
-        "that are no difference.",
+        "Clocks: with hosts set so that collectives end together, those of the worst "
+        f"rank end within {time_text(facts.clock_residual_us)} of the others' (median): "
+        "a shorter wait is no difference.",
         "  ",
     )
     error = share_text(facts.replay_error, 1)
