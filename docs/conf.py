@@ -10,6 +10,7 @@ folder lead to copies of the files they name.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -45,6 +46,12 @@ myst_enable_extensions = ["colon_fence"]
 # Single backticks in docstrings are code.
 default_role = "literal"
 autodoc_default_options = {"members": True}
+# Trainers that classes here derive from.
+autodoc_mock_imports = [
+    name
+    for name in ("accelerate", "lightning", "transformers")
+    if importlib.util.find_spec(name) is None
+]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True

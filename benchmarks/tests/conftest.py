@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = [ROOT / "benchmarks" / of for of in ("corpus", "replay", "loader")]
 FOLDERS += [
-    ROOT / "benchmarks" / of for of in ("agreement", "blame", "detector", "explain")
+    ROOT / "benchmarks" / of
+    for of in ("agreement", "blame", "detector", "explain", "integrations")
 ]
 FOLDERS += [ROOT / "tests" / "python"]
 # Behind all others: these folders are full of common names.

@@ -12,8 +12,13 @@
 namespace tta::replay {
 namespace {
 
-// Blame that arrives at a meeting's end, for meetings where others waited.
-using Owed = std::map<std::uint32_t, double>;  // by the meeting they waited in
+// What is to be explained: so much waiting, for somebody who came so late.
+struct Debt {
+  double waited = 0;
+  double late = 0;
+};
+// Blame that arrives at a meeting's end, by the meeting in which others waited.
+using Owed = std::map<std::uint32_t, Debt>;
 
 class Blaming {
  public:
@@ -44,8 +49,11 @@ class Blaming {
 
   void settle(std::uint32_t at) {
     const auto& c = job_.meetings()[at];
-    for (const auto& [member, waited] : shares(c)) blame(at, member, {{at, waited}});
-    if (!owed_[at].empty()) blame(at, c.last, std::exchange(owed_[at], {}));
+    for (const auto& [member, waited] : shares(c)) {
+      const auto late = c.members[member].begin - usual_arrival(c, member);
+      blame(c, member, {{at, {waited, static_cast<double>(late)}}});
+    }
+    if (!owed_[at].empty()) blame(c, c.last, std::exchange(owed_[at], {}));
     settled_[at] = 1;
   }
 
@@ -69,33 +77,32 @@ class Blaming {
     return out;
   }
 
-  void blame(std::uint32_t at, std::uint32_t member, const Owed& owed) {
-    const auto& c = job_.meetings()[at];
+  void blame(const JoinedMeeting& c, std::uint32_t member, const Owed& owed) {
     const auto& m = c.members[member];
     const auto& own = job_.ranks()[m.rank].meetings[m.meeting];
-    const auto late = std::max<std::int64_t>(1, m.begin - usual_arrival(c, member));
     const auto way = way_to(m.rank, own.begin);
     double sum = 0, whole = 0;
     for (const auto& [place, ns] : way.excess) {
       sum += static_cast<double>(ns);
       if (ns > 0) whole += static_cast<double>(ns);
     }
-    const auto explained = std::clamp(sum / static_cast<double>(late), 0.0, 1.0);
-    for (const auto& [place, ns] : way.excess) {
-      if (ns <= 0 || explained == 0) continue;
-      const auto part = explained * static_cast<double>(ns) / whole;
-      for (const auto& [where, waited] : owed) {
-        note(where, m.rank, place, ns, waited * part);
+    for (const auto& [where, debt] : owed) {
+      const auto explained = debt.late > 0 ? std::clamp(sum / debt.late, 0.0, 1.0) : 0;
+      for (const auto& [place, ns] : way.excess) {
+        if (ns <= 0 || explained == 0) continue;
+        const auto part = explained * static_cast<double>(ns) / whole;
+        note(where, m.rank, place, ns, debt.waited * part);
       }
-    }
-    if (explained == 1) return;
-    for (const auto& [where, waited] : owed) {
-      const auto rest = waited * (1 - explained);
+      if (explained == 1) continue;
+      const Debt rest{debt.waited * (1 - explained), debt.late * (1 - explained)};
       if (way.from == kNone || settled_[way.from]) {
-        note(where, m.rank, Job::kNoPlace, late, rest);
-      } else {
-        owed_[way.from][where] += rest;
+        note(where, m.rank, Job::kNoPlace, static_cast<std::int64_t>(rest.late),
+             rest.waited);
+        continue;
       }
+      auto& before = owed_[way.from][where];
+      before.waited += rest.waited;
+      before.late = std::max(before.late, rest.late);
     }
   }
 

@@ -126,3 +126,13 @@ def torch_forks() -> Iterator[TorchForks]:
     forks = TorchForks()
     yield forks
     forks.close()
+
+
+@pytest.fixture(scope="session")
+def trainers() -> Iterator[TorchForks]:
+    """Runs scripts that have the trainers loaded, too."""
+    for module in ("accelerate", "transformers", "lightning"):
+        pytest.importorskip(module)
+    forks = TorchForks("accelerate", "transformers.trainer", "lightning.pytorch")
+    yield forks
+    forks.close()

@@ -17,6 +17,7 @@ import torchtraceap
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+INTEGRATIONS = "torchtraceap.integrations."
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +40,11 @@ def documented() -> dict[str, Any]:
     """What the reference shows, by name."""
     pytest.importorskip("torch")  # of which dry_run is made
     found = re.findall(r"^\.\. auto\w+:: (\S+)$", _page("api"), re.MULTILINE)
-    names = [name.removeprefix("torchtraceap.") for name in found]
+    names = [
+        name.removeprefix("torchtraceap.")
+        for name in found
+        if not name.startswith(INTEGRATIONS)
+    ]
     assert not [name for name in names if "." in name], "none by where its module lies"
     return {name: getattr(torchtraceap, name) for name in names}
 
@@ -52,6 +57,14 @@ def test_every_public_name_is_in_the_reference() -> None:
     public = {*torchtraceap.__all__} - {"__version__"}
     # Whoever imports all need not have torch, and would without dry_run.
     assert {*documented()} == public | {"dry_run"} <= {*dir(torchtraceap)}
+
+
+def test_what_pages_of_integrations_import_is_in_the_reference() -> None:
+    page = _page("api")
+    for path in (DOCS / "integrations").glob("*.md"):
+        imports = rf"^from ({INTEGRATIONS}\w+) import (\w+)$"
+        for module, name in re.findall(imports, path.read_text("utf-8"), re.M):
+            assert re.search(rf"^\.\. auto\w+:: {module}\.{name}$", page, re.M), name
 
 
 def test_what_the_reference_shows_is_told() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -37,14 +38,20 @@ class Ended(NamedTuple):
     err: str
 
 
-class TorchForks:
-    """The process that is forked; a script at a time."""
+def sound(ended: Ended) -> str:
+    """What a script printed that ended well."""
+    assert ended.code == 0, ended.err
+    return ended.out
 
-    def __init__(self) -> None:
+
+class TorchForks:
+    """The process that is forked, with `modules` besides; a script at a time."""
+
+    def __init__(self, *modules: str) -> None:
         # What pytest tells its children about this test is no business of scripts.
         env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         self._server = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, __file__, *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -60,48 +67,90 @@ class TorchForks:
         warn: str = "default",
     ) -> Ended:
         """Run the text of a script in a folder; `warn`, as of ``python -W``."""
+        return self.run_ranks(1, script, *arguments, cwd=cwd, env=env, warn=warn)[0]
+
+    def run_ranks(
+        self,
+        ranks: int,
+        script: str,
+        *arguments: object,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        warn: str = "default",
+    ) -> list[Ended]:
+        """Run it in several processes, as torchrun does."""
         job: dict[str, Any] = {
             "script": script,
             "arguments": [str(one) for one in arguments],
             "cwd": str(cwd),
             "env": dict(env or {}),
             "warn": warn,
+            "ranks": [{}] if ranks == 1 else of_torchrun(ranks),
         }
         assert self._server.stdin is not None and self._server.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
-            job["out"], job["err"] = f"{folder}/out", f"{folder}/err"
+            job["folder"] = folder
             self._server.stdin.write(json.dumps(job) + "\n")
             self._server.stdin.flush()
-            code = int(self._server.stdout.readline())
-            out, err = (Path(job[name]).read_text("utf-8") for name in ("out", "err"))
-        return Ended(code, out, err)
+            codes = json.loads(self._server.stdout.readline())
+            return [
+                Ended(
+                    code,
+                    Path(folder, f"out{rank}").read_text("utf-8"),
+                    Path(folder, f"err{rank}").read_text("utf-8"),
+                )
+                for rank, code in enumerate(codes)
+            ]
 
     def close(self) -> None:
         """End the process."""
         self._server.communicate(timeout=20)
 
 
+def of_torchrun(ranks: int) -> list[dict[str, str]]:
+    """The environment of each rank, as torchrun sets it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    of_all = {
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_WORLD_SIZE": str(ranks),
+        "GROUP_RANK": "0",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "TORCHELASTIC_RUN_ID": "test",
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    return [
+        {**of_all, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)
+    ]
+
+
 def serve() -> None:
-    """Fork for each line of standard input, and answer with the exit code."""
+    """Fork for each line of standard input, and answer with the exit codes."""
     import contextlib
     import gc
     import importlib
 
-    for name in IMPORTED:
+    for name in (*IMPORTED, *sys.argv[1:]):
         with contextlib.suppress(ImportError):  # Some tests do without torch.
             importlib.import_module(name)
     gc.freeze()  # Forks need not look at what all of them have.
     for line in sys.stdin:
-        pid = os.fork()
-        if pid == 0:
-            be(json.loads(line))
-            return
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        job = json.loads(line)
+        pids = []
+        for rank in range(len(job["ranks"])):
+            pids.append(os.fork())
+            if pids[-1] == 0:
+                be(job, rank)
+                return
+        ends = [os.waitpid(pid, 0)[1] for pid in pids]
+        print(json.dumps([os.waitstatus_to_exitcode(end) for end in ends]), flush=True)
     os._exit(0)  # Nothing of it is left to end in an orderly way.
 
 
-def be(job: Mapping[str, Any]) -> None:
-    """Be the process of a script; Python ends afterwards as it always does."""
+def be(job: Mapping[str, Any], rank: int) -> None:
+    """Be a process of a script; Python ends afterwards as it always does."""
     import faulthandler
     import signal
     import types
@@ -110,11 +159,12 @@ def be(job: Mapping[str, Any]) -> None:
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.alarm(100)
-    for descriptor, path in ((0, os.devnull), (1, job["out"]), (2, job["err"])):
+    out, err = (f"{job['folder']}/{name}{rank}" for name in ("out", "err"))
+    for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
         flags = os.O_RDWR | os.O_CREAT
         os.dup2(os.open(path, flags, 0o600), descriptor)
     os.chdir(job["cwd"])
-    os.environ.update(job["env"])
+    os.environ.update(job["env"] | job["ranks"][rank])
     warnings.simplefilter(job["warn"])
     sys.argv = ["script.py", *job["arguments"]]
     sys.path[0] = ""  # The folder it is run in, and not that of this file.

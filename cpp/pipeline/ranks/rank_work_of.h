@@ -14,7 +14,7 @@ namespace tta::pipeline {
 struct RankFacts {
   std::int64_t rank = -1;   ///< -1: unknown.
   std::int64_t stage = -1;  ///< Of a pipeline; -1: there is none, or it is unknown.
-  std::string host;         ///< Whose clock it has; "": one of its own.
+  std::string host{};       ///< Whose clock it has; "": one of its own.
   std::int64_t clock_begin = 0;  ///< When that clock said 0: baseTimeNanoseconds.
 };
 

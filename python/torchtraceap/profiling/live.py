@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from torchtraceap import _core
+from torchtraceap.profiling import lightning_steps
 from torchtraceap.profiling.kept_trace import (
     EXPORT,
     KeptTrace,
@@ -28,6 +29,11 @@ from torchtraceap.profiling.kept_trace import (
 _STEP = "ProfilerStep#"
 _NO_STEP = b'"torchtraceap: after the last step"'
 _CALLS = ("cuda_runtime", "cuda_driver")
+LOST = (
+    "the profiler was ended by another one that started inside it, so its trace is "
+    "lost: torch can run only one profiler at a time. Lightning's "
+    "Trainer(profiler=PyTorchProfiler(...)) is another one"
+)
 _EXPORTED = "the trace was exported before torchtraceap.analyze was called"
 
 
@@ -42,6 +48,12 @@ def load(prof: Any) -> _core.Trace:
     before and this torch cannot export it again, OSError if there is no room for it,
     and whatever loading raises.
     """
+    trace = _load(prof)
+    lightning_steps.tell(prof, trace)
+    return trace
+
+
+def _load(prof: Any) -> _core.Trace:
     inner = inner_profile(prof)
     if inner is None or getattr(inner, "kineto_results", None) is None:
         raise ValueError(
@@ -49,10 +61,7 @@ def load(prof: Any) -> _core.Trace:
             "its on_trace_ready handler, or call it after the `with` block"
         )
     if is_lost(prof):
-        raise ValueError(
-            "the profiler was ended by another one that started inside it, so its "
-            "trace is lost: torch can run only one profiler at a time"
-        )
+        raise ValueError(LOST)
     kept = _kept(inner)
     if kept is not None and not getattr(prof, "_use_cupti_monitor", False):
         return _without_open_step(prof, kept.load(), Path(kept.path).read_bytes)
@@ -122,7 +131,7 @@ def _python_export(prof: Any, inner: Any) -> bytes:
         f"{_EXPORTED}, so it is read through torch's Python export, which leaves out "
         "some device properties and the profiler's own warnings: call analyze first",
         RuntimeWarning,
-        stacklevel=5,  # where analyze was called
+        stacklevel=6,  # where analyze was called
     )
     metadata = getattr(prof, "_trace_metadata", None)
     with private_path() as path:

@@ -16,6 +16,7 @@ _ASKED = 10_000
 _LEAST_SHARE = 1e-6
 
 
+STEP = "step()"  # What makes a step in a loop of the user's own.
 NO_STEPS = (
     "step() was not called, so the whole block was analyzed, with what only a start "
     "does. Call prof.step() after each step to leave that out."

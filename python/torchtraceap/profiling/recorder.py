@@ -52,7 +52,7 @@ class CycleRecorder:
         self.steps_over = 0  # Of the present cycle.
         self.is_stopping = False
         self._on_ready = on_ready
-        self._is_lost = False  # The reserve.
+        self.is_reserve_lost = False  # Another profiler ended it.
 
     def start(self) -> None:
         marks = self.profiler.record_steps
@@ -98,7 +98,9 @@ class CycleRecorder:
     def _ready(self, prof: Any) -> None:
         if self._in_reserve:
             self._in_reserve = False
-            if not (self._is_lost or live.is_lost(prof)):
+            if live.is_lost(prof):
+                self.is_reserve_lost = True
+            if not self.is_reserve_lost:
                 self._reserve = prof.profiler
             return
         self._on_ready(prof)
@@ -110,7 +112,7 @@ class CycleRecorder:
         if not turn.is_stale():
             return
         if self._in_reserve:
-            self._is_lost = True
+            self.is_reserve_lost = True
             turn.mend(self.profiler)
         else:
             self.profiler.on_trace_ready = None

@@ -10,11 +10,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.gate.budget_data import Violation
-from torchtraceap.profiling import turn
+from torchtraceap.profiling import live, turn
 from torchtraceap.profiling.analyzer import Analyzer
 from torchtraceap.profiling.notices import reason, show, warn
 from torchtraceap.profiling.pace import Overhead, Pace
-from torchtraceap.profiling.plan import NO_STEPS, Plan
+from torchtraceap.profiling.plan import NO_STEPS, STEP, Plan
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Session:
         self._analyzer = analyzer
         self._options = options
         self._wants_reserve = reserve
-        self.step_call = "step()"  # What makes a step, for messages.
+        self.step_call = STEP  # What makes a step, for messages.
         self._recorder: CycleRecorder | None = None  # while it runs
         self._owner: tuple[int, threading.Thread | None] = (0, None)
         self._steps = 0
@@ -138,7 +138,7 @@ class Session:
         if recorder is None:
             return
         if not self._cycles:
-            self._report_reserve(recorder.take_reserve())
+            self._report_reserve(recorder)
         elif self._is_cut and self._cycles == 1:
             shortage = self._plan.shortage(self.step_call, self._steps)
             self._note(f"The cycle is incomplete: {shortage}.")
@@ -202,11 +202,14 @@ class Session:
                 if self._cycles:
                     self._note(str(self._pace.overhead))
 
-    def _report_reserve(self, is_there: bool) -> None:
+    def _report_reserve(self, recorder: CycleRecorder) -> None:
+        is_there = recorder.take_reserve()
         if is_there:
             self._analyzer(self.torch_profiler)
-        if is_there and not self._steps:
+        if is_there and not self._steps and self.step_call == STEP:
             self._note(NO_STEPS)
+        elif recorder.is_reserve_lost and not self._steps:
+            warn(f"nothing was recorded: {live.LOST}")
         else:
             warn(self._plan.unreached(self.step_call, self._steps, is_there))
 

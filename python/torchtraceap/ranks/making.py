@@ -131,7 +131,14 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
             notes.append(Note("rank_not_joined", 1, printable(why, 600), "degraded"))
     if files.source != "the list":
         ordered = [by_file[f.path, f.rank].report for f in recording.files]
-    joined = JoinedJob(files.source, recording, ranks, [*settled.notes, *notes])
+    try:
+        joined = JoinedJob(files.source, recording, ranks, [*settled.notes, *notes])
+    except RuntimeError as error:
+        hint = "Name the files of one recording"
+        cause = f"the ranks were not there at the same collectives ({error})"
+        path = read[0].file.path
+        contrary = TraceError(f"{path}: {cause}. {hint}.", path, "contrary", hint)
+        return JobReport(ordered, None, contrary)
     return JobReport(ordered, joined, None)
 
 

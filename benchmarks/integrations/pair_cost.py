@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pair_cost.py: what something costs, as back-to-back pairs of runs.
+
+Times of two runs differ by what else a machine does, so that only the two of a pair are
+compared, in alternating order; an interval tells how far their median can be trusted.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+# A pair of one phase: milliseconds without, and with.
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something that costs time.
+
+    Attributes:
+        name: What the page calls it.
+        needs: The package that it is about, imported under this name; "": none.
+        what: What differs between the two runs of a pair.
+        run: Runs without it or, given True, with it, and returns the milliseconds of
+            each phase, of which the page has columns (integrations_page.py).
+    """
+
+    name: str
+    needs: str
+    what: str
+    run: Callable[[bool], Mapping[str, float]]
+
+
+def measured(case: Case, pairs: int) -> dict[str, list[Pair]]:
+    """Return the pairs of each phase, after one that is left out."""
+    for has_it in (False, True):
+        case.run(has_it)
+    found: dict[str, list[Pair]] = {}
+    for number in range(pairs):
+        order = (False, True) if number % 2 else (True, False)
+        times = {has_it: case.run(has_it) for has_it in order}
+        for phase in times[True]:
+            pair = times[False][phase], times[True][phase]
+            found.setdefault(phase, []).append(pair)
+    return found
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A median of pairs, and the interval of 95 % that a bootstrap gives for it."""
+
+    median: float
+    low: float
+    high: float
+
+
+def ratio(pairs: Sequence[Pair]) -> Cost:
+    """Return how many times as long it takes with it."""
+    return _cost([with_it / without for without, with_it in pairs])
+
+
+def added(pairs: Sequence[Pair]) -> Cost:
+    """Return the milliseconds that it adds."""
+    return _cost([with_it - without for without, with_it in pairs])
+
+
+def _cost(values: Sequence[float]) -> Cost:
+    draw = random.Random(0)
+    medians = sorted(
+        statistics.median(draw.choices(values, k=len(values))) for _ in range(2000)
+    )
+    return Cost(statistics.median(values), medians[50], medians[-51])

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""run.py: what each integration costs, as pairs of runs with and without it.
+
+    python benchmarks/integrations/run.py [--pairs N] [--page] [CASE...]
+
+Prints a row for each case; with --page it writes results/integrations.json and the
+page, in which cases stay that were not asked for. Each case is measured in a process of
+its own (three minutes for all), so that no library changes how another one runs.
+
+A new case is a line in a table of cases, such as trainers.py has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "loader"))
+
+import environments  # noqa: E402
+import integrations_page  # noqa: E402
+import torch  # noqa: E402
+import trainers  # noqa: E402
+from pair_cost import measured, ratio  # noqa: E402
+
+RESULTS = HERE.parent / "results" / "integrations.json"
+CASES = {case.name: case for case in trainers.CASES}
+
+
+def alone(name: str, pairs: int) -> None:
+    """Measure one case, and print its phases as JSON, on the last line."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    with contextlib.redirect_stdout(sys.stderr):
+        phases = measured(CASES[name], pairs)
+    rounded = {
+        phase: [[round(time, 4) for time in pair] for pair in found]
+        for phase, found in phases.items()
+    }
+    print("\n" + json.dumps(rounded))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--pairs", type=int, default=30)
+    parser.add_argument("--page", action="store_true", help="write JSON and the page")
+    parser.add_argument("--alone", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.alone:
+        alone(options.alone, options.pairs)
+        return
+    machine = environments.machine() | {"torch": torch.__version__}
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"cases": {}}
+    for name in options.cases or CASES:
+        case = CASES[name]
+        if case.needs and importlib.util.find_spec(case.needs) is None:
+            print(f"{name}: skipped, as {case.needs} is not installed")
+            continue
+        command = [sys.executable, __file__, "--alone", name]
+        ran = subprocess.run(
+            [*command, "--pairs", str(options.pairs)],
+            capture_output=True,
+            text=True,
+        )
+        if ran.returncode:
+            sys.exit(f"{name}: {ran.stderr[-3000:]}")
+        phases = json.loads(ran.stdout.splitlines()[-1])
+        results["cases"][name] = {"what": case.what, "phases": phases}
+        shown = (
+            f"{phase} {integrations_page.text(ratio(found), '{:.3f}')}"
+            for phase, found in phases.items()
+        )
+        print(f"{name}: {', '.join(shown)}", flush=True)
+    results["machine"] = machine | {"load_after": os.getloadavg()[0]}
+    results["cases"] = {n: results["cases"][n] for n in CASES if n in results["cases"]}
+    if options.page:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        RESULTS.with_suffix(".md").write_text(integrations_page.page(results))
+
+
+if __name__ == "__main__":
+    main()

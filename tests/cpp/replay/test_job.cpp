@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Several ranks as one: who meets whom, by what clock, and what it costs.
+#include "replay/job.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "replay/job_ranks.h"
+
+namespace tta::replay {
+namespace {
+
+using test::RankByHand;
+
+Job peers(std::vector<RankWork> ranks) { return {std::move(ranks), Usual::kPeers}; }
+
+TEST(Job, TheLastToArriveShowsTheTransfer) {
+  const auto job = peers({RankByHand(0).works("a", 100).meets("allreduce", 7, 250),
+                          RankByHand(1).works("a", 200).meets("allreduce", 7, 250)});
+  ASSERT_EQ(job.meetings().size(), 1u);
+  const auto& c = job.meetings()[0];
+  EXPECT_EQ(c.sequence, 7);
+  EXPECT_EQ(c.transfer, 50);
+  EXPECT_EQ(c.members[0].wait, 100);
+  EXPECT_EQ(c.members[1].wait, 0);
+  EXPECT_EQ(c.members[c.last].rank, 1u);
+  EXPECT_EQ(job.recorded_step_ns(), 250);
+  EXPECT_EQ(job.replayed_step_ns(), 250);
+  // Rank 1 as fast as rank 0, or the other way round.
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1}), 150);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 0}), 250);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.kind = "host"}), 250) << "swapped";
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1, .kind = "compute"}), 250);
+}
+
+TEST(Job, OneSlowRankOfManyIsHeldAgainstTheOthers) {
+  std::vector<RankWork> ranks;
+  for (int r = 0; r < 5; ++r) {
+    ranks.push_back(RankByHand(r)
+                        .works("a", r == 3 ? 400 : 100 + r)
+                        .works("b", 50)
+                        .meets("allreduce", 1, 480)
+                        .step(1));
+  }
+  const auto job = peers(std::move(ranks));
+  const auto slow = job.place_of(3, 0);
+  EXPECT_EQ(job.replayed_step_ns(), 480);
+  // Then rank 4 is the last, at 154; the transfer is what it was.
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 3}), 184);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 3, .place = slow}), 184);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 2, .place = slow}), 480);
+  EXPECT_EQ(job.steps().at(1), std::pair(std::int64_t{480}, std::int64_t{480}));
+}
+
+TEST(Job, ClocksOfHostsAreSetByTheEndsThatTheyShare) {
+  // Rank 2 is on another host, whose clock is 5,000 behind; rank 1 got its end late.
+  const auto job =
+      peers({RankByHand(0, 5000).host("a").works("a", 100).meets("x", 1, 5300),
+             RankByHand(1, 5000).host("a").works("a", 200).meets("x", 1, 5304),
+             RankByHand(2).host("b").works("a", 150).meets("x", 1, 304)});
+  EXPECT_EQ(job.clocks()[1].shift - job.clocks()[0].shift, 0);
+  EXPECT_EQ(job.clocks()[2].shift - job.clocks()[1].shift, 5000);
+  EXPECT_EQ(job.clocks()[0].residual, 4);
+  EXPECT_EQ(job.clocks()[1].residual, 0);
+  EXPECT_EQ(job.meetings()[0].members[2].wait, 50);
+}
+
+TEST(Job, HostsOfOneNameWhoseClocksDifferAreTwo) {
+  const auto second = std::int64_t{1'000'000'000};
+  const auto job =
+      peers({RankByHand(0).host("trainer").works("a", 100).meets("x", 1, 300),
+             RankByHand(1, second).host("trainer").works("a", 200).meets(
+                 "x", 1, second + 300)});
+  EXPECT_EQ(job.clocks()[1].shift - job.clocks()[0].shift, -second);
+  EXPECT_NE(job.clocks()[0].shared, job.clocks()[1].shared);
+}
+
+TEST(Job, OtherNumbersAndGroupsDoNotMeet) {
+  const auto job = peers({RankByHand(0).meets("x", 1, 10).meets("x", 2, 20, "1"),
+                          RankByHand(1).meets("x", 3, 10).meets("x", 2, 20, "2")});
+  EXPECT_TRUE(job.meetings().empty());
+  EXPECT_EQ(job.unmatched(), 4u);
+  EXPECT_EQ(job.recorded_step_ns(), 20);
+  EXPECT_EQ(job.replayed_step_ns(), 20) << "lengths of what nobody else has are kept";
+}
+
+TEST(Job, WithoutNumbersTheirPlaceInTheStepCounts) {
+  // Rank 1 began to record a step later.
+  const auto meet = [](RankByHand rank, std::int64_t at) {
+    return rank.meets("x", -1, at + 10).meets("x", -1, at + 20);
+  };
+  auto both = meet(meet(RankByHand(0), 0), 100);
+  RankWork first = both, second = meet(RankByHand(1, 100), 100);
+  for (std::size_t i = 0; i < 4; ++i) first.meetings[i].step = i < 2 ? 1 : 2;
+  for (auto& m : second.meetings) m.step = 2;
+  const auto job = peers({first, second});
+  ASSERT_EQ(job.meetings().size(), 2u);
+  EXPECT_EQ(job.unmatched(), 2u);
+  EXPECT_EQ(job.meetings()[0].members[0].meeting, 2u);
+}
+
+TEST(Job, MessagesMeetByTheirTwoEnds) {
+  const auto job = peers({RankByHand(0).works("a", 40).message("send", 1, 60),
+                          RankByHand(1).works("b", 10).message("recv", 0, 60)});
+  ASSERT_EQ(job.meetings().size(), 1u);
+  EXPECT_EQ(job.meetings()[0].transfer, 20);
+  EXPECT_EQ(job.meetings()[0].members[1].wait, 30);
+}
+
+TEST(Job, WhoWasNotThereAtOneTimeDidNotMeet) {
+  // The second pair has one number and lies 50 ms apart on one clock.
+  const std::int64_t far = 50'000'000;
+  const auto job = peers({RankByHand(0).host("a").meets("x", 1, 100).meets("x", 2, 200),
+                          RankByHand(1)
+                              .host("a")
+                              .meets("x", 1, 100)
+                              .works("a", far)
+                              .meets("x", 2, far + 200)});
+  EXPECT_EQ(job.meetings().size(), 1u);
+  EXPECT_EQ(job.contradicted(), 1u);
+}
+
+TEST(Job, WorkLiesUnevenlyOnStagesAndIsShared) {
+  // Stage 1 has 300 of 400; even would be 200 each.
+  const auto job = peers({RankByHand(0).stage(0).works("a", 100).meets("x", 1, 310),
+                          RankByHand(1).stage(1).works("a", 300).meets("x", 1, 310)});
+  EXPECT_EQ(job.replayed_step_ns(), 310);
+  EXPECT_EQ(job.replayed_step_ns(Selection{}), 210);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.stage = 1}), 210);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.stage = 0}), 310);
+}
+
+TEST(Job, ByKindTheMeanOfAllIsUsual) {
+  const Job job({RankByHand(0).works("a", 100).meets("x", 1, 310),
+                 RankByHand(1).works("a", 300).meets("x", 1, 310)},
+                Usual::kKind);
+  EXPECT_EQ(job.replayed_step_ns(Selection{}), 210);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1}), 210);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.kind = "host"}), 210);
+}
+
+TEST(Job, ContraryOrdersAreACircle) {
+  EXPECT_THROW(peers({RankByHand(0).host("a").meets("x", 1, 10).meets("y", 1, 20),
+                      RankByHand(1).host("a").meets("y", 1, 10).meets("x", 1, 20)}),
+               CycleError);
+  EXPECT_THROW(peers({}), std::invalid_argument);
+}
+
+TEST(RankWork, ItsBytesAreItself) {
+  RankWork work =
+      RankByHand(3).stage(2).host("n1").works("a", 5).meets("x", 1, 9).step(4);
+  work.places[0].frame = timeline::Frame{"train.py", 12, "step", true, {}};
+  work.places[0].finding = 2;
+  const auto bytes = to_bytes(work);
+  const auto read = rank_work_from(bytes);
+  EXPECT_EQ(to_bytes(read), bytes);
+  EXPECT_EQ(read.recorded, work.recorded);
+  EXPECT_EQ(read.places[0].frame, work.places[0].frame);
+  EXPECT_EQ(read.meetings[0].name, "x");
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW(rank_work_from(std::string_view(bytes).substr(0, size)),
+                 std::invalid_argument)
+        << size;
+  }
+  EXPECT_THROW(rank_work_from(bytes + "x"), std::invalid_argument);
+}
+
+TEST(RankWork, WhatRefersToNothingIsRefused) {
+  const RankWork sound = RankByHand(0).works("a", 5).meets("x", 1, 9).step(4);
+  const auto refused = [&](auto change) {
+    auto work = sound;
+    change(work);
+    EXPECT_THROW(work.check(), std::invalid_argument);
+  };
+  refused([](RankWork& w) { w.recorded.clear(); });
+  refused([](RankWork& w) { w.parts[0].place = 1; });
+  refused([](RankWork& w) { w.passages[0].to = 99; });
+  refused([](RankWork& w) { w.passages[0].last = 99; });
+  refused([](RankWork& w) { w.meetings[0].end = 99; });
+  refused([](RankWork& w) { w.steps[0].begin = 99; });
+}
+
+}  // namespace
+}  // namespace tta::replay
