@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtraceap.cli import main
+from torchtraceap.cli import main, output
 
 LATE = "rank 2  train_ranks.py in slow_read()"
 
@@ -85,6 +85,27 @@ def test_files_that_have_nothing_to_do_with_each_other_are_each_by_itself(
     assert capsys.readouterr().out.count("events, ") == 2
 
 
+def test_a_merged_file_is_the_job_of_its_ranks(
+    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = []
+    for rank in range(4):
+        trace = json.loads((slow_job / f"rank{rank}.json").read_text())
+        for event in trace["traceEvents"]:  # As SGLang's merger does it.
+            if "pid" in event:
+                event["pid"] = f"[TP{rank:02}] {event['pid']}"
+            events.append(event)
+    merged = tmp_path / "merged.json"
+    merged.write_text(json.dumps({"traceEvents": events}))
+    page = tmp_path / "tables"
+    assert main(["analyze", str(merged)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{merged}\n4 ranks, 6 steps") and LATE in out
+    assert f"torchtraceap.analyze(['{merged}']).rank(2) in Python" in out
+    assert main(["analyze", str(merged), "--parquet", str(page)]) == 2
+    assert "--parquet takes one trace" in capsys.readouterr().err
+
+
 def test_a_check_names_ranks_and_lines(
     slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,3 +127,17 @@ def test_a_check_names_ranks_and_lines(
     capsys.readouterr()
     assert main(["check", f"{slow_job}/rank0.json", "--budget", str(limits)]) == 2
     assert "ranks of a job alone" in capsys.readouterr().err
+
+
+def test_somebody_who_watches_is_told_how_many_are_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(output, "somebody_watches", lambda: True)
+    done = 0
+    shown = ""
+    with output.stage(lambda: f"reducing 512 traces: {done} of 512"):
+        for done in (37, 38):
+            while f"{done} of 512" not in shown:
+                shown += capsys.readouterr().err
+    assert "\rreducing 512 traces: 37 of 512 0 s" in shown
