@@ -32,6 +32,14 @@ from torchtraceap.data.facts import TraceFacts as TraceFacts
 from torchtraceap.data.features import FeatureColumn as FeatureColumn
 from torchtraceap.data.features import Features as Features
 from torchtraceap.data.findings import Finding as Finding
+from torchtraceap.data.job import Arrival as Arrival
+from torchtraceap.data.job import CollectiveRow as CollectiveRow
+from torchtraceap.data.job import Culprit as Culprit
+from torchtraceap.data.job import JobFacts as JobFacts
+from torchtraceap.data.job import Late as Late
+from torchtraceap.data.job import Meeting as Meeting
+from torchtraceap.data.job import RankFinding as RankFinding
+from torchtraceap.data.job import RankRow as RankRow
 from torchtraceap.data.opinion import Opinion as Opinion
 from torchtraceap.data.opinion import Ranked as Ranked
 from torchtraceap.data.replay import CriticalPath as CriticalPath
@@ -62,6 +70,7 @@ from torchtraceap.explain.explanation import Usage as Usage
 from torchtraceap.gate.budget import Budget as Budget
 from torchtraceap.gate.budget import read_budget as read_budget
 from torchtraceap.gate.budget_data import PatternLimits as PatternLimits
+from torchtraceap.gate.budget_data import RankLimits as RankLimits
 from torchtraceap.gate.budget_data import Violation as Violation
 from torchtraceap.gate.changes import Change as Change
 from torchtraceap.gate.changes import FindingChange as FindingChange
@@ -71,6 +80,7 @@ from torchtraceap.profiling.pace import Overhead as Overhead
 from torchtraceap.profiling.profile import profile as profile
 from torchtraceap.profiling.session import Session as Session
 from torchtraceap.profiling.step_function import profile_steps as profile_steps
+from torchtraceap.ranks.job_report import JobReport as JobReport
 from torchtraceap.replaying import WhatIf as WhatIf
 from torchtraceap.replaying import what_if as what_if
 from torchtraceap.report import Report as Report

@@ -11,7 +11,12 @@ import pytest
 
 import torchtraceap
 from torchtraceap.gate.budget import Budget, read_budget
-from torchtraceap.gate.budget_data import LIMITS, PATTERN_LIMITS, PatternLimits
+from torchtraceap.gate.budget_data import (
+    LIMITS,
+    PATTERN_LIMITS,
+    RANK_LIMITS,
+    PatternLimits,
+)
 
 
 def test_files(tmp_path: Path) -> None:
@@ -134,7 +139,7 @@ def test_the_page_tells_every_key(root: Path) -> None:
     page = (root / "docs" / "ci.md").read_text("utf-8")
     told = set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE))
     own = {f.name for f in fields(PatternLimits)}
-    assert told == {*LIMITS, "unknown", *own}
+    assert told == {*LIMITS, *RANK_LIMITS, "unknown", *own}
     assert set(PATTERN_LIMITS) < own
 
 

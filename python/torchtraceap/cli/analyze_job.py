@@ -98,15 +98,15 @@ def read_job(
 
     What could not be read is told on standard error: `failed_ranks` counts it.
     """
-    progress = ""
+    progress = "traces of ranks"
 
     def done(number: int, of: int) -> None:
         nonlocal progress
-        progress = f": {number} of {of}"
+        progress = f"{of} traces: {number} of {of}"
 
     with (
         about(source if isinstance(source, str) else "the list"),
-        stage(lambda: f"reducing traces of ranks{progress}", options.quiet),
+        stage(lambda: f"reducing {progress}", options.quiet),
     ):
         job = job_of_files(
             source,

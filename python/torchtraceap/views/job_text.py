@@ -259,9 +259,9 @@ def _trust(job: JobData) -> Iterator[str]:
     if not facts.meetings:
         return
     yield from wrapped(
-        "Clocks: set so that the ranks' collectives end together, which they do within "
-        f"{time_text(facts.clock_residual_us)} at the worst rank: waits shorter than "
-        "that are no difference.",
+        "Clocks: with hosts set so that collectives end together, those of the worst "
+        f"rank end within {time_text(facts.clock_residual_us)} of the others' "
+        "(median): a shorter wait is no difference.",
         "  ",
     )
     error = share_text(facts.replay_error, 1)
@@ -284,6 +284,9 @@ def _closer(job: JobData, causes: Sequence[Late]) -> Iterator[str]:
     rows = {row.rank: row for row in job.ranks}
     worst = max(job.ranks, key=lambda row: row.caused_us, default=None)
     row = rows.get(causes[0].rank) if causes else worst
-    if row is not None:
-        path = printable(shlex.quote(row.path))
-        yield f"To look closer at rank {row.rank}: torchtraceap analyze {path}"
+    if row is None:
+        return
+    how = f"torchtraceap analyze {shlex.quote(row.path)}"
+    if sum(other.path == row.path for other in job.ranks) > 1:  # A merged file.
+        how = f"torchtraceap.analyze([{row.path!r}]).rank({row.rank}) in Python"
+    yield f"To look closer at rank {row.rank}: {printable(how)}"

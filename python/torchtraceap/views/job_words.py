@@ -86,8 +86,8 @@ def together_text(us: float, gpus: bool) -> str:
 
 
 def late_place(late: Late) -> str:
-    """Write what the rank did: a line, else an operator or kernel."""
-    return place_text(late.location, late.name) or "(no single place)"
+    """Write what the rank did: a line, else an operator or kernel; ``-`` of neither."""
+    return place_text(late.location, late.name) or "-"
 
 
 def late_why(late: Late) -> str:

@@ -64,11 +64,12 @@ def sarif_run(
         notes: More to tell of the trace, in one line each.
         root: The folder that relative URIs are relative to; None: the working folder.
     """
-    rules = _rules(report)
+    told_of = list(report.rule_findings if findings is None else findings)
+    rules = _rules([*report.rule_findings, *told_of])
     index = {rule["id"]: place for place, rule in enumerate(rules)}
     first = [text] if (text := simulated_text(report.trace.simulated)) else []
     results, told = [], [_note(text, "warning") for text in (*first, *notes)]
-    for finding in report.rule_findings if findings is None else findings:
+    for finding in told_of:
         location = _location(finding, root)
         if location is None:
             text = f"{finding.kind}: {_figures(finding, report)}"
@@ -136,14 +137,14 @@ def _quoted(path: str) -> str:
     return quote(path.encode("utf-8", "replace"), safe="/")
 
 
-def _rules(report: ReportData) -> list[_Form]:
+def _rules(findings: Iterable[Finding]) -> list[_Form]:
     rules = [
         _rule(pattern.name, pattern.side, pattern.summary, pattern.advice)
         for pattern in _core.patterns()
         if pattern.user_finding
     ]
     known = {rule["id"] for rule in rules}
-    for finding in report.rule_findings:  # Of the user's own rules.
+    for finding in findings:  # Of the user's own rules.
         if finding.pattern not in known:
             known.add(finding.pattern)
             rules.append(

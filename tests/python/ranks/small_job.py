@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""small_job.py: jobs made by hand, as far as views and budgets need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torchtraceap.base.location import Location
+from torchtraceap.data.facts import Note
+from torchtraceap.data.job import (
+    Arrival,
+    CollectiveRow,
+    Culprit,
+    JobFacts,
+    Late,
+    Meeting,
+    RankFinding,
+    RankRow,
+)
+
+H100 = "NVIDIA H100 80GB HBM3"
+LOADER = RankFinding(
+    id="dataloader_bound-1a2b3c4d",
+    pattern="dataloader_bound",
+    kind="dataloader_bound (single_process)",
+    side="cpu",
+    location=Location("data.py", 41, "load", True),
+    operator="",
+    count=6,
+    wasted_us=66e3,
+    recoverable_us=None,
+    message="The step waited 66 ms for 6 batches.",
+    advice="Load in the background.",
+)
+
+
+@dataclass(frozen=True)
+class SmallJob:
+    """What a view sees of a job."""
+
+    facts: JobFacts
+    ranks: tuple[RankRow, ...]
+    late: tuple[Late, ...] = ()
+    meetings: tuple[Meeting, ...] = ()
+    collectives: tuple[CollectiveRow, ...] = ()
+    culprits: tuple[Culprit, ...] = ()
+
+    def with_facts(self, **changes: Any) -> SmallJob:
+        return replace(self, facts=replace(self.facts, **changes))
+
+
+def facts(**changes: Any) -> JobFacts:
+    return replace(
+        JobFacts(
+            source="runs",
+            recording="rank*.json",
+            ranks=8,
+            world_size=8,
+            missing=(),
+            steps=6,
+            step_us=30e3,
+            replayed_us=30e3,
+            even_us=20e3,
+            replay_error=0.012,
+            waited_us=500e3,
+            meetings=6,
+            unmatched=0,
+            contradicted=0,
+            clock_residual_us=12.5,
+            notes=(),
+        ),
+        **changes,
+    )
+
+
+def row(rank: int, **changes: Any) -> RankRow:
+    return replace(
+        RankRow(
+            rank=rank,
+            path=f"runs/rank{rank}.json",
+            host="node0",
+            device=H100,
+            verdict="ok",
+            stage=None,
+            steps=6,
+            begin_us=0.0,
+            end_us=180e3,
+            busy_us=90e3,
+            waited_us=70e3,
+            transfer_us=12e3,
+            exposed_us=82e3,
+            caused_us=0.0,
+            last=0,
+            gain_us=None,
+            clock_shift_us=0.0,
+            clock_residual_us=12.5,
+        ),
+        **changes,
+    )
+
+
+def late(rank: int = 3, **changes: Any) -> Late:
+    return replace(
+        Late(
+            rank=rank,
+            kind="host",
+            location=Location("data.py", 41, "load", True),
+            name="",
+            finding=LOADER,
+            late_us=11e3,
+            waited_us=462e3,
+            count=6,
+            collective="allreduce",
+            sequence=118,
+            waiting=7,
+            gain_us=8.3e3,
+        ),
+        **changes,
+    )
+
+
+def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
+    """Rank 3 loads 11 ms longer than the others."""
+    arrivals = tuple(
+        Arrival(rank=r, begin_us=0.0, end_us=20.0, wait_us=0.0 if r == 3 else 10.0)
+        for r in range(ranks)
+    )
+    meeting = Meeting(
+        name="allreduce",
+        group="default",
+        sequence=118,
+        step=2,
+        bytes=4096,
+        transfer_us=10.0,
+        wait_us=10.0 * (ranks - 1),
+        last=3,
+        arrivals=arrivals,
+    )
+    rows = [row(r, device=device) for r in range(ranks)]
+    rows[3] = row(
+        3, device=device, waited_us=0.0, caused_us=490e3, last=6, gain_us=8.4e3
+    )
+    unexplained = late(kind="", location=None, finding=None, waited_us=20e3)
+    noise = late(5, finding=None, waited_us=9e3, gain_us=40.0)
+    return SmallJob(
+        facts(ranks=ranks, world_size=ranks),
+        tuple(rows),
+        (late(), replace(unexplained, gain_us=None), noise),
+        (meeting,),
+        (
+            CollectiveRow(
+                name="allreduce",
+                bytes=4096,
+                count=6,
+                wait_us=490e3,
+                transfer_us=96e3,
+                exposed_us=586e3,
+                small=True,
+            ),
+        ),
+        (
+            Culprit(what="rank", name="3", gain_us=8.4e3, share=0.84),
+            Culprit(what="kind", name="host", gain_us=8.1e3, share=0.81),
+            Culprit(what="rank", name="5", gain_us=40.0, share=0.004),
+        ),
+    )
+
+
+def even() -> SmallJob:
+    """Nobody is late, though ranks waited for each other."""
+    job = slow_loader().with_facts(even_us=29.8e3)
+    return replace(job, late=(late(gain_us=100.0), late(5, gain_us=90.0)))
+
+
+def failed(path: str) -> Note:
+    return Note("rank_failed", 1, f"{path}: it is cut off.", "degraded")

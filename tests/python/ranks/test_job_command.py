@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_job_command.py: the program, given the ranks of a job."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from torchtraceap.cli import main, output
+
+LATE = "rank 2  train_ranks.py in slow_read()"
+
+
+@pytest.mark.parametrize("how", ["folder", "pattern", "list"])
+def test_ranks_are_told_together(
+    how: str, slow_job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traces = {
+        "folder": [slow_job],
+        "pattern": [slow_job / "*.json"],
+        "list": sorted(slow_job.glob("*.json")),
+    }[how]
+    assert main(["analyze", *map(str, traces)]) == 0
+    out = capsys.readouterr().out
+    assert "4 of 4 ranks, 6 steps" in out and LATE in out
+
+
+def test_forms_of_a_job_and_of_its_ranks(
+    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job, sarif = tmp_path / "job.json", tmp_path / "ranks.sarif"
+    wanted = ["--json", str(job), "--sarif", str(sarif)]
+    assert main(["analyze", str(slow_job), "-q", *wanted]) == 0
+    assert json.loads(job.read_text())["late"][0]["rank"] == 2
+    assert len(json.loads(sarif.read_text())["runs"]) == 4
+    assert main(["analyze", str(slow_job), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["job"]["ranks"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["analyze", "{}", "--parquet", "tables"], "--parquet takes one trace"),
+        (["analyze", "{}", "--tables"], "--tables takes one trace"),
+        (["analyze", "{}", "{}/rank0.json"], "a job of its own. Run it for each"),
+        (["analyze", "{}", "--recording", "x"], "no recording is called 'x'"),
+        (["analyze", "{}/rank0.json", "--recording", "x"], "Name one."),
+        (["analyze", "{}/nothing*.json"], "no file matches this pattern"),
+        (["check", "{}", "--baseline", "{}/rank0.json"], "Name the file of one rank"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    arguments: list[str],
+    said: str,
+    slow_job: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([one.format(slow_job) for one in arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_rank_that_cannot_be_read_is_told_and_the_rest_is_shown(
+    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "runs"
+    shutil.copytree(slow_job, folder)
+    whole = (folder / "rank1.json").read_bytes()
+    (folder / "rank1.json").write_bytes(whole[: len(whole) // 2])
+    for traces in ([folder], sorted(folder.glob("*.json"))):
+        assert main(["analyze", *map(str, traces)]) == 2
+        shown = capsys.readouterr()
+        assert "1 missing" in shown.out and LATE in shown.out
+        assert "rank1.json" in shown.err and "1 of 4 traces failed" in shown.err
+        assert "Traceback" not in shown.err
+
+
+def test_files_that_have_nothing_to_do_with_each_other_are_each_by_itself(
+    data: Path, slow_job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traces = [slow_job / "rank0.json", data / "mi250-rocm62-tiny.json.gz"]
+    assert main(["analyze", *map(str, traces)]) == 0
+    assert capsys.readouterr().out.count("events, ") == 2
+
+
+def test_a_merged_file_is_the_job_of_its_ranks(
+    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = []
+    for rank in range(4):
+        trace = json.loads((slow_job / f"rank{rank}.json").read_text())
+        for event in trace["traceEvents"]:  # As SGLang's merger does it.
+            if "pid" in event:
+                event["pid"] = f"[TP{rank:02}] {event['pid']}"
+            events.append(event)
+    merged = tmp_path / "merged.json"
+    merged.write_text(json.dumps({"traceEvents": events}))
+    page = tmp_path / "tables"
+    assert main(["analyze", str(merged)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{merged}\n4 ranks, 6 steps") and LATE in out
+    assert f"torchtraceap.analyze(['{merged}']).rank(2) in Python" in out
+    assert main(["analyze", str(merged), "--parquet", str(page)]) == 2
+    assert "--parquet takes one trace" in capsys.readouterr().err
+
+
+def test_a_check_names_ranks_and_lines(
+    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = tmp_path / "budget.toml"
+    limits.write_text("max_step_us = 1\n[ranks]\nmax_slowdown = 1.1\nmax_missing = 0\n")
+    found = tmp_path / "found.json"
+    command = ["check", str(slow_job), "--budget", str(limits), "--json", str(found)]
+    assert main(command) == 1
+    out = capsys.readouterr().out
+    assert "over budget: 2 of 3 limits broken" in out
+    assert "rank 2, train_ranks.py in slow_read() (from line" in out
+    assert [f"rank {rank}: step" in out for rank in range(4)] == [True] * 4
+    (checked,) = json.loads(found.read_text())["traces"]
+    of_steps = checked["limits"][2]["violations"]
+    assert checked["trace"] == str(slow_job)
+    assert [violation["rank"] for violation in of_steps] == [0, 1, 2, 3]
+    assert main(["check", str(slow_job), "--write-budget", str(limits)]) == 0
+    assert main(["check", str(slow_job), "--budget", str(limits)]) == 0
+    capsys.readouterr()
+    assert main(["check", f"{slow_job}/rank0.json", "--budget", str(limits)]) == 2
+    assert "ranks of a job alone" in capsys.readouterr().err
+
+
+def test_somebody_who_watches_is_told_how_many_are_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(output, "somebody_watches", lambda: True)
+    done = 0
+    shown = ""
+    with output.stage(lambda: f"reducing 512 traces: {done} of 512"):
+        for done in (37, 38):
+            while f"{done} of 512" not in shown:
+                shown += capsys.readouterr().err
+    assert "\rreducing 512 traces: 37 of 512 0 s" in shown
