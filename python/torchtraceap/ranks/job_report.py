@@ -171,7 +171,8 @@ class JobReport(Sequence["Report"]):
             of_file.setdefault(row.path, []).append(row)
         for report in self:
             rows = of_file.get(report.trace.path, [])
-            if len(rows) > 1:  # A merged file: its parts know their ranks.
-                rows = [row for row in rows if row.rank == report.trace.rank]
-            if rows:
-                yield rows[0], report
+            # Parts of a merged file know their ranks; else a path is of one.
+            own = [row for row in rows if row.rank == report.trace.rank] or rows[:1]
+            if own:
+                rows.remove(own[0])
+                yield own[0], report

@@ -16,14 +16,14 @@ from torchtraceap.ranks.recordings import RankFile, Recording
 _US = 1000
 
 
-def job_of(works: Sequence[_core.RankWork], name: str = "all_reduce") -> JoinedJob:
+def job_of(works: Sequence[_core.RankWork]) -> JoinedJob:
     """Join works as if each had been read from a file of its own."""
     ranks = [
         JobRank(RankFile(f"runs/rank{work.rank}.json", work.rank), _record(work))
         for work in works
     ]
     files = tuple(rank.file for rank in ranks)
-    return JoinedJob("runs", Recording(f"runs/{name}", files, len(works)), ranks, [])
+    return JoinedJob("runs", Recording("rank*.json", files, len(works)), ranks, [])
 
 
 def _record(work: _core.RankWork) -> RankRecord:
@@ -42,15 +42,20 @@ def _record(work: _core.RankWork) -> RankRecord:
 
 
 def data_parallel_job(
-    ranks: int, slow: int, *, steps: int = 4, meetings: int = 6, name: str = "all_reduce"
+    ranks: int,
+    slow: int,
+    *,
+    steps: int = 4,
+    meetings: int = 6,
+    name: str = "all_reduce",
 ) -> JoinedJob:
     """A job whose ranks reduce their gradients ``meetings`` times a step, all at once;
     the work of rank ``slow`` takes 3 times as long as that of the others."""
-    return job_of(list(_data_parallel(ranks, slow, steps, meetings, name)))
+    return job_of(list(_data_parallel(ranks, slow, steps, meetings)))
 
 
 def _data_parallel(
-    ranks: int, slow: int, steps: int, meetings: int, name: str
+    ranks: int, slow: int, steps: int, meetings: int
 ) -> Iterator[_core.RankWork]:
     chance = random.Random(ranks)
     now = [0] * ranks
@@ -74,10 +79,18 @@ def _data_parallel(
                 recorded[rank].append(end)
                 now[rank] = end
                 key = f"{step} {at}"
-                met[rank].append(_core.RankMeeting(key, name, step, stop - 1, stop))
+                met[rank].append(
+                    _core.RankMeeting(key, "all_reduce", step, stop - 1, stop)
+                )
         for rank in range(ranks):
             borders[rank].append((step, first, len(recorded[rank]) - 1))
     for rank in range(ranks):
         yield _core.RankWork(
-            rank, -1, recorded[rank], ["compute"], passages[rank], met[rank], borders[rank]
+            rank,
+            -1,
+            recorded[rank],
+            ["compute"],
+            passages[rank],
+            met[rank],
+            borders[rank],
         )

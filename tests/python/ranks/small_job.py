@@ -10,6 +10,7 @@ from torchtraceap.base.location import Location
 from torchtraceap.data.facts import Note
 from torchtraceap.data.job import (
     Arrival,
+    Cause,
     CollectiveRow,
     Culprit,
     JobFacts,
@@ -17,6 +18,7 @@ from torchtraceap.data.job import (
     Meeting,
     RankFinding,
     RankRow,
+    StepOfRank,
 )
 
 H100 = "NVIDIA H100 80GB HBM3"
@@ -45,6 +47,8 @@ class SmallJob:
     meetings: tuple[Meeting, ...] = ()
     collectives: tuple[CollectiveRow, ...] = ()
     culprits: tuple[Culprit, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    steps: tuple[StepOfRank, ...] = ()
 
     def with_facts(self, **changes: Any) -> SmallJob:
         return replace(self, facts=replace(self.facts, **changes))
@@ -164,6 +168,7 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
             Culprit(what="kind", name="host", gain_us=8.1e3, share=0.81),
             Culprit(what="rank", name="5", gain_us=40.0, share=0.004),
         ),
+        (Cause(meeting=0, rank=3, late=0, late_us=11e3, waited_us=meeting.wait_us),),
     )
 
 

@@ -111,41 +111,49 @@ class RankTimeline extends TimeView {
   drawRank(rank) {
     const { pen, row } = this, top = this.topOf(rank), { begin, end } = this.data.ranks[rank];
     const height = row > THIN ? row - 2 : row - 1;
-    const fill = (from, to, color, least) => {
+    const right = this.gutter + this.width;
+    const fill = (from, to, least) => {
       const left = Math.max(this.x(from), this.gutter);
-      pen.fillStyle = this.color(color);
-      const width = Math.min(this.x(to), this.gutter + this.width) - left;
+      const width = Math.min(this.x(to), right) - left;
       if (width > 0 || least) pen.fillRect(left, top, Math.max(least, width), height);
     };
-    fill(begin, end, "c-busy", 0);
+    const slices = this.visible(this.rows[rank]), late = this.visible(this.late[rank]);
+    // One color after the other: changing it takes longer than drawing.
+    pen.fillStyle = this.color("c-busy");
+    fill(begin, end, 0);
     pen.fillStyle = this.color("page");
     for (const at of this.data.ranks[rank].steps) pen.fillRect(this.x(at), top, 1, height);
-    this.visible(this.rows[rank], (slice) => {
-      const there = slice.begin + slice.wait;
-      fill(there, slice.end, "c-communication", 0.5);
-      if (slice.wait) fill(slice.begin, there, "s-waiting", 0.5);
-      const x = Math.max(this.x(there), this.gutter), room = this.x(slice.end) - x;
-      if (row < 20 || room < 40) return;
-      pen.fillStyle = this.color("page");
-      this.write(this.title(slice.meeting), x + 4, top + height / 2, room - 8);
-    });
-    this.visible(this.late[rank], (slice) => {
+    pen.fillStyle = this.color("c-communication");
+    for (const slice of slices) fill(slice.begin + slice.wait, slice.end, 0.5);
+    pen.fillStyle = this.color("s-waiting");
+    for (const { begin, wait } of slices) if (wait) fill(begin, begin + wait, 0.5);
+    for (const slice of late) {
       const least = slice.own && this.marked.has(slice.meeting) ? 2 : 0.5;
-      fill(slice.begin, slice.end, slice.own ? "c-wait" : "s-delayed", least);
-    });
+      pen.fillStyle = this.color(slice.own ? "c-wait" : "s-delayed");
+      fill(slice.begin, slice.end, least);
+    }
+    if (row < ROW_HEIGHTS[0][1]) return;
+    pen.fillStyle = this.color("page");
+    for (const slice of slices) {
+      const x = Math.max(this.x(slice.begin + slice.wait), this.gutter);
+      const room = this.x(slice.end) - x;
+      if (room > 40) this.write(this.title(slice.meeting), x + 4, top + height / 2, room - 8);
+    }
   }
 
-  /** Calls for the slices that are in view; of those within one pixel, for one. */
-  visible(row, visit) {
+  /** The slices that are in view; of those within a pixel, or three of thin rows, one. */
+  visible(row) {
+    const out = [], apart = this.row > THIN ? 1 : 3;
     let taken = -1;
     for (let i = firstAfter(row, this.begin); i < row.length; i++) {
       const slice = row[i];
       if (slice.begin > this.end) break;
       const right = Math.round(this.x(slice.end));
       if (right <= taken || slice.end < this.begin) continue;
-      taken = Math.max(right, Math.round(this.x(slice.begin)) + 1);
-      visit(slice);
+      taken = Math.max(right, Math.round(this.x(slice.begin)) + apart);
+      out.push(slice);
     }
+    return out;
   }
 
   title(place) { return this.data.names[this.data.meetings[place].name]; }
