@@ -21,9 +21,8 @@ using trace::Category;
 constexpr std::uint32_t kRowsBetween = 1 << 14;  // from checkpoint to checkpoint
 
 // What args call the ids that are a trace's own.
-constexpr std::array<std::string_view, 5> kIds{"correlation", "External id",
-                                               "external id", "Python id",
-                                               "Python parent id"};
+constexpr std::array<std::string_view, 5> kIds{
+    "correlation", "External id", "external id", "Python id", "Python parent id"};
 
 class RowWriter {
  public:

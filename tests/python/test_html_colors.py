@@ -89,3 +89,17 @@ def test_families_differ_for_every_sight(theme: str, sight: str) -> None:
     }
     for a, b in combinations(seen, 2):
         assert np.linalg.norm(seen[a] - seen[b]) >= 0.06, (a, b)
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_in_rows_of_ranks_differs_for_every_sight(
+    theme: str, sight: str
+) -> None:
+    known = colors.FAMILIES | colors.NEUTRAL | colors.RANKS
+    seen = {
+        name: oklab(np.clip(SIGHT[sight] @ linear(getattr(known[name], theme)), 0, 1))
+        for name in ("busy", "waiting", "communication", "delayed", "wait")
+    }
+    for a, b in combinations(seen, 2):
+        assert np.linalg.norm(seen[a] - seen[b]) >= 0.06, (a, b)

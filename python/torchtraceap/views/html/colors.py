@@ -58,8 +58,8 @@ SLICES: dict[str, Color] = {
 # In rows of ranks, paler than what they lead to: waiting, than the transfer after it;
 # being late because of another rank, than being late.
 RANKS: dict[str, Color] = {
-    "waiting": Color("#c9ecd5", "#1d4634"),
-    "delayed": Color("#f3b6cb", "#7a3040"),
+    "waiting": Color("#bde3cc", "#143c1f"),
+    "delayed": Color("#d9859b", "#a32a48"),
 }
 TEXT = Color("#16191d", "#e6e9ed")
 
