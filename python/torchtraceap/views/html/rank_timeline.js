@@ -64,7 +64,8 @@ class RankTimeline extends TimeView {
     const row = this.rows[rank];
     for (let i = firstAfter(row, stretch.begin); i < row.length; i++) {
       if (row[i].begin >= stretch.end) break;
-      if (row[i].end < stretch.end) stretch.begin = Math.max(stretch.begin, row[i].end);
+      const end = Math.min(row[i].end, stretch.end);
+      stretch.begin = Math.max(stretch.begin, end);
     }
     return stretch;
   }
