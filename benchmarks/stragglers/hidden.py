@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hidden.py: one rank of a training is delayed somewhere; is it told who, and where?
+
+    python benchmarks/stragglers/hidden.py [--runs 50] [--even 10] [--no-page]
+
+Each run is a real training of two to four gloo processes on this machine, recorded by
+torch.profiler, in which one rank is delayed in one of its functions; rank, place,
+delay and the shape of the training are drawn. In `--even` runs more nobody is delayed,
+and nobody may be blamed. Writes benchmarks/results/hidden_ranks.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
+
+from hidden_places import PLACES  # noqa: E402
+from hidden_program import Case, next_batch, run_rank  # noqa: E402
+
+import torchtraceap  # noqa: E402
+
+#: What a report should name: a loader's process is not recorded, but who waits for it.
+NAMED = {**PLACES, "loader process": next_batch}
+LONGEST_S = 120
+
+
+def draw(seed: int, delayed: int, even: int) -> Iterator[Case]:
+    """Draw cases: each place as often as the others, in any order."""
+    chance = random.Random(seed)
+    places: list[str | None] = [[*NAMED][n % len(NAMED)] for n in range(delayed)]
+    chance.shuffle(places)
+    for number, place in enumerate([*places, *[None] * even]):
+        ranks = chance.choice([2, 3, 4])
+        yield Case(
+            seed=seed * 1000 + number,
+            ranks=ranks,
+            slow_rank=chance.randrange(ranks),
+            place=place,
+            delay_ms=round(chance.uniform(3, 15), 2),
+            width=chance.choice([64, 128, 256]),
+            depth=chance.choice([3, 5, 8]),
+            bucket_mb=chance.choice([0.05, 0.25, 25.0]),
+            accumulation=chance.choice([1, 1, 2]),
+            broadcast_buffers=chance.choice([True, False]),
+        )
+
+
+def record(case: Case, folder: Path) -> None:
+    """Run a training; its traces are in the folder afterwards."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["hidden_program"])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder.mkdir(parents=True)
+    ranks = [
+        context.Process(target=run_rank, args=(case, rank, folder, port))
+        for rank in range(case.ranks)
+    ]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(LONGEST_S)
+        if process.exitcode != 0:
+            for other in ranks:
+                other.kill()
+            raise RuntimeError(f"a rank ended with {process.exitcode}: {case}")
+
+
+def score(case: Case, folder: Path) -> dict[str, Any]:
+    """Analyze a run, and compare what is told with what was drawn."""
+    job = torchtraceap.analyze(str(folder))
+    facts = job.facts
+    told = [
+        {
+            "rank": late.rank,
+            "function": late.location.function if late.location else None,
+            "line": late.location.line if late.location else None,
+            "begins": late.location.begins if late.location else None,
+            "what": late.what,
+            "name": late.name,
+            "waited_us": late.waited_us,
+            "gain_us": late.gain_us,
+        }
+        for late in job.late[:5]
+    ]
+    by_gain = [c for c in job.culprits if c.what == "rank"]
+    caused = max(job.ranks, key=lambda row: row.caused_us)
+    out: dict[str, Any] = {
+        "case": asdict(case),
+        "told": told,
+        "slowdown": facts.slowdown,
+        "replay_error": facts.replay_error,
+        "step_us": facts.step_us,
+        "waited_us": facts.waited_us,
+        "culprits": [asdict(c) for c in job.culprits[:4]],
+        "joined": facts.meetings,
+        "apart": facts.unmatched + facts.contradicted,
+    }
+    if case.place is None:
+        return out
+    code = NAMED[case.place].__code__
+    right = [
+        place
+        for place, one in enumerate(told, 1)
+        if one["rank"] == case.slow_rank
+        and one["function"] == code.co_name
+        and code.co_firstlineno in (one["begins"], one["line"], None)
+    ]
+    return out | {
+        "found_at": right[0] if right else None,
+        "rank_by_waiting": caused.rank == case.slow_rank,
+        "rank_by_gain": bool(by_gain) and by_gain[0].name == str(case.slow_rank),
+    }
+
+
+def main() -> None:
+    """Run, score, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--even", type=int, default=10, help="runs without a delay")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="keep the traces in this folder")
+    parser.add_argument("--no-page", action="store_true", help="only print")
+    options = parser.parse_args()
+    folder = options.keep or Path(tempfile.mkdtemp())
+    rows = []
+    try:
+        for number, case in enumerate(draw(options.seed, options.runs, options.even)):
+            own = folder / f"run{number:03}"
+            if not own.is_dir():
+                record(case, own)
+            rows.append(score(case, own))
+            row = rows[-1]
+            print(
+                f"{number:3} {case.ranks} ranks, {case.slow_rank} {case.place}"
+                f" {case.delay_ms} ms: {row.get('found_at')}"
+                f" {row.get('rank_by_waiting')} {row.get('rank_by_gain')}"
+                f" slowdown {row['slowdown']:.3f} of {row['step_us'] / 1e3:.1f} ms",
+                flush=True,
+            )
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder)
+    (folder / "rows.json").write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
