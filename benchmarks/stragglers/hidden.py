@@ -28,11 +28,15 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
 
+import environments  # noqa: E402
+import torch  # noqa: E402
 from hidden_places import PLACES  # noqa: E402
 from hidden_program import Case, next_batch, run_rank  # noqa: E402
+from render import table  # noqa: E402
 
 import torchtraceap  # noqa: E402
 
+RESULTS = environments.ROOT / "benchmarks" / "results"
 #: What a report should name: a loader's process is not recorded, but who waits for it.
 NAMED = {**PLACES, "loader process": next_batch}
 LONGEST_S = 120
@@ -128,16 +132,93 @@ def score(case: Case, folder: Path) -> dict[str, Any]:
     }
 
 
+def page(results: dict[str, Any]) -> str:
+    """Return the page."""
+    machine, rows = results["machine"], results["runs"]
+    delayed = [row for row in rows if row["case"]["place"] is not None]
+    even = [row for row in rows if row["case"]["place"] is None]
+
+    def counts(name: str, of: list[dict[str, Any]]) -> tuple[str, ...]:
+        found = [row["found_at"] for row in of]
+        return (
+            name,
+            str(len(of)),
+            str(sum(at == 1 for at in found)),
+            str(sum(at in (1, 2) for at in found)),
+            str(sum(row["rank_by_waiting"] for row in of)),
+            str(sum(row["rank_by_gain"] for row in of)),
+        )
+
+    lines = [
+        counts(place, own)
+        for place in NAMED
+        if (own := [row for row in delayed if row["case"]["place"] == place])
+    ]
+    lines.append(counts("all", delayed))
+    head = ("place", "runs", "first", "first two", "rank, by waiting", "rank, by gain")
+    missed = [
+        (
+            str(row["case"]["ranks"]),
+            row["case"]["place"],
+            f"{row['case']['delay_ms']:.1f}",
+            f"{row['step_us'] / 1e3:.0f}",
+            str(row["case"]["slow_rank"]),
+            "; ".join(
+                f"{one['rank']} {one['function'] or one['name'] or one['what']}"
+                for one in row["told"][:3]
+            ),
+        )
+        for row in delayed
+        if row["found_at"] not in (1, 2)
+    ]
+    return f"""# Hidden ranks
+
+Written by `python benchmarks/stragglers/hidden.py`; not edited by hand.
+
+{machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
+{machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \
+{machine["load_after"]:.1f} after. torch {machine["torch"]}, gloo, one thread a process.
+
+In each run two to four processes train together; one of them is delayed by 3 to 15 ms
+a step or micro-batch, in one function. What is scored is `job.late` of
+`torchtraceap.analyze(folder)`: whether rank and function are in its first row, or in
+its first two; and the rank alone, by `caused_us` and by the gain of a replay.
+
+{table(head, lines)}
+{_missed_text(missed)}{_even_text(even)}"""
+
+
+def _missed_text(missed: list[tuple[str, ...]]) -> str:
+    if not missed:
+        return ""
+    head = (
+        "ranks",
+        "place",
+        "delay, ms",
+        "step, ms",
+        "delayed",
+        "told, rank and where",
+    )
+    return f"Not in the first two:\n\n{table(head, missed)}\n"
+
+
+def _even_text(even: list[dict[str, Any]]) -> str:
+    return f"## Nobody delayed\n\n{len(even)} runs.\n" if even else ""
+
+
 def main() -> None:
     """Run, score, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--even", type=int, default=10, help="runs without a delay")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="keep the traces in this folder")
+    parser.add_argument(
+        "--keep", type=Path, help="keep traces in this folder, and score those in it"
+    )
     parser.add_argument("--no-page", action="store_true", help="only print")
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp())
+    machine = environments.machine() | {"torch": torch.__version__}
     rows = []
     try:
         for number, case in enumerate(draw(options.seed, options.runs, options.even)):
@@ -156,7 +237,12 @@ def main() -> None:
     finally:
         if not options.keep:
             shutil.rmtree(folder)
-    (folder / "rows.json").write_text(json.dumps(rows, indent=1))
+    machine["load_after"] = os.getloadavg()[0]
+    results = {"machine": machine, "seed": options.seed, "runs": rows}
+    if not options.no_page:
+        (RESULTS / "hidden_ranks.json").write_text(json.dumps(results, indent=1) + "\n")
+        (RESULTS / "hidden_ranks.md").write_text(page(results))
+    print(page(results))
 
 
 if __name__ == "__main__":

@@ -137,7 +137,9 @@ def run_rank(case: Case, rank: int, folder: Path, port: int) -> None:
         schedule=schedule(wait=SKIPPED, warmup=WARM, active=RECORDED, repeat=1),
         with_stack=True,
         record_shapes=True,
-        on_trace_ready=lambda p: p.export_chrome_trace(str(folder / f"rank{rank}.json")),
+        on_trace_ready=lambda p: p.export_chrome_trace(
+            str(folder / f"rank{rank}.json")
+        ),
     )
     with recording:
         quickest = float("inf")

@@ -122,7 +122,14 @@ def page(results: dict[str, Any]) -> str:
         )
         for job in jobs
     ]
-    head = ("ranks", "s", "ms a rank", "MB, parent", "MB, largest child", "blamed first")
+    head = (
+        "ranks",
+        "s",
+        "ms a rank",
+        "MB, parent",
+        "MB, largest child",
+        "blamed first",
+    )
     return f"""# What the ranks of a job take
 
 Written by `python benchmarks/stragglers/scale.py`; not edited by hand.

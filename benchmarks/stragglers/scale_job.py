@@ -51,7 +51,9 @@ def _step(
     def kernel(op: str, name: str, us: float) -> None:
         job.open(rank, op)
         job.host(rank, 3_000)
-        job.kernel(rank, compute, name, round(1e3 * us * chance.uniform(1, 1.02)), 4_000)
+        job.kernel(
+            rank, compute, name, round(1e3 * us * chance.uniform(1, 1.02)), 4_000
+        )
         job.close(rank)
 
     job.open_span(rank, f"ProfilerStep#{step}")

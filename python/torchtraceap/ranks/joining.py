@@ -313,4 +313,3 @@ def _known(number: int) -> int | None:
 
 def _waited(ones: Sequence[_core.Lateness]) -> int:
     return sum(one.waited_ns for one in ones)
-
