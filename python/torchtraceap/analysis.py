@@ -252,7 +252,11 @@ def analyze(
 
 
 def _is_by_rank(source: object) -> bool:
-    return isinstance(source, Mapping) and all(isinstance(key, int) for key in source)
+    return (
+        isinstance(source, Mapping)
+        and bool(source)
+        and all(isinstance(key, int) for key in source)
+    )
 
 
 def _is_profiler(source: object) -> bool:

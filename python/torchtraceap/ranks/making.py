@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.data.facts import Note
 from torchtraceap.data.load import LoadPlan
 from torchtraceap.ranks.analyzed_ranks import analyzed_ranks
-from torchtraceap.ranks.candidates import is_of_ranks
+from torchtraceap.ranks.candidates import is_of_ranks, trace_error
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.joining import JobRank, JoinedJob
 from torchtraceap.ranks.rank_files import RankSource, find_ranks
@@ -28,6 +29,8 @@ from torchtraceap.report import Report
 # Of files that are smaller together, the reports are kept in memory, and no process is
 # started for them: that takes longer than they do.
 _KEPT_BYTES = 32 << 20
+
+_ONCE = "Name the files of one recording, each once"
 
 #: Called with how many files are done, and of how many.
 Counted = Callable[[int, int], object]
@@ -60,14 +63,19 @@ def job_of_files(
     """
     named = not is_of_ranks(source)
     fault: TraceError | None = None
+    paths: list[str] = []
+    if named and not isinstance(source, str | os.PathLike | Mapping):
+        paths = [os.fsdecode(path) for path in source]
     try:
         files = find_ranks(source, recording)
+        for path, count in Counter(paths).items():
+            if count > 1:
+                raise trace_error(path, "rank_clash", "it is named twice", _ONCE)
     except TraceError as error:
-        if not named or isinstance(source, Mapping):
+        if not paths:
             raise
         fault = error
-        assert not isinstance(source, str | os.PathLike)
-        one_by_one = [RankFile(os.fsdecode(path), None) for path in source]
+        one_by_one = [RankFile(path, None) for path in paths]
         files = RankFiles("the list", Recording("the list", tuple(one_by_one), None))
     read: list[_Read] = []
     notes: list[Note] = []
@@ -84,6 +92,8 @@ def job_of_files(
         raise last_fault
     if fault is not None:
         return JobReport([one.report for one in read], None, fault)
+    if paths:
+        read.sort(key=lambda one: paths.index(one.file.path))
     job = _joined(files, read, notes)
     if job.fault is not None and not named:
         raise job.fault
@@ -105,6 +115,9 @@ def job_of_reports(reports: Sequence[Report]) -> JobReport:
 
 def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport:
     """Join what was read, where it is of one job."""
+    if not read:
+        nothing = trace_error("the list", "no_traces", "it is empty", _ONCE)
+        return JobReport([], None, nothing)
     ordered = [one.report for one in read]
     told = replace(files.recording, files=tuple(one.file for one in read))
     try:
