@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -44,9 +44,11 @@ class JobReport(Sequence["Report"]):
         reports: Sequence[Callable[[], Report]],
         joined: JoinedJob | None,
         problem: TraceError | None,
+        places: Mapping[int, int] | None = None,
     ) -> None:
         self._reports = reports
         self._joined = joined
+        self._places = dict(places or {})  # of ranks, among the reports
         self.fault = problem
         self.problem = str(problem) if problem else ""
 
@@ -109,17 +111,11 @@ class JobReport(Sequence["Report"]):
         return self._job().culprits
 
     def rank(self, number: int) -> Report:
-        """Return the report of one rank. KeyError if it has none."""
-        for row in self.ranks:
-            if row.rank == number:
-                return self._of_path(row.path, number)
-        raise KeyError(f"rank {number} has no trace here")
-
-    def _of_path(self, path: str, number: int) -> Report:
-        for report in self:
-            if report.trace.rank == number or report.trace.path == path:
-                return report
-        raise KeyError(f"rank {number} has no report of its own: {path} holds several")
+        """Return the report of one rank. KeyError if it has none here."""
+        self._job()
+        if number not in self._places:
+            raise KeyError(f"rank {number} has no trace here")
+        return self[self._places[number]]
 
     def summary(self, *, rows: int = 10) -> str:
         """Return the job as plain text for people; of ranks, causes and collectives
