@@ -34,6 +34,15 @@ in Python between operators, there is more to record. On a busy machine some run
 times as long inside, with nothing of ours too; why was not looked into, and what there
 was of such runs is in the figures.
 """
+DESTINATIONS = """
+## Where reports go
+
+A run is 60 steps of a small model, at one of which a report of 75,718 events and 8
+findings goes to the destination: *the report* is what that step takes longer, *after*
+how many times as long those after it take. With a report every 1000 steps, a thousandth
+of it goes to each step. *No files*: without the page and the JSON report
+(`files=False`). The first report, which loads a package or opens a run, is left out.
+"""
 HEADS = ("step, ms", "outside", "outside, µs", "inside", "the report, ms")
 
 
@@ -50,10 +59,23 @@ def page(results: Mapping[str, Any]) -> str:
         "pairs",
         *HEADS,
     ]
+    destinations = [
+        [
+            name,
+            case["what"],
+            str(len(case["phases"]["report"])),
+            text(added(case["phases"]["report"]), "{:+.0f}"),
+            text(ratio(case["phases"]["after"]), "{:.3f}"),
+        ]
+        for name, case in results["cases"].items()
+        if "after" in case["phases"]
+    ]
     parts = [
         INTRODUCTION.format(machine=machine_text(results["machine"])),
         STEPS.format(**SCHEDULE),
         table(head, rows),
+        DESTINATIONS,
+        table(["", "what is added", "pairs", "the report, ms", "after"], destinations),
     ]
     return "\n".join(parts)
 

@@ -7,7 +7,7 @@ Prints a row for each case; with --page it writes results/integrations.json and 
 page, in which cases stay that were not asked for. Each case is measured in a process of
 its own (three minutes for all), so that no library changes how another one runs.
 
-A new case is a line in a table of cases, such as trainers.py has.
+A new case is a line in a table of cases: trainers.py and destinations.py have them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ import torch  # noqa: E402
 import trainers  # noqa: E402
 from pair_cost import measured, ratio  # noqa: E402
 
+import destinations  # noqa: E402
+
 RESULTS = HERE.parent / "results" / "integrations.json"
-CASES = {case.name: case for case in trainers.CASES}
+CASES = {case.name: case for case in [*trainers.CASES, *destinations.CASES]}
 
 
 def alone(name: str, pairs: int) -> None:

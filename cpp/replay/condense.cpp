@@ -8,7 +8,7 @@
 namespace tta::replay {
 namespace {
 
-constexpr std::size_t kMostStops = 4;
+constexpr std::size_t kMostStops = 8;
 constexpr std::uint32_t kNoStop = 0xffffffff;
 
 // So long after a stop at least, because of an edge.
@@ -23,7 +23,10 @@ class Reduction {
   Reduction(const Graph& graph, std::span<const std::int64_t> weights,
             std::span<const PointId> stops,
             std::span<const std::pair<PointId, PointId>> cut)
-      : graph_(graph), weights_(weights), cut_(cut.begin(), cut.end()) {
+      : graph_(graph),
+        weights_(weights),
+        cut_(cut.begin(), cut.end()),
+        times_(graph.schedule(weights)) {
     stop_of_.assign(graph.points(), kNoStop);
     first_.assign(graph.points() + 1, 0);
     last_.assign(graph.points() + 1, 0);
@@ -46,13 +49,33 @@ class Reduction {
   }
 
   void visit(PointId point) {
-    std::vector<Reach>& found = scratch_;
-    found.clear();
+    gather(point);
+    if (scratch_.size() > kMostStops) {
+      // Which bind it closest, as recorded.
+      std::ranges::stable_sort(scratch_, std::ranges::greater(), [&](const Reach& r) {
+        return times_[out_.stops[r.stop]] + r.ns;
+      });
+      scratch_.resize(kMostStops);
+    }
+    if (stop_of_[point] != kNoStop) visited_.push_back(stop_of_[point]);
+    first_[point] = static_cast<std::uint32_t>(reaches_.size());
+    reaches_.insert(reaches_.end(), scratch_.begin(), scratch_.end());
+    last_[point] = static_cast<std::uint32_t>(reaches_.size());
+  }
+
+  bool leads(std::uint32_t edge) const {
+    const auto& e = graph_.edges()[edge];
+    return weights_[edge] != kAbsent &&
+           (cut_.empty() || !cut_.contains({e.from, e.to}));
+  }
+
+  // Finds after which stops a point comes.
+  void gather(PointId point) {
+    scratch_.clear();
     const auto [first, last] = graph_.into(point);
     for (auto i = first; i < last; ++i) {
-      if (weights_[i] == kAbsent) continue;
+      if (!leads(i)) continue;
       const auto from = graph_.edges()[i].from;
-      if (!cut_.empty() && cut_.contains({from, point})) continue;
       if (stop_of_[from] != kNoStop) {
         take({stop_of_[from], weights_[i], i});
         continue;
@@ -62,14 +85,9 @@ class Reduction {
       }
     }
     // A point that nothing leads to comes at 0, as Graph::schedule has it.
-    if (found.empty() && point != kOrigin && stop_of_[point] == kNoStop) {
+    if (scratch_.empty() && point != kOrigin && stop_of_[point] == kNoStop) {
       take({0, 0, Graph::kNoEdge});
     }
-    if (found.size() > kMostStops && stop_of_[point] == kNoStop) add_stop(point);
-    if (stop_of_[point] != kNoStop) visited_.push_back(stop_of_[point]);
-    first_[point] = static_cast<std::uint32_t>(reaches_.size());
-    reaches_.insert(reaches_.end(), found.begin(), found.end());
-    last_[point] = static_cast<std::uint32_t>(reaches_.size());
   }
 
   void take(const Reach& reach) {
@@ -106,6 +124,7 @@ class Reduction {
   const Graph& graph_;
   std::span<const std::int64_t> weights_;
   std::set<std::pair<PointId, PointId>> cut_;
+  std::vector<std::int64_t> times_;                    // of each point
   std::vector<std::uint32_t> stop_of_, first_, last_;  // of each point
   std::vector<Reach> reaches_, scratch_;
   std::vector<std::uint32_t> visited_;

@@ -20,20 +20,19 @@ struct Passage {
 };
 
 struct Condensed {
-  /// Points of the graph: the origin, those asked for in their order, then joins, where
-  /// several paths are one from there on.
-  std::vector<PointId> stops;
-  std::vector<Passage> passages;  ///< By `to`; stops in topological order need not be.
+  std::vector<PointId> stops;  ///< The origin, then those asked for in their order.
+  std::vector<Passage> passages;
 };
 
-/// Reduces a graph to the stops asked for, exactly: with these weights, or others of
-/// the passages that keep which path is the longest between two stops, each comes to
-/// pass when it does in the graph.
+/// Reduces a graph to the stops asked for: with these weights each comes to pass when
+/// it does in the graph, and so it does with others as long as what no passage stands
+/// for does not matter.
 ///
-/// Every point knows how long after each stop it comes at least. Where that is more
-/// than four stops it becomes a stop itself, which keeps both the list and the work in
-/// bounds: O(points + edges), and the length of the paths. Edges in `cut` count for
-/// nothing: where another rank has a say, the passage is not this one's own.
+/// Every point knows how long after each stop it comes at least, of the eight stops
+/// that bind it closest; a ninth would matter only if all eight were sooner by more
+/// than it was ahead of them. That keeps both the list and the work in bounds: O(points
+/// + edges), and the length of the paths. Edges in `cut` count for nothing: where
+/// another rank has a say, the passage is not this one's own.
 Condensed condense(const Graph& graph, std::span<const std::int64_t> weights,
                    std::span<const PointId> stops,
                    std::span<const std::pair<PointId, PointId>> cut);

@@ -3,12 +3,20 @@
 #include "replay/host_blocked.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace tta::replay {
 namespace {
 
 using timeline::Interval;
 using trace::Category;
+
+// Between operators, these wait for collectives that they asked for: DDP's reducer, and
+// its copies of buffers from rank 0.
+constexpr std::string_view kWaitInside[] = {
+    "<built-in method run_backward of ",
+    "<built-in method _broadcast_coalesced of ",
+};
 
 // Shorter gaps between operators are the interpreter's own.
 constexpr std::int64_t kMinGap = 30'000;
@@ -17,15 +25,16 @@ constexpr std::int64_t kMinGap = 30'000;
 
 std::vector<Interval> may_be_blocked(const timeline::Timeline& t, std::uint32_t lane) {
   const auto& c = t.columns();
-  std::vector<Interval> out, backward, busy;
+  std::vector<Interval> out, inside, busy;
   bool frames = false;
   for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
     const Interval time{c.ts[row], t.tree.end(c, row)};
     const auto name = t.trace->name(row);
     const bool python = c.cat(row) == Category::kPythonFunction;
     frames = frames || python;
-    if (python && name.starts_with("<built-in method run_backward of ")) {
-      backward.push_back(time);
+    const auto begins = [&](std::string_view with) { return name.starts_with(with); };
+    if (python && std::ranges::any_of(kWaitInside, begins)) {
+      inside.push_back(time);
     } else if ((python && name.starts_with("<built-in method wait of ")) ||
                name.ends_with("c10d_functional::wait_tensor")) {
       out.push_back(time);
@@ -33,8 +42,8 @@ std::vector<Interval> may_be_blocked(const timeline::Timeline& t, std::uint32_t 
       busy.push_back(time);
     }
   }
-  if (!frames) backward = {t.span};
-  for (const auto& part : timeline::subtract(timeline::unite(std::move(backward)),
+  if (!frames) inside = {t.span};
+  for (const auto& part : timeline::subtract(timeline::unite(std::move(inside)),
                                              timeline::unite(std::move(busy)))) {
     if (part.length() > kMinGap) out.push_back(part);
   }

@@ -9,8 +9,9 @@
 namespace tta::replay {
 
 /// Returns when a thread may have been blocked, by start: in Work.wait() and
-/// wait_tensor; and between operators, in a backward pass (DDP waits there), or, in a
-/// trace without Python frames, anywhere. They may overlap. O(n log n) in its rows.
+/// wait_tensor; and between operators, in a backward pass and where buffers are
+/// broadcast (DDP waits there), or, in a trace without Python frames, anywhere. They
+/// may overlap. O(n log n) in its rows.
 std::vector<timeline::Interval> may_be_blocked(const timeline::Timeline& timeline,
                                                std::uint32_t lane);
 

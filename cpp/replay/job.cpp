@@ -113,7 +113,7 @@ std::vector<std::int64_t> Job::weights(const std::optional<Selection>& usual) co
   std::vector<std::uint32_t> seen(graph_.points(), 0);
   const auto edge_into = [&](PointId to) { return graph_.into(to).first + seen[to]++; };
   // Work that lies unevenly on the stages is moved between them, not done away with.
-  const bool whole_stage = !usual->rank && !usual->place;
+  const bool even = !usual->rank && !usual->place;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     for (std::uint32_t i = 0; i < ranks_[r].passages.size(); ++i) {
       const auto edge = edge_into(point(r, ranks_[r].passages[i].to));
@@ -124,8 +124,8 @@ std::vector<std::int64_t> Job::weights(const std::optional<Selection>& usual) co
       auto less = std::int64_t{0};
       auto own = own_parts(r, i);
       const auto share = stage_share_.find(ranks_[r].stage);
-      for (auto [place, ns] : usual_parts(r, i)) {
-        if (whole_stage && share != stage_share_.end()) {
+      for (auto [place, ns] : usual_parts(r, i, even)) {
+        if (even && share != stage_share_.end()) {
           ns = static_cast<std::int64_t>(static_cast<double>(ns) * share->second);
         }
         if (selects(*usual, r, place)) less += own[place] - ns;

@@ -46,8 +46,9 @@ struct JoinedMeeting {
 
 /// What a part of the work usually takes, against which a rank's own is held.
 enum class Usual : std::uint8_t {
-  /// The others' median in the same stretch of the same step, for ranks of a stage that
-  /// run one program; between stages, an even share of the work.
+  /// The median in the same stretch of the same step, for ranks of a stage that run one
+  /// program: of a rank the others', of all the lower one of all; between stages, an
+  /// even share of the work.
   kPeers,
   /// The mean of its kind over all ranks and steps, as if all work were shared evenly:
   /// "Understanding Stragglers in Large Model Training" (OSDI '25, arXiv 2505.05713).
@@ -72,6 +73,8 @@ struct Clock {
 
 class Job {
  public:
+  using Parts = std::map<std::uint32_t, std::int64_t>;  ///< Nanoseconds by place.
+
   /// Joins ranks at the meetings that two or more of them have: of one process group
   /// the same sequence number or, where a trace has no numbers, the same place among
   /// those of that name in their step. Messages are joined by their two ends, in order.
@@ -110,23 +113,23 @@ class Job {
     return place_of_[rank][place];
   }
   /// Returns the usual of each part of a passage, by global place, with those that only
-  /// others have; and of the rest of it (delay), by kNoPlace.
-  std::map<std::uint32_t, std::int64_t> usual_parts(std::uint32_t rank,
-                                                    std::uint32_t passage) const;
+  /// others have; and of the rest of it (delay), by kNoPlace. `even`: with the rank's
+  /// own among the values, so that it is the same for all who have them; of others'
+  /// alone, two ranks would only change places.
+  Parts usual_parts(std::uint32_t rank, std::uint32_t passage, bool even) const;
   static constexpr std::uint32_t kNoPlace = 0xffffffff;
   /// Returns the finding of a rank's own report that claims most of its time at a
   /// place; -1 if none does.
   std::int32_t finding_of(std::uint32_t rank, std::uint32_t place) const;
   /// Returns a passage's own parts likewise.
-  std::map<std::uint32_t, std::int64_t> own_parts(std::uint32_t rank,
-                                                  std::uint32_t passage) const;
+  Parts own_parts(std::uint32_t rank, std::uint32_t passage) const;
   /// Returns the passage that a stop of a rank waited for, as recorded; kNoPlace if it
   /// waited for none.
   std::uint32_t binding(std::uint32_t rank, std::uint32_t stop) const;
 
  private:
   struct Cohort {
-    std::size_t passages = 0;
+    std::size_t members = 0;
     std::map<std::uint32_t, std::vector<std::int64_t>> values;  // by place, sorted
   };
 
@@ -139,6 +142,9 @@ class Job {
   void measure();
   void join();
   void find_cohorts();
+  static void add_to(Cohort& cohort, const Parts& parts);
+  static void sort(Cohort& cohort);
+  Parts whole_parts(std::uint32_t rank) const;
   void find_means();
   void share_between_stages();
   bool selects(const Selection& s, std::uint32_t rank, std::uint32_t place) const;
@@ -157,10 +163,13 @@ class Job {
   std::uint64_t unmatched_ = 0, contradicted_ = 0;
   std::vector<Cohort> cohorts_;
   std::vector<std::vector<std::uint32_t>> cohort_of_;  // of each rank's passages
-  std::map<std::string, double> means_;                // by kind, of kKind
-  std::map<std::int64_t, double> stage_share_;         // even share / own, of kPeers
-  std::vector<std::int64_t> usual_transfer_;           // of each meeting
-  std::vector<PointId> first_;                         // of each rank: its origin
+  // Of each rank the whole recording, along what it waited for; by stage, of its ranks.
+  std::vector<Parts> own_whole_;
+  std::map<std::int64_t, Cohort> stages_;
+  std::map<std::string, double> means_;         // by kind, of kKind
+  std::map<std::int64_t, double> stage_share_;  // even share / own, of kPeers
+  std::vector<std::int64_t> usual_transfer_;    // of each meeting
+  std::vector<PointId> first_;                  // of each rank: its origin
   Graph graph_{1, {}};
 };
 

@@ -132,7 +132,7 @@ class Blaming {
       for (const auto& [place, ns] : job_.own_parts(rank, passage)) {
         out.excess[place] += ns;
       }
-      for (const auto& [place, ns] : job_.usual_parts(rank, passage)) {
+      for (const auto& [place, ns] : job_.usual_parts(rank, passage, false)) {
         out.excess[place] -= ns;
       }
       stop = job_.ranks()[rank].passages[passage].from;

@@ -95,10 +95,10 @@ std::int64_t Job::end_of(const JoinedMember& m) const {
 std::vector<int64_t> Job::shifts(const std::vector<std::uint32_t>& clock) const {
   const auto clocks = *std::ranges::max_element(clock) + 1;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<int64_t>> apart;
-  // Neighbors among the members are enough: they connect all that can be connected.
+  // All with the first of a meeting: along a chain of members errors would add up.
   const auto compare = [&](const JoinedMeeting& c) {
-    for (std::size_t i = 1; i < c.members.size(); ++i) {
-      const auto &a = c.members[i - 1], &b = c.members[i];
+    const auto& a = c.members[0];
+    for (const auto& b : c.members) {
       if (clock[a.rank] == clock[b.rank]) continue;
       apart[{clock[a.rank], clock[b.rank]}].push_back(end_of(a) - end_of(b));
       apart[{clock[b.rank], clock[a.rank]}].push_back(end_of(b) - end_of(a));

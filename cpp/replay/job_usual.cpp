@@ -50,11 +50,10 @@ std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
 
 }  // namespace
 
-std::map<std::uint32_t, std::int64_t> Job::own_parts(std::uint32_t rank,
-                                                     std::uint32_t passage) const {
+Job::Parts Job::own_parts(std::uint32_t rank, std::uint32_t passage) const {
   const auto& r = ranks_[rank];
   const auto& p = r.passages[passage];
-  std::map<std::uint32_t, std::int64_t> out;
+  Parts out;
   auto rest = p.ns;
   for (auto i = p.first; i < p.last; ++i) {
     out[place_of_[rank][r.parts[i].place]] += r.parts[i].ns;
@@ -66,9 +65,14 @@ std::map<std::uint32_t, std::int64_t> Job::own_parts(std::uint32_t rank,
 
 void Job::find_cohorts() {
   if (usual_ == Usual::kKind) return find_means();
-  std::map<std::tuple<std::int64_t, std::string, std::string>, std::uint32_t> known;
+  std::map<std::string, std::uint32_t> role_numbers;
+  std::map<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>, std::uint32_t> known;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    const auto roles = roles_of(ranks_[r]);
+    std::vector<std::uint32_t> roles;
+    for (auto& role : roles_of(ranks_[r])) {
+      const auto next = static_cast<std::uint32_t>(role_numbers.size());
+      roles.push_back(role_numbers.try_emplace(std::move(role), next).first->second);
+    }
     auto& of = cohort_of_.emplace_back();
     for (std::uint32_t i = 0; i < ranks_[r].passages.size(); ++i) {
       const auto& p = ranks_[r].passages[i];
@@ -77,20 +81,36 @@ void Job::find_cohorts() {
                             static_cast<std::uint32_t>(cohorts_.size()));
       if (added) cohorts_.emplace_back();
       of.push_back(it->second);
-      auto& cohort = cohorts_[it->second];
-      ++cohort.passages;
-      for (const auto& [place, ns] : own_parts(r, i)) {
-        cohort.values[place].push_back(ns);
-      }
+      add_to(cohorts_[it->second], own_parts(r, i));
     }
+    own_whole_.push_back(whole_parts(r));
+    add_to(stages_[ranks_[r].stage], own_whole_.back());
   }
-  for (auto& cohort : cohorts_) {
-    for (auto& [place, list] : cohort.values) {
-      list.resize(cohort.passages, 0);  // who was never there took no time there
-      std::ranges::sort(list);
-    }
-  }
+  for (auto& cohort : cohorts_) sort(cohort);
+  for (auto& [stage, whole] : stages_) sort(whole);
   share_between_stages();
+}
+
+void Job::add_to(Cohort& cohort, const Parts& parts) {
+  ++cohort.members;
+  for (const auto& [place, ns] : parts) cohort.values[place].push_back(ns);
+}
+
+void Job::sort(Cohort& cohort) {
+  for (auto& [place, list] : cohort.values) {
+    list.resize(cohort.members, 0);  // who was never there took no time there
+    std::ranges::sort(list);
+  }
+}
+
+Job::Parts Job::whole_parts(std::uint32_t rank) const {
+  Parts out;
+  for (std::uint32_t stop = 0; stop < ranks_[rank].recorded.size(); ++stop) {
+    const auto passage = binding(rank, stop);
+    if (passage == kNoPlace) continue;
+    for (const auto& [place, ns] : own_parts(rank, passage)) out[place] += ns;
+  }
+  return out;
 }
 
 void Job::find_means() {
@@ -125,8 +145,8 @@ void Job::share_between_stages() {
   }
 }
 
-std::map<std::uint32_t, std::int64_t> Job::usual_parts(std::uint32_t rank,
-                                                       std::uint32_t passage) const {
+Job::Parts Job::usual_parts(std::uint32_t rank, std::uint32_t passage,
+                            bool even) const {
   auto out = own_parts(rank, passage);
   if (usual_ == Usual::kKind) {
     // Of each part the mean, also where a passage has several of a kind.
@@ -140,10 +160,27 @@ std::map<std::uint32_t, std::int64_t> Job::usual_parts(std::uint32_t rank,
     for (const auto& [place, ns] : sums) out[place] = static_cast<std::int64_t>(ns);
     return out;
   }
+  const auto usual = [&](const std::vector<std::int64_t>& sorted, std::int64_t own) {
+    return even ? sorted[(sorted.size() - 1) / 2] : median_of_others(sorted, own);
+  };
   const auto& cohort = cohorts_[cohort_of_[rank][passage]];
-  for (const auto& [place, sorted] : cohort.values) {
-    const auto own = out.find(place);
-    out[place] = median_of_others(sorted, own == out.end() ? 0 : own->second);
+  if (cohort.members > 1) {
+    for (const auto& [place, sorted] : cohort.values) {
+      const auto own = out.find(place);
+      out[place] = usual(sorted, own == out.end() ? 0 : own->second);
+    }
+    return out;
+  }
+  // No other rank went this way, as it is bound by something else: less by what it took
+  // at the same places in the whole recording.
+  const auto& all = stages_.at(ranks_[rank].stage);
+  for (auto& [place, ns] : out) {
+    const auto own = own_whole_[rank].find(place);
+    if (own == own_whole_[rank].end() || own->second <= 0) continue;
+    const auto part = static_cast<double>(usual(all.values.at(place), own->second)) /
+                      static_cast<double>(own->second);
+    ns =
+        static_cast<std::int64_t>(static_cast<double>(ns) * std::clamp(part, 0.0, 1.0));
   }
   return out;
 }

@@ -259,7 +259,8 @@ def test_the_page_is_right(root: Path, job: Path, program: Run) -> None:
     text = (root / "docs" / "ci.md").read_text("utf-8")
     shutil.copy("before.json.gz", "trace.json.gz")
     for block in re.findall(r"^```toml\n(.*?)^```$", text, re.M | re.S):
-        Path("budget.toml").write_text(block, encoding="utf-8")
+        if "[ranks]" not in block:  # tests/python/ranks/test_ranks_page.py has those.
+            Path("budget.toml").write_text(block, encoding="utf-8")
     run = 0
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S):
         lines = block.replace("\\\n", " ").splitlines()

@@ -48,6 +48,17 @@ void PathCharges::charge(const replay::Edge& edge, timeline::Interval time) {
   if (time.length() == 0) return;
   const auto &from = m_.points[edge.from], &to = m_.points[edge.to];
   if (edge.kind == replay::EdgeKind::kThink) return split(to.lane, time);
+  if (edge.kind == replay::EdgeKind::kBatch) {
+    // A loader's processes are not recorded, only who waited for them, since its own
+    // last moment.
+    const auto& lane = m_.sequences[to.lane];
+    const auto after = std::ranges::lower_bound(
+        lane, to.recorded, {},
+        [&](replay::PointId p) { return m_.points[p].recorded; });
+    const auto since =
+        after == lane.begin() ? 0 : m_.points[*std::prev(after)].recorded;
+    return split(to.lane, {std::max(time.begin, m_.begin + since), time.end});
+  }
   for (const auto row : {to.row, from.row}) {
     if (row == kNoRow) continue;
     const auto ran = timeline::intersect(time, {c_.ts[row], t_.tree.end(c_, row)});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "timeline/frames.h"
 
@@ -17,6 +18,7 @@ using timeline::kNoRow;
 using Charges = std::vector<PathCharges::Charge>;
 
 constexpr std::size_t kMostParts = 32;
+constexpr std::int64_t kLeast = 1000;     // of a part, in ns: a microsecond
 constexpr std::size_t kMostClaims = 256;  // looked at for one event
 
 // What of a path's edges passed in recorded time: no more than each edge takes, for
@@ -92,51 +94,79 @@ class Claimed {
 void write_passages(const Report& report, const replay::Model& m,
                     const replay::Condensed& condensed, replay::RankWork& out) {
   const auto& t = *report.timeline;
+  const auto& c = t.columns();
   PathCharges charges(m);
   std::vector<Charges> of_passage;
   std::vector<std::uint32_t> rows;
+  std::vector<std::int64_t> most(c.size(),
+                                 0);  // of each row, that a passage charges it
   for (const auto& passage : condensed.passages) {
     of_passage.push_back(charges.of(pieces_of(m, passage)));
-    for (const auto& charge : of_passage.back()) rows.push_back(charge.row);
+    for (const auto& [ns, row] : of_passage.back()) {
+      if (most[row] == 0) rows.push_back(row);
+      most[row] = std::max(most[row], ns);
+    }
   }
   std::ranges::sort(rows);
-  rows.erase(std::ranges::unique(rows).begin(), rows.end());
   // All lines at once: to find them may take a pass over the file.
   const auto frames = timeline::shared_user_frames(t, rows);
   const Claimed claimed(report);
 
+  // Places by what they are; of each row its own. Frames that say the same are one.
+  using Line = std::tuple<std::string_view, std::int64_t, std::string_view>;
+  std::map<Line, std::uint32_t> lines;
   using Key =
       std::tuple<std::string_view, std::uint32_t, std::string_view, std::int32_t>;
   std::map<Key, std::uint32_t> known;
-  const auto place_of = [&](const PathCharges::Charge& charge) {
-    const auto at = std::ranges::lower_bound(rows, charge.row) - rows.begin();
-    const auto frame = frames.of[static_cast<std::size_t>(at)];
-    const auto owner = t.owner_of(charge.row);
-    const auto named = owner == kNoRow ? charge.row : owner;
-    const auto name = frame == kNoRow ? t.trace->name(named) : std::string_view();
-    const auto& c = t.columns();
-    const auto finding =
-        claimed.of({c.ts[charge.row], t.tree.end(c, charge.row)}, charge.ns);
-    const Key key{kind_of(t, charge.row), frame, name, finding};
-    const auto [it, added] =
-        known.try_emplace(key, static_cast<std::uint32_t>(out.places.size()));
-    if (added) {
-      out.places.push_back(
-          {std::string(std::get<0>(key)), {}, std::string(name), finding});
-      if (frame != kNoRow) out.places.back().frame = frames.frames[frame];
+  std::vector<replay::WorkPlace> places;
+  std::vector<std::uint32_t> place_of(c.size(), kNoRow);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = rows[i];
+    auto line = kNoRow;
+    std::string_view name;
+    if (const auto at = frames.of[i]; at != kNoRow) {
+      const auto& f = frames.frames[at];
+      line = lines.try_emplace({f.file, f.line, f.function}, at).first->second;
+    } else {
+      const auto owner = t.owner_of(row);
+      name = t.trace->name(owner == kNoRow ? row : owner);
     }
-    return it->second;
-  };
+    const auto finding = claimed.of({c.ts[row], t.tree.end(c, row)}, most[row]);
+    const Key key{kind_of(t, row), line, name, finding};
+    const auto [it, added] =
+        known.try_emplace(key, static_cast<std::uint32_t>(places.size()));
+    if (added) {
+      places.push_back({std::string(std::get<0>(key)), {}, std::string(name), finding});
+      if (line != kNoRow) places.back().frame = frames.frames[line];
+    }
+    place_of[row] = it->second;
+  }
+
+  std::vector<std::uint32_t> written(places.size(), kNoRow);
+  std::vector<std::int64_t> by_place(places.size(), 0);
+  std::vector<WorkPart> parts;
   for (std::size_t i = 0; i < condensed.passages.size(); ++i) {
     const auto& passage = condensed.passages[i];
-    std::map<std::uint32_t, std::int64_t> by_place;
-    for (const auto& charge : of_passage[i]) by_place[place_of(charge)] += charge.ns;
-    std::vector<WorkPart> parts;
-    for (const auto& [place, ns] : by_place) parts.push_back({place, ns});
+    parts.clear();
+    for (const auto& [ns, row] : of_passage[i]) {
+      if (by_place[place_of[row]] == 0) parts.push_back({place_of[row], 0});
+      by_place[place_of[row]] += ns;
+    }
+    for (auto& part : parts) part.ns = std::exchange(by_place[part.place], 0);
     std::ranges::stable_sort(parts, std::ranges::greater(), &WorkPart::ns);
-    if (parts.size() > kMostParts) parts.resize(kMostParts);
+    const auto least = std::max<std::int64_t>(kLeast, passage.ns / 256);
+    while (!parts.empty() && (parts.size() > kMostParts || parts.back().ns < least)) {
+      parts.pop_back();
+    }
     const auto first = static_cast<std::uint32_t>(out.parts.size());
-    out.parts.insert(out.parts.end(), parts.begin(), parts.end());
+    for (const auto& part : parts) {
+      auto& place = written[part.place];
+      if (place == kNoRow) {
+        place = static_cast<std::uint32_t>(out.places.size());
+        out.places.push_back(places[part.place]);
+      }
+      out.parts.push_back({place, part.ns});
+    }
     out.passages.push_back({passage.from, passage.to, passage.ns, first,
                             static_cast<std::uint32_t>(out.parts.size())});
   }

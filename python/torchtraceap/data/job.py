@@ -182,7 +182,7 @@ class JobFacts:
     replayed_us: float
     #: With the work of each rank at the others' median, and of stages shared evenly.
     even_us: float
-    replay_error: float  #: Mean of |replayed - recorded| / recorded over the steps.
+    replay_error: float  #: Mean of how far a step is off, as a share of it.
     waited_us: float
     meetings: int
     unmatched: int  #: Collectives of one rank that no other has.

@@ -108,8 +108,8 @@ class Violation:
     known: bool = True  #: False: it cannot be told.
     findings: tuple[Finding, ...] = ()  #: All that count, costliest first.
     why: str = ""  #: It cannot be told; many limits may share one reason.
-    rank: int | None = None  #: Of a limit of ranks: the one that breaks it.
-    place: Location | None = None  #: Of a limit of ranks: what made that rank late.
+    rank: int | None = None  #: Where a job breaks it, by which rank.
+    place: Location | None = None  #: And by what in its code.
 
     @property
     def finding(self) -> Finding | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -46,9 +46,11 @@ class JobReport(Sequence["Report"]):
         reports: Sequence[Callable[[], Report]],
         joined: JoinedJob | None,
         problem: TraceError | None,
+        places: Mapping[int, int] | None = None,
     ) -> None:
         self._reports = reports
         self._joined = joined
+        self._places = dict(places or {})  # of ranks, among the reports
         self.fault = problem
         self.problem = str(problem) if problem else ""
 
@@ -121,17 +123,11 @@ class JobReport(Sequence["Report"]):
         return self._job().steps
 
     def rank(self, number: int) -> Report:
-        """Return the report of one rank. KeyError if it has none."""
-        for row in self.ranks:
-            if row.rank == number:
-                return self._of_path(row.path, number)
-        raise KeyError(f"rank {number} has no trace here")
-
-    def _of_path(self, path: str, number: int) -> Report:
-        for report in self:
-            if report.trace.rank == number or report.trace.path == path:
-                return report
-        raise KeyError(f"rank {number} has no report of its own: {path} holds several")
+        """Return the report of one rank. KeyError if it has none here."""
+        self._job()
+        if number not in self._places:
+            raise KeyError(f"rank {number} has no trace here")
+        return self[self._places[number]]
 
     def summary(self, *, rows: int = 10) -> str:
         """Return the job as plain text for people; of ranks, causes and collectives
@@ -162,17 +158,5 @@ class JobReport(Sequence["Report"]):
         A ``path`` that ends in .gz is compressed. One trace at a time is in memory."""
         from torchtraceap.views.job_perfetto import write_job_perfetto
 
-        write_job_perfetto(self, self._by_rank(), path)
-
-    def _by_rank(self) -> Iterator[tuple[RankRow, Report]]:
-        """Yield each rank's row with its report, in the order of the reports."""
-        of_file: dict[str, list[RankRow]] = {}
-        for row in self.ranks:
-            of_file.setdefault(row.path, []).append(row)
-        for report in self:
-            rows = of_file.get(report.trace.path, [])
-            # Parts of a merged file know their ranks; else a path is of one.
-            own = [row for row in rows if row.rank == report.trace.rank] or rows[:1]
-            if own:
-                rows.remove(own[0])
-                yield own[0], report
+        ranks = ((r, self.rank(r.rank)) for r in self.ranks if r.rank in self._places)
+        write_job_perfetto(self, ranks, path)

@@ -62,7 +62,12 @@ class JoinedJob:
             work = _core.RankWork.from_bytes(rank.record.work)
             work.rank = _number(rank)
             works.append(work)
-        self._core = _core.Job(works) if works else None
+        self._core = core = _core.Job(works) if works else None
+        # The core makes these lists anew for each who asks.
+        self._works = core.ranks if core else []
+        self._places = core.places if core else []
+        self._meetings = core.meetings if core else []
+        self._clocks = core.clocks if core else []
         self._begin_ns = min(
             (
                 work.recorded_ns[0] + clock.shift_ns
@@ -70,10 +75,6 @@ class JoinedJob:
             ),
             default=0,
         )
-
-    @property
-    def _clocks(self) -> list[_core.Clock]:
-        return self._core.clocks if self._core else []
 
     def _us(self, moment_ns: int) -> float:
         """Return a moment of the common clock, counted from the job's begin."""
@@ -105,10 +106,9 @@ class JoinedJob:
 
     @cached_property
     def facts(self) -> JobFacts:
-        core, works = self._core, self._core.ranks if self._core else []
+        core, works, meetings = self._core, self._works, self._meetings
         steps = core.steps.values() if core else []
         errors = [abs(b - a) / a for a, b in steps if a > 0]
-        meetings = core.meetings if core else []
         return JobFacts(
             source=self._source,
             recording=self._recording.name,
@@ -138,19 +138,20 @@ class JoinedJob:
         waited: dict[int, int] = defaultdict(int)
         transfer: dict[int, int] = defaultdict(int)
         last: dict[int, int] = defaultdict(int)
-        for meeting in self._core.meetings if self._core else []:
-            for member in meeting.members:
+        for meeting in self._meetings:
+            members = meeting.members
+            for member in members:
                 waited[member.rank] += member.wait_ns
                 transfer[member.rank] += member.transfer_ns
             if meeting.wait_ns:
-                last[meeting.members[meeting.last].rank] += 1
+                last[members[meeting.last].rank] += 1
         most = sorted(self._caused_ns, key=lambda r: -self._caused_ns[r])
         asked = set(most[:_MOST_REPLAYED])
         place_of = {id(rank): place for place, rank in enumerate(self._joined)}
         for rank in self._all:
             place = place_of.get(id(rank), -1)
             clock = self._clocks[place] if place >= 0 else None
-            work = self._core.ranks[place] if self._core and place >= 0 else None
+            work = self._works[place] if place >= 0 else None
             record, facts = rank.record, rank.record.facts
             begin = end = 0.0
             if clock is not None and work is not None:
@@ -225,7 +226,7 @@ class JoinedJob:
             )
             for rank, work, clock in zip(
                 self._joined,
-                self._core.ranks if self._core else [],
+                self._works,
                 self._clocks,
                 strict=True,
             )
@@ -237,8 +238,8 @@ class JoinedJob:
         assert self._core is not None
         rank, place = ones[0].rank, ones[0].place
         worst = max(ones, key=lambda one: one.waited_ns)
-        meeting = self._core.meetings[worst.meeting]
-        where = None if place is None else self._core.places[place]
+        meeting = self._meetings[worst.meeting]
+        where = None if place is None else self._places[place]
         finding = self._finding(rank, place)
         location = read_location(where.frame) if where else None
         return Late(
@@ -290,25 +291,22 @@ class JoinedJob:
                     for member in m.members
                 ),
             )
-            for m in (self._core.meetings if self._core else [])
+            for m in self._meetings
         )
 
     @cached_property
     def collectives(self) -> tuple[CollectiveRow, ...]:
-        if self._core is None:
-            return ()
-        exposed_ns = [[m.exposed_ns for m in w.meetings] for w in self._core.ranks]
+        works = [work.meetings for work in self._works]
         sums: dict[tuple[str, int | None], list[int]] = defaultdict(
             lambda: [0, 0, 0, 0]
         )
-        for m in self._core.meetings:
+        for m in self._meetings:
             row = sums[m.name, _known(m.bytes)]
             row[0] += 1
             row[1] += m.wait_ns
-            row[2] += sum(member.transfer_ns for member in m.members)
-            row[3] += sum(
-                exposed_ns[member.rank][member.meeting] for member in m.members
-            )
+            for member in m.members:
+                row[2] += member.transfer_ns
+                row[3] += works[member.rank][member.meeting].exposed_ns
         rows = [
             CollectiveRow(
                 name=name,
@@ -336,11 +334,9 @@ class JoinedJob:
             for row in self.ranks
             if row.gain_us is not None
         ]
-        stages = sorted({w.stage for w in self._core.ranks if w.stage >= 0})
+        stages = sorted({w.stage for w in self._works if w.stage >= 0})
         gains += [("stage", str(s), self._gain_us(stage=s)) for s in stages]
-        kinds = {p.kind for p in self._core.places} | {
-            m.name for m in self._core.meetings
-        }
+        kinds = {p.kind for p in self._places} | {m.name for m in self._meetings}
         gains += [("kind", kind, self._gain_us(kind=kind)) for kind in sorted(kinds)]
         rows = [
             Culprit(what=w, name=n, gain_us=g, share=g / lost if lost > 0 else 0.0)

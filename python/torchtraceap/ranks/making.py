@@ -135,6 +135,10 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         return JobReport(ordered, None, alone)
     # The settled files are in order of rank; each is the one of its path and number.
     by_file = {(one.file.path, _number(one)): one for one in read}
+    if files.source != "the list":
+        read = [by_file[file.path, file.rank] for file in recording.files]
+        ordered = [one.report for one in read]
+    places = {_number(one) or 0: place for place, one in enumerate(read)}
     ranks = [
         JobRank(file, by_file[file.path, file.rank].record) for file in recording.files
     ]
@@ -142,8 +146,6 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         if rank.record.work is None:
             why = f"{rank.file.path}: {rank.record.refusal}. It is not joined."
             notes.append(Note("rank_not_joined", 1, printable(why, 600), "degraded"))
-    if files.source != "the list":
-        ordered = [by_file[f.path, f.rank].report for f in recording.files]
     try:
         joined = JoinedJob(files.source, recording, ranks, [*settled.notes, *notes])
     except RuntimeError as error:
@@ -152,7 +154,7 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         path = read[0].file.path
         contrary = TraceError(f"{path}: {cause}. {hint}.", path, "contrary", hint)
         return JobReport(ordered, None, contrary)
-    return JobReport(ordered, joined, None)
+    return JobReport(ordered, joined, None, places)
 
 
 def _number(one: _Read) -> int | None:

@@ -124,9 +124,9 @@ def step_text(job: JobData) -> str:
 def culprit_text(culprit: Culprit) -> str:
     """Write who or what it is: ``rank 3``, ``stage 2``, ``kernels``."""
     name = printable(culprit.name, 40)
-    return (
-        _KINDS.get(name, name) if culprit.what == "kind" else f"{culprit.what} {name}"
-    )
+    if culprit.what != "kind":
+        return f"{culprit.what} {name}"
+    return _KINDS.get(name, f"transfer in {name}")
 
 
 def slowdown_text(job: JobData) -> str:

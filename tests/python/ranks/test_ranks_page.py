@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_ranks_page.py: docs/ranks.md shows what is printed, and its code runs."""
+"""test_ranks_page.py: docs/ranks.md, and docs/ci.md on limits of ranks, show what is
+printed, and their code runs."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
+from torchtraceap.cli import main
 
-PAGE = (Path(__file__).parents[3] / "docs" / "ranks.md").read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = "ranks") -> list[str]:
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def words(text: str) -> list[str]:
@@ -45,3 +48,19 @@ def test_the_code_runs(slow_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for code in (record, *used):
         exec(compile(code, "ranks.md", "exec"), namespace)
     assert (slow_job.parent / "job.json").exists()
+
+
+def test_the_check_shown_is_the_programs(
+    slow_job: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(slow_job.parent)
+    (limits,) = (block for block in blocks("toml", "ci") if "[ranks]" in block)
+    (tmp_path / "budget.toml").write_text(limits)
+    (shown,) = (block for block in blocks("text", "ci") if "runs/" in block)
+    command, _, said = shown.partition("\n")
+    assert command == "$ torchtraceap check runs/ --budget budget.toml"
+    assert main(["check", "runs/", "--budget", str(tmp_path / "budget.toml")]) == 1
+    assert words(capsys.readouterr().out) == words(said)

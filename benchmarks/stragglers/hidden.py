@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hidden.py: one rank of a training is delayed somewhere; is it told who, and where?
+
+    python benchmarks/stragglers/hidden.py [--runs 50] [--even 10] [--no-page]
+
+Each run is a real training of two to four gloo processes on this machine, recorded by
+torch.profiler, in which one rank is delayed in one of its functions; rank, place,
+delay and the shape of the training are drawn. In `--even` runs more nobody is delayed,
+and nobody may be blamed. Writes benchmarks/results/hidden_ranks.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
+
+import environments  # noqa: E402
+import torch  # noqa: E402
+from hidden_places import PLACES  # noqa: E402
+from hidden_program import Case, next_batch, run_rank  # noqa: E402
+from render import table  # noqa: E402
+
+import torchtraceap  # noqa: E402
+
+RESULTS = environments.ROOT / "benchmarks" / "results"
+#: What a report should name: a loader's process is not recorded, but who waits for it.
+NAMED = {**PLACES, "loader process": next_batch}
+LONGEST_S = 120
+
+
+def draw(seed: int, delayed: int, even: int) -> Iterator[Case]:
+    """Draw cases: each place as often as the others, in any order."""
+    chance = random.Random(seed)
+    places: list[str | None] = [[*NAMED][n % len(NAMED)] for n in range(delayed)]
+    chance.shuffle(places)
+    for number, place in enumerate([*places, *[None] * even]):
+        ranks = chance.choice([2, 3, 4])
+        yield Case(
+            seed=seed * 1000 + number,
+            ranks=ranks,
+            slow_rank=chance.randrange(ranks),
+            place=place,
+            delay_ms=round(chance.uniform(3, 15), 2),
+            width=chance.choice([64, 128, 256]),
+            depth=chance.choice([3, 5, 8]),
+            bucket_mb=chance.choice([0.05, 0.25, 25.0]),
+            accumulation=chance.choice([1, 1, 2]),
+            broadcast_buffers=chance.choice([True, False]),
+        )
+
+
+def record(case: Case, folder: Path) -> None:
+    """Run a training; its traces are in the folder afterwards."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["hidden_program"])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder.mkdir(parents=True)
+    ranks = [
+        context.Process(target=run_rank, args=(case, rank, folder, port))
+        for rank in range(case.ranks)
+    ]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(LONGEST_S)
+        if process.exitcode != 0:
+            for other in ranks:
+                other.kill()
+            raise RuntimeError(f"a rank ended with {process.exitcode}: {case}")
+
+
+def score(case: Case, folder: Path) -> dict[str, Any]:
+    """Analyze a run, and compare what is told with what was drawn."""
+    job = torchtraceap.analyze(str(folder))
+    facts = job.facts
+    told = [
+        {
+            "rank": late.rank,
+            "function": late.location.function if late.location else None,
+            "line": late.location.line if late.location else None,
+            "begins": late.location.begins if late.location else None,
+            "what": late.what,
+            "name": late.name,
+            "waited_us": late.waited_us,
+            "gain_us": late.gain_us,
+        }
+        for late in job.late[:5]
+    ]
+    by_gain = [c for c in job.culprits if c.what == "rank"]
+    caused = max(job.ranks, key=lambda row: row.caused_us)
+    out: dict[str, Any] = {
+        "case": asdict(case),
+        "told": told,
+        "slowdown": facts.slowdown,
+        "replay_error": facts.replay_error,
+        "step_us": facts.step_us,
+        "waited_us": facts.waited_us,
+        "culprits": [asdict(c) for c in job.culprits[:4]],
+        "joined": facts.meetings,
+        "apart": facts.unmatched + facts.contradicted,
+    }
+    if case.place is None:
+        return out
+    code = NAMED[case.place].__code__
+    right = [
+        place
+        for place, one in enumerate(told, 1)
+        if one["rank"] == case.slow_rank
+        and one["function"] == code.co_name
+        and code.co_firstlineno in (one["begins"], one["line"], None)
+    ]
+    return out | {
+        "found_at": right[0] if right else None,
+        "rank_by_waiting": caused.rank == case.slow_rank,
+        "rank_by_gain": bool(by_gain) and by_gain[0].name == str(case.slow_rank),
+    }
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the page."""
+    machine, rows = results["machine"], results["runs"]
+    delayed = [row for row in rows if row["case"]["place"] is not None]
+    even = [row for row in rows if row["case"]["place"] is None]
+
+    def counts(name: str, of: list[dict[str, Any]]) -> tuple[str, ...]:
+        found = [row["found_at"] for row in of]
+        return (
+            name,
+            str(len(of)),
+            str(sum(at == 1 for at in found)),
+            str(sum(at in (1, 2) for at in found)),
+            str(sum(row["rank_by_waiting"] for row in of)),
+            str(sum(row["rank_by_gain"] for row in of)),
+        )
+
+    lines = [
+        counts(place, own)
+        for place in NAMED
+        if (own := [row for row in delayed if row["case"]["place"] == place])
+    ]
+    lines.append(counts("all", delayed))
+    head = ("place", "runs", "first", "first two", "rank, by waiting", "rank, by gain")
+    missed = [
+        (
+            str(row["case"]["ranks"]),
+            row["case"]["place"],
+            f"{row['case']['delay_ms']:.1f}",
+            f"{row['step_us'] / 1e3:.0f}",
+            str(row["case"]["slow_rank"]),
+            "; ".join(
+                f"{one['rank']} {one['function'] or one['name'] or one['what']}"
+                for one in row["told"][:3]
+            ),
+        )
+        for row in delayed
+        if row["found_at"] not in (1, 2)
+    ]
+    return f"""# Hidden ranks
+
+Written by `python benchmarks/stragglers/hidden.py`; not edited by hand.
+
+{machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
+{machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \
+{machine["load_after"]:.1f} after. torch {machine["torch"]}, gloo, one thread a process.
+
+In each run two to four processes train together; one of them is delayed by 3 to 15 ms
+a step or micro-batch, in one function. What is scored is `job.late` of
+`torchtraceap.analyze(folder)`: whether rank and function are in its first row, or in
+its first two; and the rank alone, by `caused_us` and by the gain of a replay.
+
+{table(head, lines)}
+{_missed_text(missed)}{_even_text(even)}"""
+
+
+def _missed_text(missed: list[tuple[str, ...]]) -> str:
+    if not missed:
+        return ""
+    head = (
+        "ranks",
+        "place",
+        "delay, ms",
+        "step, ms",
+        "delayed",
+        "told, rank and where",
+    )
+    return f"Not in the first two:\n\n{table(head, missed)}\n"
+
+
+def _even_text(even: list[dict[str, Any]]) -> str:
+    return f"## Nobody delayed\n\n{len(even)} runs.\n" if even else ""
+
+
+def main() -> None:
+    """Run, score, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--even", type=int, default=10, help="runs without a delay")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--keep", type=Path, help="keep traces in this folder, and score those in it"
+    )
+    parser.add_argument("--no-page", action="store_true", help="only print")
+    options = parser.parse_args()
+    folder = options.keep or Path(tempfile.mkdtemp())
+    machine = environments.machine() | {"torch": torch.__version__}
+    rows = []
+    try:
+        for number, case in enumerate(draw(options.seed, options.runs, options.even)):
+            own = folder / f"run{number:03}"
+            if not own.is_dir():
+                record(case, own)
+            rows.append(score(case, own))
+            row = rows[-1]
+            print(
+                f"{number:3} {case.ranks} ranks, {case.slow_rank} {case.place}"
+                f" {case.delay_ms} ms: {row.get('found_at')}"
+                f" {row.get('rank_by_waiting')} {row.get('rank_by_gain')}"
+                f" slowdown {row['slowdown']:.3f} of {row['step_us'] / 1e3:.1f} ms",
+                flush=True,
+            )
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder)
+    machine["load_after"] = os.getloadavg()[0]
+    results = {"machine": machine, "seed": options.seed, "runs": rows}
+    if not options.no_page:
+        (RESULTS / "hidden_ranks.json").write_text(json.dumps(results, indent=1) + "\n")
+        (RESULTS / "hidden_ranks.md").write_text(page(results))
+    print(page(results))
+
+
+if __name__ == "__main__":
+    main()
