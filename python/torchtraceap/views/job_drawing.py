@@ -72,15 +72,18 @@ def _drawn(place: int, meeting: Meeting, causes: list[Cause]) -> DrawnMeeting:
 
 
 def told_causes(job: JobData, drawn: DrawnMeeting) -> list[tuple[str, Cause]]:
-    """Return who was late in a collective and why, the most waited for first: ``rank 3:
-    data.py:41 read (dataloader_bound)``; without what is too little to be told."""
+    """Return who was late in a collective and why, the most waited for first, without
+    what is too little to be told."""
     return [
-        (_cause_text(job.late[cause.late]), cause)
+        (cause_text(job.late[cause.late]), cause)
         for cause in drawn.causes
         if cause.late is not None
     ]
 
 
-def _cause_text(late: Late) -> str:
-    place = f"{late_place(late)} " if late.kind else ""
-    return f"rank {late.rank}: {place}({late_why(late)})"
+def cause_text(late: Late) -> str:
+    """Write who was late and why: ``rank 3: dataloader_bound at data.py:41 read``."""
+    text = f"rank {late.rank}: {late_why(late)}"
+    if not late.kind:
+        return text
+    return f"{text} {'at' if late.location else 'in'} {late_place(late)}"

@@ -11,7 +11,7 @@ from torchtraceap.data.job import JobData, Late
 from torchtraceap.views.html.colors import family
 from torchtraceap.views.html.document import document
 from torchtraceap.views.html.job_timeline_json import job_timeline_json
-from torchtraceap.views.job_drawing import drawing_of
+from torchtraceap.views.job_drawing import cause_text, drawing_of
 from torchtraceap.views.job_tables import job_tables
 from torchtraceap.views.job_words import (
     late_place,
@@ -86,10 +86,7 @@ def job_page(job: JobData) -> str:
 
 def _sentence(late: Late, gpus: bool) -> str:
     """Write the costliest cause: who, where, why, and what others waited."""
-    place = f" at {late_place(late)}" if late.kind else ""
-    return f"Rank {late.rank} was late most: {late_why(late)}{place}; " + (
-        f"{waited_text(late, gpus)}."
-    )
+    return f"Late most was {cause_text(late)}; {waited_text(late, gpus)}."
 
 
 def _told(job: JobData) -> Iterator[str]:
