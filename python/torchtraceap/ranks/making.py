@@ -130,6 +130,12 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
     if files.source != "the list":
         ordered = [by_file[f.path, f.rank].report for f in recording.files]
     joined = JoinedJob(files.source, recording, ranks, [*settled.notes, *notes])
+    if settled.apart and not joined.facts.meetings:
+        # Neither a time nor a collective that two of them share.
+        hint = "Name the files of one job"
+        text = f"{settled.apart[0].detail} They have no collective in common. {hint}."
+        apart = TraceError(text, ranks[0].file.path, "other_job", hint)
+        return JobReport(ordered, None, apart)
     return JobReport(ordered, joined, None)
 
 
