@@ -63,8 +63,18 @@ def draw(seed: int, delayed: int, even: int) -> Iterator[Case]:
         )
 
 
-def record(case: Case, folder: Path) -> None:
-    """Run a training; its traces are in the folder afterwards."""
+def record(case: Case, folder: Path) -> bool:
+    """Run a training; its traces are in the folder afterwards. A run that crashes is
+    made again, once; returns whether none did."""
+    if _recorded(case, folder):
+        return True
+    shutil.rmtree(folder)
+    if not _recorded(case, folder):
+        raise RuntimeError(f"a rank crashed twice: {case}")
+    return False
+
+
+def _recorded(case: Case, folder: Path) -> bool:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["hidden_program"])
     with socket.socket() as free:
@@ -82,7 +92,8 @@ def record(case: Case, folder: Path) -> None:
         if process.exitcode != 0:
             for other in ranks:
                 other.kill()
-            raise RuntimeError(f"a rank ended with {process.exitcode}: {case}")
+            return False
+    return True
 
 
 def score(case: Case, folder: Path) -> dict[str, Any]:
@@ -107,6 +118,7 @@ def score(case: Case, folder: Path) -> dict[str, Any]:
     out: dict[str, Any] = {
         "case": asdict(case),
         "told": told,
+        "culprit": facts.culprit,
         "slowdown": facts.slowdown,
         "replay_error": facts.replay_error,
         "step_us": facts.step_us,
@@ -136,7 +148,6 @@ def page(results: dict[str, Any]) -> str:
     """Return the page."""
     machine, rows = results["machine"], results["runs"]
     delayed = [row for row in rows if row["case"]["place"] is not None]
-    even = [row for row in rows if row["case"]["place"] is None]
 
     def counts(name: str, of: list[dict[str, Any]]) -> tuple[str, ...]:
         found = [row["found_at"] for row in of]
@@ -147,6 +158,7 @@ def page(results: dict[str, Any]) -> str:
             str(sum(at in (1, 2) for at in found)),
             str(sum(row["rank_by_waiting"] for row in of)),
             str(sum(row["rank_by_gain"] for row in of)),
+            str(sum(row["culprit"] == row["case"]["slow_rank"] for row in of)),
         )
 
     lines = [
@@ -155,7 +167,15 @@ def page(results: dict[str, Any]) -> str:
         if (own := [row for row in delayed if row["case"]["place"] == place])
     ]
     lines.append(counts("all", delayed))
-    head = ("place", "runs", "first", "first two", "rank, by waiting", "rank, by gain")
+    head = (
+        "place",
+        "runs",
+        "first",
+        "first two",
+        "rank, by waiting",
+        "rank, by gain",
+        "named as culprit",
+    )
     missed = [
         (
             str(row["case"]["ranks"]),
@@ -178,14 +198,16 @@ Written by `python benchmarks/stragglers/hidden.py`; not edited by hand.
 {machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
 {machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \
 {machine["load_after"]:.1f} after. torch {machine["torch"]}, gloo, one thread a process.
+{results["crashed"]} runs crashed in torch and were made again.
 
 In each run two to four processes train together; one of them is delayed by 3 to 15 ms
 a step or micro-batch, in one function. What is scored is `job.late` of
 `torchtraceap.analyze(folder)`: whether rank and function are in its first row, or in
-its first two; and the rank alone, by `caused_us` and by the gain of a replay.
+its first two; and the rank alone, by `caused_us`, by the gain of a replay, and as
+`job.facts.culprit`, which also has to be told from chance.
 
 {table(head, lines)}
-{_missed_text(missed)}{_even_text(even)}"""
+{_missed_text(missed)}{_even_text(rows)}"""
 
 
 def _missed_text(missed: list[tuple[str, ...]]) -> str:
@@ -202,8 +224,23 @@ def _missed_text(missed: list[tuple[str, ...]]) -> str:
     return f"Not in the first two:\n\n{table(head, missed)}\n"
 
 
-def _even_text(even: list[dict[str, Any]]) -> str:
-    return f"## Nobody delayed\n\n{len(even)} runs.\n" if even else ""
+def _even_text(rows: list[dict[str, Any]]) -> str:
+    even = [row for row in rows if row["case"]["place"] is None]
+    if not even:
+        return ""
+    blamed = [row for row in even if row["culprit"] is not None]
+    wrong = [
+        row
+        for row in rows
+        if row not in even and row["culprit"] not in (None, row["case"]["slow_rank"])
+    ]
+    return f"""## Nobody delayed
+
+In {len(even)} runs nobody is delayed by the program. `job.facts.culprit` is None in
+{len(even) - len(blamed)} of them; in the others a process was slower than its like, as
+it shared a core with other programs. Of the delayed runs another rank than the delayed
+one is named in {len(wrong)}.
+"""
 
 
 def main() -> None:
@@ -219,12 +256,13 @@ def main() -> None:
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp())
     machine = environments.machine() | {"torch": torch.__version__}
-    rows = []
+    rows: list[dict[str, Any]] = []
+    crashed = 0
     try:
         for number, case in enumerate(draw(options.seed, options.runs, options.even)):
             own = folder / f"run{number:03}"
             if not own.is_dir():
-                record(case, own)
+                crashed += not record(case, own)
             rows.append(score(case, own))
             row = rows[-1]
             print(
@@ -238,7 +276,12 @@ def main() -> None:
         if not options.keep:
             shutil.rmtree(folder)
     machine["load_after"] = os.getloadavg()[0]
-    results = {"machine": machine, "seed": options.seed, "runs": rows}
+    results = {
+        "machine": machine,
+        "seed": options.seed,
+        "crashed": crashed,
+        "runs": rows,
+    }
     if not options.no_page:
         (RESULTS / "hidden_ranks.json").write_text(json.dumps(results, indent=1) + "\n")
         (RESULTS / "hidden_ranks.md").write_text(page(results))

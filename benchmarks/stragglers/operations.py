@@ -64,9 +64,21 @@ MEETINGS = {
 }
 
 
+#: Of the file; what else it has is not read.
+COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration",
+           "seq_id", "mc")  # fmt: skip
+
+
 def read_operations(path: Path) -> list[Operation]:
+    """Read those that took time. ValueError for a file that is not of this form."""
     table = pd.read_parquet(path)
+    if missing := [name for name in COLUMNS if name not in table]:
+        raise ValueError(f"it has no column {', '.join(missing)}")
     table = table[table["duration"] > 0]
+    if table.empty:
+        raise ValueError("no operation in it took any time")
+    if table[list(COLUMNS)].isna().to_numpy().any():
+        raise ValueError("some of its values are missing")
     begin = table["start_ts"].astype(float)
     table = table.assign(
         stages=table["stage"].max() + 1,

@@ -55,7 +55,8 @@ def figures(job: _core.Job) -> dict[str, Any]:
         for value in values:
             without = job.replayed_step_ns(usual=True, **{option: value})
             name = job.ranks[value].rank if option == "rank" else value
-            rows.append({"name": name, "share": (as_it_was - without) / lost})
+            share = (as_it_was - without) / lost if lost else 0.0
+            rows.append({"name": name, "share": share})
         rows.sort(key=lambda row: -row["share"])
         whole[what] = rows
         slow = as_it_was / even >= LEAST_SLOWDOWN
@@ -80,15 +81,21 @@ def main() -> None:
     parser.add_argument("name")
     options = parser.parse_args()
     path = options.folder / f"trace-{options.name}.parquet"
-    if not path.is_file():
-        sys.exit(f"{path}: no such file. Name the folder and what follows 'trace-'")
-    job = _core.Job(ranks_of(read_operations(path)), by_kind=True)
-    out = {"job": options.name, "ranks": len(job.ranks), **figures(job)}
     published = options.folder / f"result-{options.name}.json"
+    if not path.is_file():
+        there = sorted(p.stem[6:] for p in options.folder.glob("trace-*.parquet"))
+        sys.exit(
+            f"{path}: no such file. Name the folder and what follows 'trace-'"
+            + (f": {', '.join(there)}" if there else "")
+        )
+    try:
+        job = _core.Job(ranks_of(read_operations(path)), by_kind=True)
+    except (ValueError, TypeError, OverflowError, RuntimeError, OSError) as error:
+        sys.exit(f"{path}: not a job that can be replayed: {error}")
+    out = {"job": options.name, "ranks": len(job.ranks), **figures(job)}
     if published.is_file():
-        out["published_slowdown"] = json.loads(published.read_text())[
-            "blocking_slowdown"
-        ]
+        told = json.loads(published.read_text())
+        out["published_slowdown"] = told.get("blocking_slowdown")
     print(json.dumps(out, indent=2))
 
 

@@ -134,7 +134,9 @@ def page(results: dict[str, Any]) -> str:
 
 Written by `python benchmarks/stragglers/scale.py`; not edited by hand.
 
-{machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, {machine["cores"]} cores; load average {machine["load_before"]:.1f} before and {machine["load_after"]:.1f} after.
+{machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
+{machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \
+{machine["load_after"]:.1f} after.
 
 A simulated job: data-parallel training of {LAYERS} layers for {STEPS} steps, a file of
 {jobs[0]["file_mb"]:.1f} MB a rank, of which rank {SLOW_RANK} takes longer at

@@ -19,7 +19,7 @@ SLOW_RANK = 3
 SLOW_LINE = "data.py(41): load_batch"
 SLOW_US, USUAL_US = 9_000, 1_000
 STEPS = 5
-LAYERS = 192
+LAYERS = 208
 BUCKET_LAYERS = 16
 _CLOCK_NS = 3_700_000  # Between neighbors, unlike what hosts' clocks differ by.
 
@@ -103,7 +103,10 @@ def write_job(folder: Path, ranks: int) -> int:
             f'"world_size": {ranks}}}'
         )
         text, replaced = re.subn(
-            rb'"distributedInfo": \{[^}]*\}', told.encode(), texts[simulated_rank], 1
+            rb'"distributedInfo": \{[^}]*\}',
+            told.encode(),
+            texts[simulated_rank],
+            count=1,
         )
         assert replaced == 1
         (folder / f"rank{rank}.json").write_bytes(text)

@@ -84,6 +84,9 @@ class Late:
     sequence: int | None
     waiting: int
     gain_us: float | None  #: What a step would be shorter without it; None: not asked.
+    #: A step would gain by it more than steps differ anyhow, and others wait for it in
+    #: three of four: not chance. False for what nothing explains.
+    culprit: bool
 
     @property
     def what(self) -> str:
@@ -188,6 +191,7 @@ class JobFacts:
     unmatched: int  #: Collectives of one rank that no other has.
     contradicted: int  #: Whose members were not there at one time: not joined.
     clock_residual_us: float  #: The worst of a rank's.
+    culprit: int | None  #: The rank of the first Late that is one; None: nobody is.
     notes: tuple[Note, ...]
 
     @property

@@ -130,8 +130,7 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
     if len(read) == 1 and recording.world_size in (None, 1):
         hint = "Name the folder, or the files, that the profilers of all ranks wrote"
         cause = "it is no rank of a job of several"
-        path = read[0].file.path
-        alone = TraceError(f"{path}: {cause}. {hint}.", path, "one_rank", hint)
+        alone = trace_error(read[0].file.path, "one_rank", cause, hint)
         return JobReport(ordered, None, alone)
     # The settled files are in order of rank; each is the one of its path and number.
     by_file = {(one.file.path, _number(one)): one for one in read}
@@ -146,14 +145,18 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         if rank.record.work is None:
             why = f"{rank.file.path}: {rank.record.refusal}. It is not joined."
             notes.append(Note("rank_not_joined", 1, printable(why, 600), "degraded"))
+    path = ranks[0].file.path
     try:
         joined = JoinedJob(files.source, recording, ranks, [*settled.notes, *notes])
     except RuntimeError as error:
-        hint = "Name the files of one recording"
         cause = f"the ranks were not there at the same collectives ({error})"
-        path = read[0].file.path
-        contrary = TraceError(f"{path}: {cause}. {hint}.", path, "contrary", hint)
+        contrary = trace_error(path, "contrary", cause, _ONCE)
         return JobReport(ordered, None, contrary)
+    if settled.apart and not joined.facts.meetings:
+        # Neither a time nor a collective that two of them share.
+        cause = f"{settled.apart[0].detail} They have no collective in common"
+        apart = trace_error(path, "other_job", cause, "Name the files of one job")
+        return JobReport(ordered, None, apart)
     return JobReport(ordered, joined, None, places)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from threading import local
 from typing import IO
 
@@ -94,7 +95,9 @@ def _processors() -> int:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    path = os.pathsep.join(part for part in sys.path if part)
+    # This package first: another of its name may be installed, too.
+    here = str(Path(__file__).parents[2])
+    path = os.pathsep.join([here, *(part for part in sys.path if part)])
     return subprocess.Popen(
         [sys.executable, "-m", "torchtraceap.ranks.worker"],
         stdin=subprocess.PIPE,

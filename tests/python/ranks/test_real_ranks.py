@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Published traces of single ranks, and of two of 128, are told as what they are."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import torchtraceap
+from torchtraceap.ranks.job_report import JobReport
+
+from ..real_traces import MOST_BYTES, PATHS
+
+_RANK = re.compile(r"rank0*(\d+)of(\d+)")
+
+
+def _named() -> list[object]:
+    """Return the traces whose names say whose they are; large ones under `verify`."""
+    return [
+        pytest.param(
+            name,
+            marks=[pytest.mark.verify] if path.stat().st_size > MOST_BYTES else [],
+        )
+        for name, path in sorted(PATHS.items())
+        if _RANK.search(name)
+    ]
+
+
+def _job(*names: str) -> JobReport:
+    missing = [name for name in names if name not in PATHS]
+    if missing:
+        pytest.skip(f"not at hand: {', '.join(missing)}")
+    job = torchtraceap.analyze([PATHS[name] for name in names])
+    assert isinstance(job, JobReport)
+    return job
+
+
+@pytest.mark.parametrize("name", _named())
+def test_one_rank_alone(name: str) -> None:
+    found = _RANK.search(name)
+    assert found is not None
+    rank, size = int(found[1]), int(found[2])
+    job = _job(name)
+    if size == 1:
+        assert "no rank of a job of several" in job.problem
+        return
+    facts = job.facts
+    assert [row.rank for row in job.ranks] == [rank]
+    assert facts.world_size == size
+    assert set(facts.missing) == set(range(size)) - {rank}
+    assert [note.count for note in facts.notes if note.kind == "ranks_missing"] == [
+        size - 1
+    ]
+    # Nobody is blamed by a rank that saw nobody else.
+    assert (facts.meetings, facts.culprit, job.late) == (0, None, ())
+
+
+def test_two_of_128_meet_where_both_were_recorded() -> None:
+    """Of their events some were taken out, so that the n-th all-to-all of one need not
+    be that of the other: those that were not there at one time are not joined."""
+    job = _job("nccl-rank000of128-sampled.json.gz", "nccl-rank001of128-sampled.json.gz")
+    facts = job.facts
+    assert (facts.ranks, facts.world_size, len(facts.missing)) == (2, 128, 126)
+    assert (facts.meetings, facts.contradicted) == (5, 5)
+    for meeting in job.meetings:
+        assert "SendRecv" in meeting.name
+        begins = max(arrival.begin_us for arrival in meeting.arrivals)
+        ends = min(arrival.end_us for arrival in meeting.arrivals)
+        assert begins <= ends + 1000
+
+
+@pytest.mark.parametrize(
+    "names, why",
+    [
+        (
+            (
+                "a100x8-nccl-process-groups-rank0of2.json.gz",
+                "v100x2-nccl-rank1of2-test.json.gz",
+            ),
+            "no collective in common",
+        ),
+        (
+            (
+                "a100x8-nccl-rank3of8-control.json.gz",
+                "mi300x8-resnet-ddp-rccl-rank0of8.json.gz",
+            ),
+            "no collective in common",
+        ),
+        (
+            (
+                "nccl-rank000of128-sampled.json.gz",
+                "a100x8-nccl-rank3of8-control.json.gz",
+            ),
+            "a job of 8 ranks",
+        ),
+    ],
+    ids=["two of two", "two of eight", "other sizes"],
+)
+def test_ranks_of_different_jobs_are_no_job(names: tuple[str, ...], why: str) -> None:
+    job = _job(*names)
+    assert why in job.problem
+    assert {report.trace.path for report in job} == {str(PATHS[n]) for n in names}
+    with pytest.raises(torchtraceap.TraceError, match=why):
+        _ = job.facts
