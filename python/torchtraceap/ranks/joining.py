@@ -192,9 +192,10 @@ class JoinedJob:
         least = sum(map(_waited, by_cause.values())) / 1000
         told = [ones for ones in by_cause.values() if _waited(ones) >= least]
         told.sort(key=_waited, reverse=True)
-        return tuple(
+        rows = [
             self._late(ones, place < _MOST_REPLAYED) for place, ones in enumerate(told)
-        )
+        ]
+        return tuple(sorted(rows, key=lambda row: not row.culprit))
 
     def _late(self, ones: list[_core.Lateness], asked: bool) -> Late:
         assert self._core is not None
