@@ -198,7 +198,7 @@ Written by `python benchmarks/stragglers/hidden.py`; not edited by hand.
 {machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
 {machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \
 {machine["load_after"]:.1f} after. torch {machine["torch"]}, gloo, one thread a process.
-{results["crashed"]} runs crashed in torch and were made again.
+{machine["crashed"]} runs crashed in torch and were made again.
 
 In each run two to four processes train together; one of them is delayed by 3 to 15 ms
 a step or micro-batch, in one function. What is scored is `job.late` of
@@ -255,14 +255,13 @@ def main() -> None:
     parser.add_argument("--no-page", action="store_true", help="only print")
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp())
-    machine = environments.machine() | {"torch": torch.__version__}
+    machine = environments.machine() | {"torch": torch.__version__, "crashed": 0}
     rows: list[dict[str, Any]] = []
-    crashed = 0
     try:
         for number, case in enumerate(draw(options.seed, options.runs, options.even)):
             own = folder / f"run{number:03}"
             if not own.is_dir():
-                crashed += not record(case, own)
+                machine["crashed"] += not record(case, own)
             rows.append(score(case, own))
             row = rows[-1]
             print(
@@ -276,12 +275,12 @@ def main() -> None:
         if not options.keep:
             shutil.rmtree(folder)
     machine["load_after"] = os.getloadavg()[0]
-    results = {
-        "machine": machine,
-        "seed": options.seed,
-        "crashed": crashed,
-        "runs": rows,
-    }
+    if options.keep:  # of when they were recorded
+        kept = folder / "machine.json"
+        if kept.is_file():
+            machine = json.loads(kept.read_text()) | {"commit": machine["commit"]}
+        kept.write_text(json.dumps(machine))
+    results = {"machine": machine, "seed": options.seed, "runs": rows}
     if not options.no_page:
         (RESULTS / "hidden_ranks.json").write_text(json.dumps(results, indent=1) + "\n")
         (RESULTS / "hidden_ranks.md").write_text(page(results))

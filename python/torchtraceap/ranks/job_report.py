@@ -93,7 +93,8 @@ class JobReport(Sequence["Report"]):
 
     @cached_property
     def late(self) -> tuple[Late, ...]:
-        """What made ranks late, the most waited for first."""
+        """What made ranks late: culprits before others, of each the most waited for
+        first."""
         return self._job().late
 
     @cached_property

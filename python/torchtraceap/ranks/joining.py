@@ -32,9 +32,9 @@ from torchtraceap.ranks.recordings import RankFile, Recording
 _MOST_REPLAYED = 16
 _SMALL_BYTES = 1 << 20
 # A culprit's gain is this part of a step at least, and of what the middle half of the
-# steps differ by; others wait for it this part of a step in three of four. Set by 31
-# runs of several processes on few cores in which nobody was delayed, and 50 in which
-# one was: 4 of those and 44 of these have one (benchmarks/results/hidden_ranks.md).
+# steps differ by; others wait for it this part of a step in three of four. Chosen on
+# runs of several processes on few cores; benchmarks/results/hidden_ranks.md tells how
+# often others that were delayed, or not, have one.
 _LEAST_GAIN, _LEAST_OF_SPREAD, _LEAST_STEADY = 0.02, 0.25, 0.01
 # What claims the time of collectives themselves explains no lateness.
 _OF_COLLECTIVES = ("comm_exposed", "small_collectives")
@@ -186,28 +186,30 @@ class JoinedJob:
             )
 
     @cached_property
-    def _by_cause(self) -> list[list[_core.Lateness]]:
-        """Return what has one cause together, the most waited for first, without what
-        is under a thousandth of all the waiting."""
+    def _by_cause(self) -> list[tuple[Late, list[_core.Lateness]]]:
+        """Return what has one cause together: culprits first, then the most waited for,
+        without what is under a thousandth of all the waiting."""
         by_cause: dict[tuple[int, int | None], list[_core.Lateness]] = defaultdict(list)
         for one in self._lateness:
             by_cause[one.rank, one.place].append(one)
         least = _waited(self._lateness) / 1000
-        most = sorted(by_cause.values(), key=lambda ones: -_waited(ones))
-        return [ones for ones in most if _waited(ones) >= least]
+        told = [ones for ones in by_cause.values() if _waited(ones) >= least]
+        told.sort(key=_waited, reverse=True)
+        rows = [
+            (self._late(ones, place < _MOST_REPLAYED), ones)
+            for place, ones in enumerate(told)
+        ]
+        return sorted(rows, key=lambda row: not row[0].culprit)
 
     @cached_property
     def late(self) -> tuple[Late, ...]:
-        return tuple(
-            self._late(ones, place < _MOST_REPLAYED)
-            for place, ones in enumerate(self._by_cause)
-        )
+        return tuple(late for late, _ in self._by_cause)
 
     @cached_property
     def causes(self) -> tuple[Cause, ...]:
         rows = {
             (ones[0].rank, ones[0].place): row
-            for row, ones in enumerate(self._by_cause)
+            for row, (_, ones) in enumerate(self._by_cause)
         }
         return tuple(
             Cause(

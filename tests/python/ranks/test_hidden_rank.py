@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A delayed rank of a real training is found; benchmarks/stragglers/hidden.py has 50."""
+"""One delayed rank of a real training is found; benchmarks/stragglers has more."""
 
 from __future__ import annotations
 
