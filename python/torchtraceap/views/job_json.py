@@ -14,7 +14,6 @@ from typing import Any
 from torchtraceap import _core
 from torchtraceap.base.location import location_form
 from torchtraceap.data.job import JobData, Late, Meeting, RankFinding
-from torchtraceap.views.job_words import notable_causes
 from torchtraceap.views.json_form import json_text, members
 
 SCHEMA_VERSION = 1
@@ -24,7 +23,6 @@ MOST_ARRIVALS = 100_000  #: Of ranks in the meetings that are listed.
 def job_json(job: JobData) -> dict[str, Any]:
     """Return a job as what ``json.dumps`` takes."""
     facts = job.facts
-    notable = {id(late) for late in notable_causes(job)}
     meetings = _most_waited(job.meetings)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -35,7 +33,7 @@ def job_json(job: JobData) -> dict[str, Any]:
             "notes": [asdict(note) for note in facts.notes],
         },
         "ranks": [{**asdict(row), "span_us": row.span_us} for row in job.ranks],
-        "late": [_late_form(late, id(late) in notable) for late in job.late],
+        "late": [_late_form(late) for late in job.late],
         "culprits": [asdict(row) for row in job.culprits],
         "collectives": [asdict(row) for row in job.collectives],
         "meetings": [
@@ -62,10 +60,9 @@ def _most_waited(meetings: Sequence[Meeting]) -> list[Meeting]:
     return [meeting for meeting in meetings if id(meeting) in kept]
 
 
-def _late_form(late: Late, notable: bool) -> dict[str, Any]:
+def _late_form(late: Late) -> dict[str, Any]:
     return {
         **members(late, *(field.name for field in fields(late))),
-        "notable": notable,
         "location": location_form(late.location),
         "finding": late.finding and _finding_form(late.finding),
     }

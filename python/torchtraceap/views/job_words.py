@@ -16,9 +16,6 @@ from torchtraceap.data.job import Culprit, JobData, Late
 #: A step that would be shorter by less than this share is as fast as it can be told:
 #: from one step to the next, healthy ranks differ by more.
 NOTABLE = 0.02
-# Of the time of all ranks. What has no replay of its own is told by what was waited,
-# some of which steps make up for.
-_NOTABLE_WAIT = 0.05
 
 _WORK = {
     "host": "host work",
@@ -41,26 +38,9 @@ def is_slowed(job: JobData) -> bool:
 
 
 def notable_causes(job: JobData) -> tuple[Late, ...]:
-    """Return what made ranks late as far as it is no noise, the most waited for first.
-
-    Nothing is, where a job is not slowed. Else a cause is, if a step would be 2 %
-    shorter without it; where no replay says so, if what was waited for it is 5 % of the
-    time of all ranks, and a step would be 2 % shorter with that rank as others are.
-    """
-    if not is_slowed(job):
-        return ()
-    least_us = NOTABLE * job.facts.replayed_us
-    of_rank = {row.rank: row.gain_us for row in job.ranks}
-    whole_us = sum(row.span_us for row in job.ranks)
-
-    def counts(late: Late) -> bool:
-        if late.gain_us is not None:
-            return late.gain_us >= least_us
-        gain_us = of_rank.get(late.rank)
-        waited = late.waited_us >= _NOTABLE_WAIT * whole_us
-        return waited and (gain_us is None or gain_us >= least_us)
-
-    return tuple(late for late in job.late if counts(late))
+    """Return what made ranks late and is no chance, the most waited for first; nothing,
+    where the job is not slowed."""
+    return tuple(late for late in job.late if late.culprit) if is_slowed(job) else ()
 
 
 def notable_culprits(job: JobData) -> tuple[Culprit, ...]:

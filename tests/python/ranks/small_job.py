@@ -72,6 +72,7 @@ def facts(**changes: Any) -> JobFacts:
             unmatched=0,
             contradicted=0,
             clock_residual_us=12.5,
+            culprit=3,
             notes=(),
         ),
         **changes,
@@ -119,6 +120,7 @@ def late(rank: int = 3, **changes: Any) -> Late:
             sequence=118,
             waiting=7,
             gain_us=8.3e3,
+            culprit=True,
         ),
         **changes,
     )
@@ -146,11 +148,11 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
         3, device=device, waited_us=0.0, caused_us=490e3, last=6, gain_us=8.4e3
     )
     unexplained = late(kind="", location=None, finding=None, waited_us=20e3)
-    noise = late(5, finding=None, waited_us=9e3, gain_us=40.0)
+    noise = late(5, finding=None, waited_us=9e3, gain_us=40.0, culprit=False)
     return SmallJob(
         facts(ranks=ranks, world_size=ranks),
         tuple(rows),
-        (late(), replace(unexplained, gain_us=None), noise),
+        (late(), replace(unexplained, gain_us=None, culprit=False), noise),
         (meeting,),
         (
             CollectiveRow(

@@ -48,7 +48,7 @@ def test_jobs_are_valid_and_no_member_is_unlisted(
 def test_it_says_what_the_job_says(validator: Any) -> None:
     form = job_json.job_json(slow_loader())
     assert form["job"]["slowdown"] == 1.5 and form["unlisted"] == {"meetings": 0}
-    assert [late["notable"] for late in form["late"]] == [True, False, False]
+    assert [late["culprit"] for late in form["late"]] == [True, False, False]
     assert form["late"][0]["finding"]["location"]["line"] == 41
     assert form["ranks"][3]["span_us"] == 180e3
     assert form["meetings"][0]["arrivals"][3]["wait_us"] == 0.0
