@@ -9,6 +9,7 @@ namespace tta::replay {
 namespace {
 
 constexpr std::size_t kMostStops = 8;
+constexpr int kLooksBack = 4;  // passages, to find that one stop is before another
 constexpr std::uint32_t kNoStop = 0xffffffff;
 
 // So long after a stop at least, because of an edge.
@@ -34,6 +35,7 @@ class Reduction {
     for (const auto p : stops) {
       if (stop_of_[p] == kNoStop) add_stop(p);
     }
+    before_.resize(out_.stops.size());
   }
 
   Condensed run() {
@@ -57,10 +59,36 @@ class Reduction {
       });
       scratch_.resize(kMostStops);
     }
-    if (stop_of_[point] != kNoStop) visited_.push_back(stop_of_[point]);
+    if (stop_of_[point] != kNoStop) {
+      drop_needless();
+      visited_.push_back(stop_of_[point]);
+      before_[stop_of_[point]] = scratch_;
+    }
     first_[point] = static_cast<std::uint32_t>(reaches_.size());
     reaches_.insert(reaches_.end(), scratch_.begin(), scratch_.end());
     last_[point] = static_cast<std::uint32_t>(reaches_.size());
+  }
+
+  // Leaves out ways from earlier stops of a chain beside one from a later stop of it
+  // that is at least as long: along the chain, and on from there.
+  void drop_needless() {
+    const auto all = scratch_;
+    std::erase_if(scratch_, [&](const Reach& one) {
+      return std::ranges::any_of(all, [&](const Reach& other) {
+        return other.stop != one.stop &&
+               lies_before(one.stop, one.ns - other.ns, other.stop, kLooksBack);
+      });
+    });
+  }
+
+  // Whether a stop comes at least `ns` before another, by so many passages at most.
+  bool lies_before(std::uint32_t stop, std::int64_t ns, std::uint32_t other,
+                   int passages) const {
+    if (passages == 0) return false;
+    return std::ranges::any_of(before_[other], [&](const Reach& way) {
+      if (way.stop == stop && way.ns >= ns) return true;
+      return lies_before(stop, ns - way.ns, way.stop, passages - 1);
+    });
   }
 
   bool leads(std::uint32_t edge) const {
@@ -128,6 +156,7 @@ class Reduction {
   std::vector<std::uint32_t> stop_of_, first_, last_;  // of each point
   std::vector<Reach> reaches_, scratch_;
   std::vector<std::uint32_t> visited_;
+  std::vector<std::vector<Reach>> before_;  // of each stop: how long after which others
   Condensed out_;
 };
 

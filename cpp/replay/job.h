@@ -63,6 +63,11 @@ struct Selection {
   std::optional<std::uint32_t> place{};  ///< In Job::places().
 };
 
+/// Returns the middle of a sorted list without one of its values, of an even number the
+/// lower; the value itself, if there is no other.
+std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
+                              std::int64_t own);
+
 /// How far the ranks' clocks can be told from each other.
 struct Clock {
   std::int64_t shift = 0;     ///< Added to a rank's time to be on the common clock.
@@ -137,6 +142,8 @@ class Job {
   void match();
   std::int64_t end_of(const JoinedMember& member) const;  // on its own clock
   std::vector<std::int64_t> shifts(const std::vector<std::uint32_t>& clock) const;
+  std::vector<std::int64_t> residuals(const std::vector<std::int64_t>& shift,
+                                      std::vector<std::uint64_t>& ends) const;
   void set_clocks();
   void take_apart();
   void measure();

@@ -16,7 +16,11 @@ namespace {
 struct Debt {
   double waited = 0;
   double late = 0;
+  int meetings = 0;  // it was handed back through
 };
+// Lateness that is no one's after so many is not found further back either: a pipeline
+// is not that deep, and without a limit all meetings would be gone through for each.
+constexpr int kMostMeetings = 64;
 // Blame that arrives at a meeting's end, by the meeting in which others waited.
 using Owed = std::map<std::uint32_t, Debt>;
 
@@ -57,6 +61,15 @@ class Blaming {
     settled_[at] = 1;
   }
 
+  // Whether all of a meeting's members were in one before: then nobody came out of that
+  // one later than another.
+  bool all_were_in(std::uint32_t before, const JoinedMeeting& c) const {
+    const auto& members = job_.meetings()[before].members;
+    return std::ranges::all_of(c.members, [&](const JoinedMember& m) {
+      return std::ranges::binary_search(members, m.rank, {}, &JoinedMember::rank);
+    });
+  }
+
   // What of the waiting in a meeting is for each member.
   static std::map<std::uint32_t, double> shares(const JoinedMeeting& c) {
     std::vector<std::uint32_t> by_arrival;
@@ -94,13 +107,17 @@ class Blaming {
         note(where, m.rank, place, ns, debt.waited * part);
       }
       if (explained == 1) continue;
-      const Debt rest{debt.waited * (1 - explained), debt.late * (1 - explained)};
-      if (way.from == kNone || settled_[way.from]) {
+      const Debt rest{debt.waited * (1 - explained), debt.late * (1 - explained),
+                      debt.meetings + 1};
+      if (way.from == kNone || settled_[way.from] || rest.meetings > kMostMeetings ||
+          (rest.meetings == 1 && all_were_in(way.from, c))) {
         note(where, m.rank, Job::kNoPlace, static_cast<std::int64_t>(rest.late),
              rest.waited);
         continue;
       }
       auto& before = owed_[way.from][where];
+      before.meetings =
+          before.waited > 0 ? std::min(before.meetings, rest.meetings) : rest.meetings;
       before.waited += rest.waited;
       before.late = std::max(before.late, rest.late);
     }

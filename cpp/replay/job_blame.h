@@ -27,8 +27,8 @@ struct Lateness {
 /// Who came late either worked longer since the meeting that it came from than others
 /// did in the same stretch, place by place; or it came late out of that meeting, and
 /// then the blame goes on to who was last there: so a stage of a pipeline is not blamed
-/// for its neighbor. What is left where the recording begins has no place.
-/// O(n log n) in the meetings' members and the parts of their passages.
+/// for its neighbor. What is left where the recording begins, or after 64 meetings, has
+/// no place. O(n log n) in the meetings' members and the parts of their passages.
 std::vector<Lateness> blame_for_waits(const Job& job);
 
 }  // namespace tta::replay

@@ -14,7 +14,9 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kOneClock = 20'000'000;  // a time slice and more of a busy machine
+// Ends on one clock lie apart by what a process waits for a core. Half a millisecond is
+// no reason to take two clocks for one host, nor is what is not beyond their noise.
+constexpr int64_t kSameEnds = 500'000, kSure = 4;
 
 // Group, its ranks, name, sequence number, step, how many such there were before.
 using Key =
@@ -138,10 +140,32 @@ std::vector<int64_t> Job::shifts(const std::vector<std::uint32_t>& clock) const 
   return out;
 }
 
+// How far each rank's ends are from the middle of the others' ends, by these shifts:
+// the median; in nanoseconds.
+std::vector<int64_t> Job::residuals(const std::vector<int64_t>& shift,
+                                    std::vector<std::uint64_t>& ends) const {
+  std::vector<std::vector<int64_t>> off(ranks_.size());
+  for (const auto& c : meetings_) {
+    if (one_sided(c.name)) continue;
+    std::vector<int64_t> sorted;
+    for (const auto& m : c.members) sorted.push_back(end_of(m) + shift[m.rank]);
+    std::ranges::sort(sorted);
+    for (const auto& m : c.members) {
+      const auto own = end_of(m) + shift[m.rank];
+      off[m.rank].push_back(std::abs(own - median_of_others(sorted, own)));
+    }
+  }
+  std::vector<int64_t> out(ranks_.size(), 0);
+  for (std::size_t r = 0; r < off.size(); ++r) {
+    ends[r] = off[r].size();
+    if (!off[r].empty()) out[r] = timeline::lower_median(off[r]);
+  }
+  return out;
+}
+
 void Job::set_clocks() {
   // One clock a host, unless its ranks' ends say otherwise: containers of several hosts
-  // may go by one name. Ends on one host lie apart by what its processes wait for a
-  // core, hosts by any time.
+  // may go by one name.
   std::vector<std::uint32_t> own(ranks_.size()), shared(ranks_.size());
   std::map<std::string, std::uint32_t> hosts;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
@@ -151,17 +175,22 @@ void Job::set_clocks() {
     shared[r] =
         hosts.try_emplace(name, static_cast<std::uint32_t>(hosts.size())).first->second;
   }
+  std::vector<std::uint64_t> ends(ranks_.size(), 0);
   const auto apart = shifts(own);
+  const auto unsure = residuals(apart, ends);
   std::vector<int64_t> least(hosts.size(), std::numeric_limits<int64_t>::max());
   auto most = std::vector<int64_t>(hosts.size(), std::numeric_limits<int64_t>::min());
+  std::vector<int64_t> noise(hosts.size(), 0);
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     least[shared[r]] = std::min(least[shared[r]], apart[r]);
     most[shared[r]] = std::max(most[shared[r]], apart[r]);
+    noise[shared[r]] = std::max(noise[shared[r]], unsure[r]);
   }
   auto clocks = static_cast<std::uint32_t>(hosts.size());
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     const auto host = shared[r];
-    if (most[host] - least[host] > kOneClock) shared[r] = clocks++;
+    const auto same = std::max(kSameEnds, kSure * noise[host]);
+    if (most[host] - least[host] > same) shared[r] = clocks++;
   }
   // Without the hosts that were given up, whose numbers nobody has.
   std::map<std::uint32_t, std::uint32_t> renumbered;
@@ -170,24 +199,11 @@ void Job::set_clocks() {
                 .first->second;
   }
   const auto found = shifts(shared);
-  clocks_.assign(ranks_.size(), {});
+  std::vector<int64_t> shift;
+  for (const auto clock : shared) shift.push_back(found[clock]);
+  const auto residual = residuals(shift, ends);
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    clocks_[r].shift = found[shared[r]];
-    clocks_[r].shared = shared[r];
-  }
-  std::vector<std::vector<int64_t>> off(ranks_.size());
-  for (const auto& c : meetings_) {
-    if (one_sided(c.name)) continue;
-    std::vector<int64_t> ends;
-    for (const auto& m : c.members) ends.push_back(end_of(m) + clocks_[m.rank].shift);
-    const auto middle = timeline::lower_median(ends);
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      off[c.members[i].rank].push_back(std::abs(ends[i] - middle));
-    }
-  }
-  for (std::size_t r = 0; r < off.size(); ++r) {
-    clocks_[r].ends = off[r].size();
-    if (!off[r].empty()) clocks_[r].residual = timeline::lower_median(off[r]);
+    clocks_.push_back({shift[r], residual[r], ends[r], shared[r]});
   }
 }
 

@@ -37,7 +37,8 @@ std::vector<std::string> roles_of(const RankWork& r) {
   return out;
 }
 
-// The middle of a sorted list without one of its values, if there is another.
+}  // namespace
+
 std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
                               std::int64_t own) {
   const auto n = sorted.size();
@@ -47,8 +48,6 @@ std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
   const auto middle = (n - 2) / 2;
   return sorted[middle < at ? middle : middle + 1];
 }
-
-}  // namespace
 
 Job::Parts Job::own_parts(std::uint32_t rank, std::uint32_t passage) const {
   const auto& r = ranks_[rank];
@@ -104,13 +103,24 @@ void Job::sort(Cohort& cohort) {
 }
 
 Job::Parts Job::whole_parts(std::uint32_t rank) const {
+  const auto& r = ranks_[rank];
+  std::map<std::uint32_t, std::uint32_t> begins;  // of meetings, by their ends
+  for (const auto& m : r.meetings) begins[m.end] = m.begin;
   Parts out;
-  for (std::uint32_t stop = 0; stop < ranks_[rank].recorded.size(); ++stop) {
+  // One way back through the recording, so that each moment counts once; where it comes
+  // out of a meeting, the rank itself did nothing in it.
+  auto stop = static_cast<std::uint32_t>(std::ranges::max_element(r.recorded) -
+                                         r.recorded.begin());
+  while (true) {
+    if (const auto met = begins.find(stop); met != begins.end()) {
+      stop = met->second;
+      continue;
+    }
     const auto passage = binding(rank, stop);
-    if (passage == kNoPlace) continue;
+    if (passage == kNoPlace) return out;
     for (const auto& [place, ns] : own_parts(rank, passage)) out[place] += ns;
+    stop = r.passages[passage].from;
   }
-  return out;
 }
 
 void Job::find_means() {
@@ -130,10 +140,7 @@ void Job::share_between_stages() {
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     if (ranks_[r].stage < 0) return;
     double sum = 0;
-    for (std::uint32_t stop = 0; stop < ranks_[r].recorded.size(); ++stop) {
-      const auto p = binding(r, stop);
-      if (p != kNoPlace) sum += static_cast<double>(ranks_[r].passages[p].ns);
-    }
+    for (const auto& [place, ns] : own_whole_[r]) sum += static_cast<double>(ns);
     work[ranks_[r].stage].push_back(sum);
   }
   double even = 0;

@@ -39,7 +39,15 @@ class Reader {
 
   template <typename T>
   void operator()(T& value) {
-    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    if constexpr (std::is_same_v<T, bool>) {
+      const auto byte = take(1)[0];
+      if (byte != 0 && byte != 1) fail();
+      value = byte == 1;
+    } else if constexpr (std::is_enum_v<T>) {
+      static_assert(std::is_same_v<T, timeline::LineOf>);
+      value = static_cast<T>(take(sizeof value)[0]);
+      if (value > timeline::LineOf::kCall) fail();
+    } else if constexpr (std::is_arithmetic_v<T>) {
       std::memcpy(&value, take(sizeof value).data(), sizeof value);
     } else if constexpr (std::is_same_v<T, std::string>) {
       std::size_t size = 0;
@@ -52,7 +60,8 @@ class Reader {
     } else if constexpr (requires { value.capacity(); }) {
       std::size_t size = 0;
       (*this)(size);
-      if (size > left_.size()) fail();  // each takes a byte at least
+      // No element takes less than the eight bytes of a number or of a text's length.
+      if (size > left_.size() / 8) fail();
       value.resize(size);
       for (auto& one : value) (*this)(one);
     } else {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/rank_work.h: a rank reduced to where it met others and what it did between.
 //
-// All that a job of many ranks needs of one of them, in some tens of kilobytes: the
-// stops of its graph (replay/condense.h) and the passages between them, each by the
-// lines of code that it went by. Plain data that refers to nothing, so a rank's trace
-// can be let go before the next is read, or be read in another process.
+// All that a job of many ranks needs of one of them, in a kilobyte or less of each of
+// its collectives: the stops of its graph (replay/condense.h) and the passages between
+// them, each by the lines of code that it went by. Plain data that refers to nothing,
+// so a rank's trace can be let go before the next is read, or be read in another
+// process.
 #pragma once
 
 #include <cstdint>

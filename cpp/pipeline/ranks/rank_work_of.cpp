@@ -50,7 +50,7 @@ class Exposure {
 std::int64_t step_at(const timeline::Timeline& t, std::int64_t when) {
   const auto& steps = t.spans.steps;
   const auto after = std::ranges::upper_bound(steps, when, {}, &timeline::Span::begin);
-  if (after == steps.begin() || std::prev(after)->end < when) return -1;
+  if (after == steps.begin() || std::prev(after)->end <= when) return -1;
   return std::prev(after)->number;
 }
 
@@ -72,6 +72,10 @@ replay::RankWork rank_work_of(const Report& report, const RankFacts& facts) {
   for (const auto& one : meetings) {
     stops.insert(stops.end(), {one.begin, one.end});
     cut.emplace_back(one.begin, one.end);
+    // What it waits for on its own rank, too: else each of many meetings in a step
+    // would have a passage along all of the step before it.
+    const auto [first, last] = m.graph.into(one.begin);
+    for (auto e = first; e < last; ++e) stops.push_back(m.graph.edges()[e].from);
   }
   const auto last = replay::last_point(m.graph.schedule(weights));
   if (last != kOrigin) stops.push_back(last);

@@ -20,7 +20,8 @@ _PIPELINE = ("PIPELINE", "PP", "PIPE")
 
 @dataclass(frozen=True, kw_only=True)
 class RankRecord:
-    """What is kept of a rank once its trace is let go: some tens of kilobytes."""
+    """What is kept of a rank once its trace is let go: of each of its collectives a
+    kilobyte, or less."""
 
     facts: TraceFacts
     host: str

@@ -71,10 +71,22 @@ TEST(Job, ErrorsOfClocksDoNotAddUpFromRankToRank) {
   std::vector<RankWork> ranks;
   for (int r = 0; r < 64; ++r) {
     ranks.push_back(RankByHand(r).host("a").works("a", 100).meets(
-        "x", 1, 10'000'000 + (r % 2 == 0 ? 0 : 900'000)));
+        "x", 1, 10'000'000 + (r % 2 == 0 ? 0 : 300'000)));
   }
   const auto job = peers(std::move(ranks));
   for (const auto& clock : job.clocks()) EXPECT_EQ(clock.shift, 0);
+}
+
+TEST(Job, TwoRanksAreAsUnsureAsTheirEndsDiffer) {
+  RankByHand a(0), b(1);
+  for (int n = 0; n < 9; ++n) {
+    a.works("a", 100).meets("x", n, 1000 * (n + 1));
+    b.works("a", 100).meets("x", n, 1000 * (n + 1) + 10 * n);
+  }
+  const auto job = peers({a, b});
+  EXPECT_EQ(job.clocks()[1].shift, -40);
+  EXPECT_EQ(job.clocks()[0].residual, 20);
+  EXPECT_EQ(job.clocks()[1].residual, 20);
 }
 
 TEST(Job, HostsOfOneNameWhoseClocksDifferAreTwo) {
@@ -140,6 +152,25 @@ TEST(Job, WorkLiesUnevenlyOnStagesAndIsShared) {
   EXPECT_EQ(job.replayed_step_ns(Selection{}), 210);
   EXPECT_EQ(job.replayed_step_ns(Selection{.stage = 1}), 210);
   EXPECT_EQ(job.replayed_step_ns(Selection{.stage = 0}), 310);
+}
+
+TEST(Job, HowOftenStagesMeetIsNoWork) {
+  // Both stages work 400 and then reduce together; one met itself twenty times before.
+  const auto stage = [](int rank, int number, int times) {
+    RankByHand out(rank);
+    out.stage(number);
+    std::int64_t at = 0;
+    for (int n = 0; n < times; ++n) {
+      at += 400 / times;
+      out.works("a", 400 / times);
+      if (n + 1 < times) out.meets("own", n, at, "stage " + std::to_string(number));
+    }
+    return out.meets("all", 1, 410);
+  };
+  const auto job =
+      peers({stage(0, 0, 20), stage(1, 0, 20), stage(2, 1, 4), stage(3, 1, 4)});
+  EXPECT_EQ(job.replayed_step_ns(), 410);
+  EXPECT_EQ(job.replayed_step_ns(Selection{}), 410);
 }
 
 TEST(Job, ByKindTheMeanOfAllIsUsual) {

@@ -79,6 +79,25 @@ TEST(Blame, WhoCameLateOutOfAnotherMeetingIsNotBlamed) {
   EXPECT_EQ(blame, (Blame{{{2, "a"}, 600}, {{0, ""}, 100}, {{2, ""}, 100}}));
 }
 
+TEST(Blame, WhoAllCameOutOfOneMeetingIsNotFollowedThroughIt) {
+  // Rank 1 is late for the second by what no work shows: its own delay, whatever was
+  // before.
+  RankWork late = RankByHand(1)
+                      .works("a", 300)
+                      .meets("x", 1, 310)
+                      .works("a", 100)
+                      .meets("x", 2, 550);
+  late.recorded[3] += 100;  // it began 100 after its work was done
+  const Job job({RankByHand(0)
+                     .works("a", 100)
+                     .meets("x", 1, 310)
+                     .works("a", 100)
+                     .meets("x", 2, 550),
+                 late},
+                Usual::kPeers);
+  EXPECT_EQ(blame_of(job), (Blame{{{1, "a"}, 200}, {{1, ""}, 100}}));
+}
+
 TEST(Blame, ALateBeginHasNoPlace) {
   const Job job({RankByHand(0).host("a").works("a", 100).meets("x", 1, 300),
                  RankByHand(1, 150).host("a").works("a", 100).meets("x", 1, 300)},

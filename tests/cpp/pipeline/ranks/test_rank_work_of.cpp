@@ -69,6 +69,32 @@ TEST(RankWorkOf, AJobOfTwoTellsTheSlowLoader) {
   EXPECT_NEAR(job.replayed_step_ns(), 1'000'000, 10'000);
 }
 
+// A step of one thread that launches kernels and, after each ten, a reduction.
+TraceText many_reductions(int count) {
+  TraceText t;
+  int id = 0;
+  const auto launch = [&](const char* name, const std::string& args, int stream) {
+    const auto at = 10.0 * ++id;
+    t.op("aten::mm", at, 9).call("cudaLaunchKernel", at + 1, 5, id);
+    t.device_work("kernel", name, at + 8, 9, id, args, stream, 0);
+  };
+  for (int n = 0; n < count; ++n) {
+    for (int k = 0; k < 10; ++k) launch("gemm", "", 7);
+    launch("ncclDevKernel_AllReduce", numbered(n), 13);
+  }
+  return t;
+}
+
+TEST(RankWorkOf, TwiceTheMeetingsAreTwiceTheRecord) {
+  const auto size = [](int count) {
+    const Analyzed one(many_reductions(count));
+    const auto work = rank_work_of(one, {});
+    EXPECT_EQ(work.meetings.size(), static_cast<std::size_t>(count));
+    return work.parts.size() + work.passages.size();
+  };
+  EXPECT_LT(size(400), 2.5 * static_cast<double>(size(200)));
+}
+
 TEST(RankWorkOf, ClocksCountFromWhereTheFileSays) {
   const Analyzed one(trainer(100, 100));
   const auto zero = rank_work_of(one, {});
