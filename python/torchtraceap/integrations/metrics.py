@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """metrics.py: a report as named numbers: one table, which all destinations read.
 
-Each kind of report has its rows in `METRICS`. A name ends in its unit, times are
+`METRICS` is the table. A name ends in its unit, times are
 seconds and shares are 0 to 1, as Prometheus wants it and charts can scale it.
 """
 
@@ -67,7 +67,12 @@ def values_of(report: object, lines: int = 0) -> Iterator[Value]:
 
     Raises TypeError if it is no report.
     """
-    for metric in _metrics_of(report):
+    if not isinstance(report, ReportData):
+        raise TypeError(
+            "what goes to a destination is the report of one trace (of the ranks of a "
+            f"job, job.rank(n)), not {of_type(report)}"
+        )
+    for metric in METRICS:
         values = metric.read(report)
         if _LINE in metric.labels:
             values = _largest(values, lines) if lines else {}
@@ -79,15 +84,6 @@ def values_of(report: object, lines: int = 0) -> Iterator[Value]:
 def findings_table(report: ReportData) -> dict[str, list[Any]]:
     """Return the findings by column, as ``Report.to_pandas().findings`` has them."""
     return {column.name: list(column.values) for column in TABLES["findings"](report)}
-
-
-def _metrics_of(report: object) -> tuple[Metric, ...]:
-    for kind, metrics in METRICS.items():
-        if isinstance(report, kind):
-            return metrics
-    raise TypeError(
-        f"what goes to a destination is a report of torchtraceap, not {of_type(report)}"
-    )
 
 
 def _largest(
@@ -183,7 +179,8 @@ def _lines(report: ReportData) -> dict[Labels, float | None]:
     return sums
 
 
-_OF_A_REPORT = (
+#: The table.
+METRICS: tuple[Metric, ...] = (
     Metric(STEP, "", "The last step that was recorded", _step),
     Metric(
         "trace",
@@ -269,5 +266,3 @@ _OF_A_REPORT = (
         (_LINE,),
     ),
 )
-#: The table, by what is reported.
-METRICS: dict[type, tuple[Metric, ...]] = {ReportData: _OF_A_REPORT}
