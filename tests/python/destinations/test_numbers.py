@@ -92,7 +92,7 @@ def test_devices_are_bounded() -> None:
 
 
 def test_no_report_is_refused() -> None:
-    with pytest.raises(TypeError, match="report of torchtraceap, not of type str"):
+    with pytest.raises(TypeError, match=r"job.rank\(n\)\), not of type str"):
         list(values_of("trace.json"))
 
 
