@@ -187,8 +187,9 @@ class JoinedJob:
 
     @cached_property
     def _by_cause(self) -> list[tuple[Late, list[_core.Lateness]]]:
-        """Return what has one cause together: culprits first, then the most waited for,
-        without what is under a thousandth of all the waiting."""
+        """Return what has one cause together: culprits first, last what nothing that
+        was recorded explains, in each the most waited for first; without what is under
+        a thousandth of all the waiting."""
         by_cause: dict[tuple[int, int | None], list[_core.Lateness]] = defaultdict(list)
         for one in self._lateness:
             by_cause[one.rank, one.place].append(one)
@@ -199,7 +200,7 @@ class JoinedJob:
             (self._late(ones, place < _MOST_REPLAYED), ones)
             for place, ones in enumerate(told)
         ]
-        return sorted(rows, key=lambda row: not row[0].culprit)
+        return sorted(rows, key=lambda row: (not row[0].culprit, not row[0].kind))
 
     @cached_property
     def late(self) -> tuple[Late, ...]:
