@@ -32,6 +32,11 @@ _MOST_WORKERS = 16
 # times the text, which gzip makes 8 to 20 times smaller.
 _PLAIN, _GZIPPED = 4, 60
 
+_CHILD = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from torchtraceap.ranks.worker import main; main()"
+)
+
 
 def reduce_files(
     paths: Sequence[str],
@@ -95,14 +100,16 @@ def _processors() -> int:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # This package first: another of its name may be installed, too.
+    # Modules are found where this process finds them, and not in the folder that it is
+    # in now, in which a user's pickle.py may be. This package may be found by a hook.
     here = str(Path(__file__).parents[2])
-    path = os.pathsep.join([here, *(part for part in sys.path if part)])
+    paths = [part for part in sys.path if part]
+    if here not in paths:
+        paths.insert(0, here)
     return subprocess.Popen(
-        [sys.executable, "-m", "torchtraceap.ranks.worker"],
+        [sys.executable, "-c", _CHILD, *paths],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
     )
 
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_reducing.py: the child processes that reduce the files of ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
+from torchtraceap.base.errors import TraceError
+from torchtraceap.data.load import plan_load
+from torchtraceap.ranks import reducing
+from torchtraceap.ranks.rank_record import RankRecord
+from torchtraceap.ranks.reducing import reduce_files
+
+from .rank_folder import put, rank_trace
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(put(tmp_path / "rank1.json", rank_trace(1, 2)))
+
+
+def plan() -> AnalysisPlan:
+    return plan_analysis(detector="off")
+
+
+def reduced(path: str) -> list[RankRecord]:
+    (answer,) = reduce_files([path], plan_load(), plan())
+    assert not isinstance(answer, Exception), answer
+    return answer
+
+
+def test_modules_of_the_current_folder_are_not_run(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pickle", "queue", "logging"):
+        (tmp_path / f"{name}.py").write_text("open('run', 'w'); raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    (record,) = reduced(path)
+    assert record.facts.rank == 1
+    assert not (tmp_path / "run").exists()
