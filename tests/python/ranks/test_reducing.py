@@ -41,3 +41,22 @@ def test_modules_of_the_current_folder_are_not_run(
     (record,) = reduced(path)
     assert record.facts.rank == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_as_many_at_a_time_as_memory_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [str(put(tmp_path / f"{n}.json", b" " * 1000)) for n in range(4)]
+    monkeypatch.setattr(reducing, "_CGROUP", tmp_path)
+    monkeypatch.setattr(reducing, "_processors", lambda: 8)
+    (tmp_path / "memory.max").write_text("max\n")
+    assert reducing._workers(paths) == 4
+    (tmp_path / "memory.max").write_text("120000\n")
+    (tmp_path / "memory.current").write_text("100000\n")
+    assert reducing._workers(paths) == 2  # 4 times their text, of half of 20 000
+
+    def unknown(_: str) -> int:
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr(reducing.os, "sysconf", unknown)
+    assert reducing._workers(paths) == 1
