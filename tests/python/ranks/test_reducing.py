@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
 from torchtraceap.base.errors import TraceError
 from torchtraceap.data.load import plan_load
-from torchtraceap.ranks import reducing
+from torchtraceap.ranks import making, reducing
 from torchtraceap.ranks.rank_record import RankRecord
+from torchtraceap.ranks.recordings import RankFile
 from torchtraceap.ranks.reducing import reduce_files
 
 from .rank_folder import put, rank_trace
@@ -58,5 +60,26 @@ def test_as_many_at_a_time_as_memory_is_free(
     def unknown(_: str) -> int:
         raise ValueError("unrecognized configuration name")
 
-    monkeypatch.setattr(reducing.os, "sysconf", unknown)
+    monkeypatch.setattr(os, "sysconf", unknown)
     assert reducing._workers(paths) == 1
+
+
+@pytest.mark.parametrize(("ending", "most"), [("json", 32 << 20), ("json.gz", 4 << 20)])
+def test_reports_are_kept_of_files_that_are_small_once_inflated(
+    ending: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are sparse, so that none of them is read."""
+    called: list[int] = []
+
+    def reduce(paths: list[str], *_: object) -> list[TraceError]:
+        called.append(len(paths))
+        return [TraceError("not read")] * len(paths)
+
+    monkeypatch.setattr(making, "reduce_files", reduce)
+    files = [RankFile(str(tmp_path / f"{n}.{ending}"), n) for n in range(2)]
+    for size, times in ((1000, 0), (most // 2 + 1, 1)):
+        for file in files:
+            with open(file.path, "wb") as stream:
+                stream.truncate(size)
+        assert len(list(making._reduced(files, plan_load(), plan(), None))) == 2
+        assert len(called) == times
