@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,13 +21,13 @@ from torchtraceap.ranks.joining import JobRank, JoinedJob
 from torchtraceap.ranks.rank_files import RankSource, find_ranks
 from torchtraceap.ranks.rank_record import RankRecord, record_of
 from torchtraceap.ranks.recordings import FILE, RankFile, RankFiles, Recording
-from torchtraceap.ranks.reducing import reduce_files
+from torchtraceap.ranks.reducing import needed_bytes, reduce_files
 from torchtraceap.ranks.settling import settle
 from torchtraceap.report import Report
 
-# Of files that are smaller together, the reports are kept in memory, and no process is
+# Of files that need less memory together, the reports are kept, and no process is
 # started for them: that takes longer than they do.
-_KEPT_BYTES = 32 << 20
+_KEPT_BYTES = 128 << 20
 
 _ONCE = "Name the files of one recording, each once"
 
@@ -174,12 +173,8 @@ def _reduced(
 ) -> Iterator[list[_Read] | Exception]:
     """Yield the ranks in each file, or why there are none."""
     paths = [file.path for file in files]
-    size = 0
-    for path in paths:
-        with suppress(OSError):
-            size += os.path.getsize(path)
     # A user's own rules may be of a module that no other process can import.
-    if size > _KEPT_BYTES and not plan.rules:
+    if sum(map(needed_bytes, paths)) > _KEPT_BYTES and not plan.rules:
         answers = reduce_files(paths, loading, plan, counted)
         for file, answer in zip(files, answers, strict=True):
             if isinstance(answer, Exception):

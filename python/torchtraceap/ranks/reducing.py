@@ -31,6 +31,12 @@ _MOST_WORKERS = 16
 # Memory that an analysis takes, by the size of its file: of 20 traces the most was 3.1
 # times the text, which gzip makes 8 to 20 times smaller.
 _PLAIN, _GZIPPED = 4, 60
+_CGROUP = Path("/sys/fs/cgroup")
+
+_CHILD = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from torchtraceap.ranks.worker import main; main()"
+)
 
 
 def reduce_files(
@@ -95,14 +101,16 @@ def _processors() -> int:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # This package first: another of its name may be installed, too.
+    # Modules are found where this process finds them, and not in the folder that it is
+    # in now, in which a user's pickle.py may be. This package may be found by a hook.
     here = str(Path(__file__).parents[2])
-    path = os.pathsep.join([here, *(part for part in sys.path if part)])
+    paths = [part for part in sys.path if part]
+    if here not in paths:
+        paths.insert(0, here)
     return subprocess.Popen(
-        [sys.executable, "-m", "torchtraceap.ranks.worker"],
+        [sys.executable, "-c", _CHILD, *paths],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
     )
 
 
@@ -118,13 +126,29 @@ def _crashed(path: str, code: int) -> TraceError:
     return TraceError(f"{path}: {cause}. {hint}.", path, "crashed", hint)
 
 
+def needed_bytes(path: str) -> int:
+    """Return about how much memory the analysis of a file takes; 0 if there is none."""
+    try:
+        size = os.path.getsize(path)
+    except (OSError, ValueError):  # ValueError: a NUL byte.
+        return 0
+    return size * (_GZIPPED if path.endswith(".gz") else _PLAIN)
+
+
 def _workers(paths: Sequence[str]) -> int:
     """Return how many files to read at a time."""
-    needs = 1
-    for path in paths:
-        with suppress(OSError):
-            size = os.path.getsize(path)
-            needs = max(needs, size * (_GZIPPED if path.endswith(".gz") else _PLAIN))
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    fit = max(1, free // 2 // needs)
+    needs = max(1, *map(needed_bytes, paths))
+    fit = max(1, _free_bytes() // 2 // needs)
     return max(1, min(_processors(), _MOST_WORKERS, len(paths), fit))
+
+
+def _free_bytes() -> int:
+    """Return the memory that is free, to this container too; 0 if unknown (macOS)."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+    with suppress(OSError, ValueError):  # No cgroup, or its limit is "max".
+        most = int((_CGROUP / "memory.max").read_text())
+        free = min(free, most - int((_CGROUP / "memory.current").read_text()))
+    return max(0, free)

@@ -51,7 +51,3 @@ def main() -> None:
         except Exception as error:
             answer = error
         send(answers, answer)
-
-
-if __name__ == "__main__":
-    main()
