@@ -14,7 +14,7 @@ from torchtraceap.base.errors import TraceError
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.facts import Note
 from torchtraceap.data.load import LoadPlan
-from torchtraceap.ranks.analyzed_ranks import analyzed_ranks
+from torchtraceap.ranks.analyzed_ranks import FAULTS, analyzed_ranks
 from torchtraceap.ranks.candidates import is_of_ranks, trace_error
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.joining import JobRank, JoinedJob
@@ -197,7 +197,7 @@ def _reduced(
                 _Read(_file_of(file, record, len(records)), record, partial(_same, r))
                 for record, r in zip(records, reports, strict=True)
             ]
-        except (TraceError, OSError, MemoryError) as error:
+        except FAULTS as error:
             yield error
         if counted is not None:
             counted(done, len(files))
