@@ -32,7 +32,7 @@ _TRACE = re.compile(
 # Not 0, as rows that name threads may have.
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?([1-9]\d*(?:\.\d+)?)')
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d+)')
-_HOST = re.compile(rb'"host_?name"\s*:\s*"([^"\\]{1,255})"', re.IGNORECASE)
+_HOST = re.compile(rb'"host_name"\s*:\s*"([^"\\]{1,255})"')
 #: A rank is below it.
 MOST_RANKS = 1 << 24
 
