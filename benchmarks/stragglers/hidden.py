@@ -237,9 +237,8 @@ def _even_text(rows: list[dict[str, Any]]) -> str:
     return f"""## Nobody delayed
 
 In {len(even)} runs nobody is delayed by the program. `job.facts.culprit` is None in
-{len(even) - len(blamed)} of them; in the others a process was slower than its like, as
-it shared a core with other programs. Of the delayed runs another rank than the delayed
-one is named in {len(wrong)}.
+{len(even) - len(blamed)} of them. Of the delayed runs another rank than the delayed one
+is named in {len(wrong)}.
 """
 
 

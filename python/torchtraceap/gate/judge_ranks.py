@@ -16,6 +16,7 @@ from torchtraceap.views.job_words import late_place, late_why, step_text
 
 #: Why a limit of ranks cannot be told.
 NOT_JOINED = "no two of these ranks have a collective in common"
+_UNASKED = "made others wait long enough, and only those that did most are replayed"
 _UNKNOWN_SIZE = "no trace tells how many ranks the job has"
 
 
@@ -59,6 +60,16 @@ def _late(job: JobData, limit: str, allowed: float) -> Iterator[Violation]:
             "took what it takes others"
         )
         yield _with_cause(broken(limit, allowed, row.gain_us, text), job, row.rank)
+    # Others wait for a rank by what a step would be shorter at least: those that they
+    # waited for less keep the limit without a replay.
+    least_us = allowed * max(1, job.facts.steps)
+    unasked = [r for r in job.ranks if r.gain_us is None and r.caused_us > least_us]
+    if unasked:
+        first = unasked[0].rank
+        many = (
+            f"{counted(len(unasked), 'rank')} ({first}{', ...' if unasked[1:] else ''})"
+        )
+        yield untold(limit, allowed, f"{many} {_UNASKED}")
 
 
 def _waited(job: JobData, limit: str, allowed: float) -> Iterator[Violation]:

@@ -6,9 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchtraceap.analysis_plan import AnalysisPlan, of_torch
+from torchtraceap.base.errors import RuleError, TraceError
 from torchtraceap.data.load import LoadPlan, read_trace
 from torchtraceap.ranks.merged import merged_ranks
 from torchtraceap.report import Report
+
+#: What one file may be the reason of, as ``analyze`` documents; all else is a mistake
+#: in the options or in this package, whatever the file.
+FAULTS = (TraceError, OSError, MemoryError, RuleError)
 
 
 def analyzed_ranks(

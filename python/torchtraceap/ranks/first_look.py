@@ -32,9 +32,9 @@ _TRACE = re.compile(
 # Not 0, as rows that name threads may have.
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?([1-9]\d*(?:\.\d+)?)')
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d+)')
-_HOST = re.compile(rb'"host_?name"\s*:\s*"([^"\\]{1,255})"', re.IGNORECASE)
-#: A rank is below it.
-MOST_RANKS = 1 << 24
+_HOST = re.compile(rb'"host_name"\s*:\s*"([^"\\]{1,255})"')
+#: A rank is below it, and no job has more: lists of missing ranks stay short.
+MOST_RANKS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,9 @@ def sensible_rank(
 ) -> tuple[int | None, int | None, str]:
     """Return a rank and a world size as far as they make sense, and what does not."""
     size = _integer(world_size, 1)
+    if world_size is not None and size is None:
+        odd = f"its world size is {str(world_size)[:40]!r}, which is none"
+        return _integer(rank, 0), None, odd
     if rank is None:
         return None, size, ""
     number = _integer(rank, 0)
@@ -108,7 +111,7 @@ def _integer(value: object, least: int) -> int | None:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value if least <= value < MOST_RANKS else None
+    return value if least <= value < MOST_RANKS + least else None
 
 
 def _ends(path: str, size: int) -> tuple[bytes, bytes]:

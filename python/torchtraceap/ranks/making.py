@@ -14,8 +14,9 @@ from torchtraceap.base.errors import TraceError
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.facts import Note
 from torchtraceap.data.load import LoadPlan
-from torchtraceap.ranks.analyzed_ranks import analyzed_ranks
+from torchtraceap.ranks.analyzed_ranks import FAULTS, analyzed_ranks
 from torchtraceap.ranks.candidates import is_of_ranks, trace_error
+from torchtraceap.ranks.first_look import sensible_rank
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.joining import JobRank, JoinedJob
 from torchtraceap.ranks.rank_files import RankSource, find_ranks
@@ -103,7 +104,7 @@ def job_of_reports(reports: Sequence[Report]) -> JobReport:
     """Join reports that are in memory: of bytes, of traces, of profilers."""
     read = [
         _Read(
-            RankFile(r.trace.path, r.trace.rank, FILE, r.trace.world_size),
+            RankFile(r.trace.path, None),
             record_of(r),
             partial(_same, r),
         )
@@ -161,7 +162,8 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
 
 def _number(one: _Read) -> int | None:
     """Return a rank's number as it is settled: what was loaded stands above a guess."""
-    own = one.record.facts.rank
+    facts = one.record.facts
+    own, _, _ = sensible_rank(facts.rank, facts.world_size)
     return one.file.rank if own is None or one.file.rank_from == "given" else own
 
 
@@ -197,7 +199,7 @@ def _reduced(
                 _Read(_file_of(file, record, len(records)), record, partial(_same, r))
                 for record, r in zip(records, reports, strict=True)
             ]
-        except (TraceError, OSError, MemoryError) as error:
+        except FAULTS as error:
             yield error
         if counted is not None:
             counted(done, len(files))

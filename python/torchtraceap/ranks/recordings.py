@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from torchtraceap.base.errors import TraceError
 from torchtraceap.data.facts import Note
@@ -70,12 +71,13 @@ class Recording:
         size = sized[0].world_size if sized else None
         return cls(name, tuple(by_rank), size)
 
-    @property
+    @cached_property
     def missing(self) -> tuple[int, ...]:
         """Ranks without a file: of the world size, else below the highest rank."""
         have = {file.rank for file in self.files}
         highest = max((rank for rank in have if rank is not None), default=-1)
-        return tuple(set(range(self.world_size or highest + 1)) - have)
+        every = range(self.world_size or highest + 1)
+        return tuple(rank for rank in every if rank not in have)
 
     @property
     def complete(self) -> bool:

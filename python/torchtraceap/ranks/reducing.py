@@ -21,6 +21,7 @@ from typing import IO
 from torchtraceap.analysis_plan import AnalysisPlan
 from torchtraceap.base.errors import TraceError
 from torchtraceap.data.load import LoadPlan
+from torchtraceap.ranks.analyzed_ranks import FAULTS
 from torchtraceap.ranks.rank_record import RankRecord
 from torchtraceap.ranks.worker import receive, send
 
@@ -48,7 +49,8 @@ def reduce_files(
     """Reduce files, in their order; what fails in one is its answer.
 
     As many at a time as there are processors and memory for. ``progress`` is called
-    with how many are done, and of how many. KeyboardInterrupt ends all children.
+    with how many are done, and of how many. KeyboardInterrupt ends all children. Raises
+    what is no fault of a file (`FAULTS`).
     """
     workers = _workers(paths)
     threads = max(1, _processors() // workers)
@@ -60,17 +62,21 @@ def reduce_files(
 
     def reduce(path: str) -> Reduced:
         nonlocal done
-        child = getattr(own, "child", None)
+        child, fresh = getattr(own, "child", None), False
         if child is None or child.poll() is not None:
             child = own.child = _start()
             children.append(child)
-            send(_pipe(child.stdin), options)
+            fresh = True
         answer: Reduced
         try:
+            if fresh:
+                send(_pipe(child.stdin), options)
             send(_pipe(child.stdin), path)
             answer = receive(_pipe(child.stdout))
         except (EOFError, OSError):
             answer = _crashed(path, child.wait())
+        if isinstance(answer, Exception) and not isinstance(answer, FAULTS):
+            raise answer
         done += 1
         if progress is not None:
             progress(done, len(paths))

@@ -50,7 +50,7 @@ def _settled(file: RankFile, facts: TraceFacts) -> RankFile:
     size = file.world_size if size is None else size
     if rank is None or file.rank_from == GIVEN:
         return replace(file, world_size=size, odd_rank=odd)
-    return replace(file, rank=rank, rank_from=FILE, world_size=size, odd_rank="")
+    return replace(file, rank=rank, rank_from=FILE, world_size=size, odd_rank=odd)
 
 
 def _no_rank(file: RankFile) -> Exception:

@@ -3,14 +3,17 @@
 
 What is read and written are pickles between a process and its own child, each behind
 its length in eight bytes: first the options, then paths, each answered with its records
-or an exception.
+or an exception. It ends when its parent does, however that ended.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import sys
+import threading
+import time
 from typing import IO, Any
 
 
@@ -31,7 +34,21 @@ def receive(stream: IO[bytes]) -> Any:
     return pickle.loads(data)
 
 
+def watch_parent() -> None:
+    """Have this process end within a second of the one that started it, whatever
+    ended that and whatever is being read."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main() -> None:
+    watch_parent()
     from torchtraceap.ranks.analyzed_ranks import analyzed_ranks
     from torchtraceap.ranks.rank_record import record_of
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,16 @@ def test_what_cannot_be_told_is_no_pass() -> None:
         {"unknown": "pass", "ranks": {"max_slowdown": 2}}
     )
     assert lenient.check_ranks(apart) == ()
+
+
+def test_late_ranks_that_were_not_replayed_are_no_pass() -> None:
+    job = slow_loader()
+    unasked = replace(job.ranks[6], caused_us=6 * 1001.0)
+    job = replace(job, ranks=(*job.ranks[:6], unasked, *job.ranks[7:]))
+    assert budget(max_late_us=9000).check_ranks(job) == ()
+    broken, untold = budget(max_late_us=1000).check_ranks(job)
+    assert (broken.rank, broken.known, untold.known) == (3, True, False)
+    assert "cannot be told: 1 rank (6) made others wait" in untold.message
 
 
 def test_of_one_trace_ranks_cannot_be_told(data: Path) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_rank_files.py: from a folder, a glob or a list to the files of one job."""
+"""test_rank_files.py: from a folder, a glob or a list to the files of one job.
+
+Above 400 lines, as a third is tables: the names that trainers give, and bad input.
+"""
 
 from __future__ import annotations
 
@@ -148,6 +151,20 @@ def test_a_rank_that_cannot_be_is_said_and_not_used(
     found = find_ranks(tmp_path)
     assert found.recording.files[0].rank == 2
     assert "odd_rank" in kinds_of(found)
+
+
+def test_a_world_size_that_cannot_be_is_said_and_not_used(
+    runs: Put, tmp_path: Path
+) -> None:
+    for rank in range(2):
+        runs(f"rank{rank}.json", rank, 2**24 - 1)
+    found = find_ranks(tmp_path)
+    assert (found.recording.world_size, found.recording.missing) == (None, ())
+    assert kinds_of(found).count("odd_rank") == 2
+    job = torchtraceap.analyze([tmp_path / "rank0.json", tmp_path / "rank1.json"])
+    assert len(job) == 2
+    settled = settle(found, [report.trace for report in job])
+    assert kinds_of(settled).count("odd_rank") == 2
 
 
 def test_two_files_of_one_rank_are_an_error_that_names_both(

@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,3 +87,37 @@ def test_reports_are_kept_of_files_that_are_small_once_inflated(
                 stream.truncate(size)
         assert len(list(making._reduced(files, plan_load(), plan(), None))) == 2
         assert len(called) == times
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_is_no_fault_of_a_file_is_raised(
+    kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "rank0.json", rank_trace(0, 2))
+    put(tmp_path / "rank1.json", rank_trace(1, 2))
+    broken = replace(plan_load(), settings={"no_such_option": 1})
+    if not kept:
+        monkeypatch.setattr(making, "_KEPT_BYTES", 0)
+    with pytest.raises(AttributeError, match="no_such_option"):
+        making.job_of_files(str(tmp_path), broken, plan())
+
+
+_CHILD = "import os, time; from torchtraceap.ranks import worker; worker.watch_parent()"
+_PARENT = f"""
+import subprocess, sys, time
+code = {_CHILD + "; print(os.getpid(), flush=True); time.sleep(60)"!r}
+subprocess.Popen([sys.executable, "-c", code])
+time.sleep(60)
+"""
+
+
+def test_a_child_ends_when_its_parent_is_killed() -> None:
+    """Also while it reads a file: it is not its input alone that tells."""
+    begin = time.monotonic()
+    command = [sys.executable, "-c", _PARENT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert int(parent.stdout.readline()) != parent.pid
+        parent.kill()
+        assert parent.stdout.read() == b""  # The child had it open, too.
+    assert time.monotonic() - begin < 30
