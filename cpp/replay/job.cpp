@@ -70,6 +70,11 @@ void Job::join() {
       edges.push_back({point(r, p.from), point(r, p.to), p.ns, EdgeKind::kThink});
     }
   }
+  // Who never met another takes its own time, which is no step of the job's.
+  joined_.assign(ranks_.size(), meetings_.empty() ? 1 : 0);
+  for (const auto& c : meetings_) {
+    for (const auto& m : c.members) joined_[m.rank] = 1;
+  }
   std::vector<std::vector<char>> met;
   for (const auto& r : ranks_) met.emplace_back(r.meetings.size(), 0);
   for (auto& c : meetings_) {
@@ -156,12 +161,14 @@ double Job::step_ns(const std::vector<std::int64_t>& times) const {
     it->second = {std::min(it->second.first, begin), std::max(it->second.second, end)};
   };
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (!joined_[r]) continue;
     for (const auto& s : ranks_[r].steps) {
       widen(s.number, times[point(r, s.begin)], times[point(r, s.end)]);
     }
   }
   if (steps.empty()) {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+      if (!joined_[r]) continue;
       for (std::uint32_t p = 0; p < ranks_[r].recorded.size(); ++p) {
         widen(0, times[point(r, 0)], times[point(r, p)]);
       }
@@ -198,6 +205,7 @@ std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> Job::steps() const
   };
   std::map<std::int64_t, Ends> ends;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (!joined_[r]) continue;
     for (const auto& s : ranks_[r].steps) {
       const auto shift = clocks_[r].shift;
       const Ends own{ranks_[r].recorded[s.begin] + shift,

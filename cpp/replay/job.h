@@ -106,7 +106,8 @@ class Job {
   std::uint64_t contradicted() const { return contradicted_; }
 
   /// Returns the mean length of the job's steps, of all ranks together: each from where
-  /// the one before ended everywhere; without steps, of all that was recorded.
+  /// the one before ended everywhere; without steps, of all that was recorded. Ranks
+  /// that met no other do not count, if any did.
   double recorded_step_ns() const;
   /// The same of a replay: as it was, or with what is selected at what is usual.
   double replayed_step_ns(const std::optional<Selection>& usual = {}) const;
@@ -177,6 +178,7 @@ class Job {
   std::map<std::int64_t, double> stage_share_;  // even share / own, of kPeers
   std::vector<std::int64_t> usual_transfer_;    // of each meeting
   std::vector<PointId> first_;                  // of each rank: its origin
+  std::vector<char> joined_;                    // of each rank: it met another
   Graph graph_{1, {}};
 };
 

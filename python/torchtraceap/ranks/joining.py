@@ -360,7 +360,7 @@ class JoinedJob:
 
     @cached_property
     def culprits(self) -> tuple[Culprit, ...]:
-        if self._core is None:
+        if self._core is None or not self._meetings:
             return ()
         lost = self.facts.replayed_us - self.facts.even_us
         gains: list[tuple[str, str, float]] = [

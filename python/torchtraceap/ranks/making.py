@@ -145,6 +145,7 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         if rank.record.work is None:
             why = f"{rank.file.path}: {rank.record.refusal}. It is not joined."
             notes.append(Note("rank_not_joined", 1, printable(why, 600), "degraded"))
+    notes += _uneven_steps(ranks)
     path = ranks[0].file.path
     try:
         joined = JoinedJob(files.source, recording, ranks, [*settled.notes, *notes])
@@ -158,6 +159,18 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         apart = trace_error(path, "other_job", cause, "Name the files of one job")
         return JobReport(ordered, None, apart)
     return JobReport(ordered, joined, None, places)
+
+
+def _uneven_steps(ranks: Sequence[JobRank]) -> list[Note]:
+    """Say that ranks recorded other numbers of steps: they share at most the least."""
+    counts = [rank.record.step_count for rank in ranks]
+    if len(set(counts)) < 2:
+        return []
+    text = (
+        f"the ranks recorded {min(counts)} to {max(counts)} steps: only those that all "
+        "have can be compared. Record the same steps on all ranks."
+    )
+    return [Note("uneven_steps", len(set(counts)), text, "degraded")]
 
 
 def _number(one: _Read) -> int | None:

@@ -123,6 +123,14 @@ TEST(Job, WithoutNumbersTheirPlaceInTheStepCounts) {
   EXPECT_EQ(job.meetings()[0].members[0].meeting, 2u);
 }
 
+TEST(Job, WhoMeetsNobodyBoundsNoStep) {
+  const auto job = peers({RankByHand(0).works("a", 100).meets("x", 1, 250).step(1),
+                          RankByHand(1).works("a", 200).meets("x", 1, 250).step(1),
+                          RankByHand(2).works("b", 900).step(1)});
+  EXPECT_EQ(job.recorded_step_ns(), 250);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1}), 150);
+}
+
 TEST(Job, MessagesMeetByTheirTwoEnds) {
   const auto job = peers({RankByHand(0).works("a", 40).message("send", 1, 60),
                           RankByHand(1).works("b", 10).message("recv", 0, 60)});

@@ -49,6 +49,11 @@ def test_forms_of_a_job_and_of_its_ranks(
         (["analyze", "{}", "--recording", "x"], "no recording is called 'x'"),
         (["analyze", "{}/rank0.json", "--recording", "x"], "Name one."),
         (["analyze", "{}/nothing*.json"], "no file matches this pattern"),
+        (["analyze", "{}", "--json", "{}/rank0.json"], "would overwrite a trace of"),
+        (
+            ["analyze", "{}/*.json", "--html", "{}/rank0.json"],
+            "would overwrite a trace",
+        ),
         (["check", "{}", "--baseline", "{}/rank0.json"], "Name the file of one rank"),
     ],
 )
