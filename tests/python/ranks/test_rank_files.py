@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_rank_files.py: from a folder, a glob or a list to the files of one job.
 
-Above 400 lines, as a third is tables: the names that trainers give, and bad input.
+Above 400 lines, for all that a user may name is one question, with one set of samples.
 """
 
 from __future__ import annotations
