@@ -173,4 +173,7 @@ def _value(where: str, key: str, value: object, known: tuple[str, ...]) -> Any:
             raise ConfigError(f"{where} must be {named}, but is {said}")
     elif wrong := wrong_number(value, 1.0 if key in _SHARES else None):
         raise ConfigError(f"{where} {wrong}")
+    elif key == "max_slowdown" and isinstance(value, int | float) and value < 1:
+        said = "is the length of a step over that of even ranks: 1 or more"
+        raise ConfigError(f"{where} {said}, but is {value}")
     return value
