@@ -119,7 +119,6 @@ void bind_meetings(py::module_& m) {
   py::class_<Clock>(m, "Clock", "How a rank's clock stands to the others'.")
       .def_readonly("shift_ns", &Clock::shift)
       .def_readonly("residual_ns", &Clock::residual)
-      .def_readonly("ends", &Clock::ends)
       .def_readonly("shared", &Clock::shared);
   py::class_<Lateness>(m, "Lateness", "Waiting, and what kept whom.")
       .def_readonly("meeting", &Lateness::meeting)

@@ -93,8 +93,9 @@ class Reduction {
 
   bool leads(std::uint32_t edge) const {
     const auto& e = graph_.edges()[edge];
-    return weights_[edge] != kAbsent &&
-           (cut_.empty() || !cut_.contains({e.from, e.to}));
+    // What is cut leads to stops alone; a look at each other edge would be for nothing.
+    const bool stops = stop_of_[e.to] != kNoStop;
+    return weights_[edge] != kAbsent && !(stops && cut_.contains({e.from, e.to}));
   }
 
   // Finds after which stops a point comes.

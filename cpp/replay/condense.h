@@ -32,8 +32,9 @@ struct Condensed {
 /// that bind it closest; a ninth would matter only if all eight were sooner by more
 /// than it was ahead of them. That keeps both the list and the work in bounds: O(points
 /// + edges), and the length of the paths. A way from an earlier stop of a chain is left
-/// out where the one through a later stop of it is at least as long. Edges in `cut`
-/// count for nothing: where another rank has a say, the passage is not this one's own.
+/// out where the one through a later stop of it is at least as long. Edges in `cut`,
+/// which lead to stops, count for nothing: where another rank has a say, the passage is
+/// not this one's own.
 Condensed condense(const Graph& graph, std::span<const std::int64_t> weights,
                    std::span<const PointId> stops,
                    std::span<const std::pair<PointId, PointId>> cut);

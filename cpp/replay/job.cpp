@@ -3,7 +3,7 @@
 #include "replay/job.h"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
 #include "timeline/median.h"
 

@@ -72,7 +72,6 @@ std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
 struct Clock {
   std::int64_t shift = 0;     ///< Added to a rank's time to be on the common clock.
   std::int64_t residual = 0;  ///< Median distance of its ends from those of others.
-  std::uint64_t ends = 0;     ///< Meetings that it was set by; 0: it stands alone.
   std::uint32_t shared = 0;   ///< Ranks with one number here have one clock.
 };
 
@@ -143,8 +142,7 @@ class Job {
   void match();
   std::int64_t end_of(const JoinedMember& member) const;  // on its own clock
   std::vector<std::int64_t> shifts(const std::vector<std::uint32_t>& clock) const;
-  std::vector<std::int64_t> residuals(const std::vector<std::int64_t>& shift,
-                                      std::vector<std::uint64_t>& ends) const;
+  std::vector<std::int64_t> residuals(const std::vector<std::int64_t>& shift) const;
   void set_clocks();
   void take_apart();
   void measure();

@@ -142,8 +142,7 @@ std::vector<int64_t> Job::shifts(const std::vector<std::uint32_t>& clock) const 
 
 // How far each rank's ends are from the middle of the others' ends, by these shifts:
 // the median; in nanoseconds.
-std::vector<int64_t> Job::residuals(const std::vector<int64_t>& shift,
-                                    std::vector<std::uint64_t>& ends) const {
+std::vector<int64_t> Job::residuals(const std::vector<int64_t>& shift) const {
   std::vector<std::vector<int64_t>> off(ranks_.size());
   for (const auto& c : meetings_) {
     if (one_sided(c.name)) continue;
@@ -157,7 +156,6 @@ std::vector<int64_t> Job::residuals(const std::vector<int64_t>& shift,
   }
   std::vector<int64_t> out(ranks_.size(), 0);
   for (std::size_t r = 0; r < off.size(); ++r) {
-    ends[r] = off[r].size();
     if (!off[r].empty()) out[r] = timeline::lower_median(off[r]);
   }
   return out;
@@ -175,9 +173,8 @@ void Job::set_clocks() {
     shared[r] =
         hosts.try_emplace(name, static_cast<std::uint32_t>(hosts.size())).first->second;
   }
-  std::vector<std::uint64_t> ends(ranks_.size(), 0);
   const auto apart = shifts(own);
-  const auto unsure = residuals(apart, ends);
+  const auto unsure = residuals(apart);
   std::vector<int64_t> least(hosts.size(), std::numeric_limits<int64_t>::max());
   auto most = std::vector<int64_t>(hosts.size(), std::numeric_limits<int64_t>::min());
   std::vector<int64_t> noise(hosts.size(), 0);
@@ -201,9 +198,9 @@ void Job::set_clocks() {
   const auto found = shifts(shared);
   std::vector<int64_t> shift;
   for (const auto clock : shared) shift.push_back(found[clock]);
-  const auto residual = residuals(shift, ends);
+  const auto residual = residuals(shift);
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    clocks_.push_back({shift[r], residual[r], ends[r], shared[r]});
+    clocks_.push_back({shift[r], residual[r], shared[r]});
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/job_usual.cpp: what a stretch of work takes on the ranks that do the same.
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <tuple>
 

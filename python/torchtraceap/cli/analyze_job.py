@@ -52,6 +52,7 @@ _TEXTS: Mapping[str, Callable[[JobReport], str]] = {
     "html": _page,
 }
 _FORMS = (*_TEXTS, "perfetto")
+_FAILED = "rank_failed"  # a note for each file that could not be read
 
 
 def recording_option(command: argparse.ArgumentParser) -> None:
@@ -121,12 +122,12 @@ def read_job(
             raise Refused(job.problem)
     elif not is_joined(job):
         return None
-    failed = [note for note in job.facts.notes if note.kind == "rank_failed"]
-    for note in failed:
-        complain(note.detail)
-    if failed:
-        of = counted(len(failed) + job.facts.ranks, "trace")
-        complain(f"{len(failed)} of {of} failed")
+    for note in job.facts.notes:
+        if note.kind == _FAILED:
+            complain(note.detail)
+    if failed := failed_ranks(job):
+        of = counted(failed + job.facts.ranks, "trace")
+        complain(f"{failed} of {of} failed")
     return job
 
 
@@ -137,7 +138,7 @@ def is_joined(job: JobReport) -> bool:
 
 def failed_ranks(job: JobReport) -> int:
     """Return how many ranks could not be read."""
-    return sum(note.count for note in job.facts.notes if note.kind == "rank_failed")
+    return sum(note.count for note in job.facts.notes if note.kind == _FAILED)
 
 
 def refuse_forms(wanted: Iterable[Output], options: argparse.Namespace) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from torchtraceap.base.errors import TraceError
@@ -52,7 +51,7 @@ class JobReport(Sequence["Report"]):
         self._joined = joined
         self._places = dict(places or {})  # of ranks, among the reports
         self.fault = problem
-        self.problem = str(problem) if problem else ""
+        self.problem = str(problem or "")
 
     def __len__(self) -> int:
         return len(self._reports)
@@ -81,44 +80,44 @@ class JobReport(Sequence["Report"]):
             raise self.fault
         return self._joined
 
-    @cached_property
+    @property
     def facts(self) -> JobFacts:
         """The job as a whole: its ranks, the missing ones, its steps, its slowdown."""
         return self._job().facts
 
-    @cached_property
+    @property
     def ranks(self) -> tuple[RankRow, ...]:
         """A row for each rank, by number."""
         return self._job().ranks
 
-    @cached_property
+    @property
     def late(self) -> tuple[Late, ...]:
         """What made ranks late: culprits before others, of each the most waited for
         first."""
         return self._job().late
 
-    @cached_property
+    @property
     def meetings(self) -> tuple[Meeting, ...]:
         """Collectives and messages of two ranks and more, by time."""
         return self._job().meetings
 
-    @cached_property
+    @property
     def collectives(self) -> tuple[CollectiveRow, ...]:
         """The same by name and size, those that take most first."""
         return self._job().collectives
 
-    @cached_property
+    @property
     def culprits(self) -> tuple[Culprit, ...]:
         """Ranks, stages and kinds of work by what a step would be shorter, did they
         take what is usual; the largest gain first."""
         return self._job().culprits
 
-    @cached_property
+    @property
     def causes(self) -> tuple[Cause, ...]:
         """What was waited in each collective because of whom."""
         return self._job().causes
 
-    @cached_property
+    @property
     def steps(self) -> tuple[StepOfRank, ...]:
         """The steps of each rank."""
         return self._job().steps
@@ -141,11 +140,13 @@ class JobReport(Sequence["Report"]):
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """Return the job as JSON, by ``job.schema.json``; write it to ``path``."""
-        from torchtraceap.views.job_json import job_json, job_json_text
+        from torchtraceap.views.job_json import job_json
+        from torchtraceap.views.json_form import json_text
 
+        form = job_json(self)
         if path is not None:
-            write_text(path, job_json_text(self))
-        return job_json(self)
+            write_text(path, json_text(form))
+        return form
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a page with the ranks as rows of one timeline."""

@@ -16,14 +16,13 @@ from torchtraceap.data.facts import Note
 from torchtraceap.data.load import LoadPlan
 from torchtraceap.ranks.analyzed_ranks import FAULTS, analyzed_ranks
 from torchtraceap.ranks.candidates import is_of_ranks, trace_error
-from torchtraceap.ranks.first_look import sensible_rank
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.joining import JobRank, JoinedJob
 from torchtraceap.ranks.rank_files import RankSource, find_ranks
 from torchtraceap.ranks.rank_record import RankRecord, record_of
 from torchtraceap.ranks.recordings import FILE, RankFile, RankFiles, Recording
 from torchtraceap.ranks.reducing import needed_bytes, reduce_files
-from torchtraceap.ranks.settling import settle
+from torchtraceap.ranks.settling import settle, settled
 from torchtraceap.report import Report
 
 # Of files that need less memory together, the reports are kept, and no process is
@@ -43,6 +42,10 @@ class _Read:
     file: RankFile
     record: RankRecord
     report: Callable[[], Report]
+
+    @property
+    def rank(self) -> int | None:
+        return settled(self.file, self.record.facts).rank
 
 
 def job_of_files(
@@ -119,25 +122,25 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         nothing = trace_error("the list", "no_traces", "it is empty", _ONCE)
         return JobReport([], None, nothing)
     ordered = [one.report for one in read]
-    told = replace(files.recording, files=tuple(one.file for one in read))
+    recording = replace(files.recording, files=tuple(one.file for one in read))
     try:
-        settled = settle(
-            replace(files, recording=told), [one.record.facts for one in read]
+        told = settle(
+            replace(files, recording=recording), [one.record.facts for one in read]
         )
     except TraceError as fault:
         return JobReport(ordered, None, fault)
-    recording = settled.recording
+    recording = told.recording
     if len(read) == 1 and recording.world_size in (None, 1):
         hint = "Name the folder, or the files, that the profilers of all ranks wrote"
         cause = "it is no rank of a job of several"
         alone = trace_error(read[0].file.path, "one_rank", cause, hint)
         return JobReport(ordered, None, alone)
     # The settled files are in order of rank; each is the one of its path and number.
-    by_file = {(one.file.path, _number(one)): one for one in read}
+    by_file = {(one.file.path, one.rank): one for one in read}
     if files.source != "the list":
         read = [by_file[file.path, file.rank] for file in recording.files]
         ordered = [one.report for one in read]
-    places = {_number(one) or 0: place for place, one in enumerate(read)}
+    places = {one.rank or 0: place for place, one in enumerate(read)}
     ranks = [
         JobRank(file, by_file[file.path, file.rank].record) for file in recording.files
     ]
@@ -148,14 +151,14 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
     notes += _uneven_steps(ranks)
     path = ranks[0].file.path
     try:
-        joined = JoinedJob(files.source, recording, ranks, [*settled.notes, *notes])
+        joined = JoinedJob(files.source, recording, ranks, [*told.notes, *notes])
     except RuntimeError as error:
         cause = f"the ranks were not there at the same collectives ({error})"
         contrary = trace_error(path, "contrary", cause, _ONCE)
         return JobReport(ordered, None, contrary)
-    if settled.apart and not joined.facts.meetings:
+    if told.apart and not joined.facts.meetings:
         # Neither a time nor a collective that two of them share.
-        cause = f"{settled.apart[0].detail} They have no collective in common"
+        cause = f"{told.apart[0].detail} They have no collective in common"
         apart = trace_error(path, "other_job", cause, "Name the files of one job")
         return JobReport(ordered, None, apart)
     return JobReport(ordered, joined, None, places)
@@ -171,13 +174,6 @@ def _uneven_steps(ranks: Sequence[JobRank]) -> list[Note]:
         "have can be compared. Record the same steps on all ranks."
     )
     return [Note("uneven_steps", len(set(counts)), text, "degraded")]
-
-
-def _number(one: _Read) -> int | None:
-    """Return a rank's number as it is settled: what was loaded stands above a guess."""
-    facts = one.record.facts
-    own, _, _ = sensible_rank(facts.rank, facts.world_size)
-    return one.file.rank if own is None or one.file.rank_from == "given" else own
 
 
 def _reduced(

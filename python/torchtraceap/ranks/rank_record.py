@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # By what process groups of a pipeline are called: Megatron, DeepSpeed, torchtitan.
 _PIPELINE = ("PIPELINE", "PP", "PIPE")
+_OF_FINDINGS = tuple(field.name for field in fields(RankFinding))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,20 +61,8 @@ def record_of(report: ReportData) -> RankRecord:
         busy_us=sum(row.busy_us for row in report.balance),
         step_count=report.step_count,
         findings=tuple(
-            RankFinding(
-                id=f.id,
-                pattern=f.pattern,
-                kind=f.kind,
-                side=f.side,
-                location=f.location,
-                operator=f.operator,
-                count=f.count,
-                wasted_us=f.wasted_us,
-                recoverable_us=f.recoverable_us,
-                message=f.message,
-                advice=f.advice,
-            )
-            for f in report.rule_findings
+            RankFinding(**{name: getattr(finding, name) for name in _OF_FINDINGS})
+            for finding in report.rule_findings
         ),
         work=work,
         refusal=refusal,

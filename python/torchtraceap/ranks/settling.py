@@ -33,7 +33,7 @@ def settle(files: RankFiles, facts: Sequence[TraceFacts]) -> RankFiles:
     rank, jobs of different sizes are mixed, or a file has no rank and is not alone.
     """
     told = [
-        _settled(file, fact)
+        settled(file, fact)
         for file, fact in zip(files.recording.files, facts, strict=True)
     ]
     recording = Recording.of(files.recording.name, told)
@@ -45,7 +45,8 @@ def settle(files: RankFiles, facts: Sequence[TraceFacts]) -> RankFiles:
     return replace(files, recording=recording, apart=tuple(_apart(told, facts)))
 
 
-def _settled(file: RankFile, facts: TraceFacts) -> RankFile:
+def settled(file: RankFile, facts: TraceFacts) -> RankFile:
+    """Put one file's rank right by what was loaded of it."""
     rank, size, odd = sensible_rank(facts.rank, facts.world_size)
     size = file.world_size if size is None else size
     if rank is None or file.rank_from == GIVEN:
