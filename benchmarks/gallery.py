@@ -38,6 +38,8 @@ program's own, the judgments were made by reading the raw events
 of the first version that had all rules. Where what they missed has been mended, or the
 costliest finding changed, they were made again ("Judged again"): the figures before
 that are of the events, those after it compare them with what the program says now.
+The traces that came last (`a100-qlora-*`, `a100x8-megatron-*`, `rtx*`) were judged as
+they came: nothing had been tuned on them.
 "Right" is a verdict whose limit, costliest finding and advice the events bear out; what
 it still lacks stands under "Missing" all the same.
 

@@ -62,7 +62,8 @@ def row_of(path: Path, origin: dict[str, str]) -> list[str]:
     first = report.findings[0] if report.findings else None
     where = "no line"
     if first and first.location:
-        where = f"{PurePosixPath(first.location.file).name}:{first.location.line}"
+        where = PurePosixPath(first.location.file).name
+        where += f":{first.location.line}" if first.location.line else ""
     cells = [
         path.name.removesuffix(".json.gz"),
         f"{origin.get('origin_repo', '')} ({origin.get('licence', '')})",

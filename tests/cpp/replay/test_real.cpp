@@ -59,18 +59,24 @@ std::string word(const testing::TestParamInfo<const char*>& info) {
 INSTANTIATE_TEST_SUITE_P(
     Traces, Replayable,
     testing::Values(
-        "a100x8-nccl-process-groups-rank0of2", "a100x8-nccl-rank3of8-control",
-        "amd-vllm-decode-graph-noname", "amd-vllm-piecewise-graph",
-        "mi300-sglang-prefill-decode", "mi300x8-resnet-ddp-rccl-rank0of8",
-        "b200x8-vllm-eager-python-stacks-rank0of8", "b300-sglang-deepseek-r1-decode",
-        "b300-sglang-qwen3-moe-decode", "gp100-gpu-user-annotation",
-        "h100-owlv2-large-55MB", "h100-qwen0.5b-chat", "h100-vit-nsfw-inference",
-        "kineto2021-listform-toplevel", "kineto2021-resnet50-autograd-catnames",
+        "a100-qlora-bitsandbytes", "a100x8-megatron-tp8-rank0of8",
+        "a100x8-megatron-tp8-rank3of8", "a100x8-nccl-process-groups-rank0of2",
+        "a100x8-nccl-rank3of8-control", "amd-vllm-decode-graph-noname",
+        "amd-vllm-piecewise-graph", "mi300-sglang-prefill-decode",
+        "mi300x8-resnet-ddp-rccl-rank0of8", "b200x8-vllm-eager-python-stacks-rank0of8",
+        "b300-sglang-deepseek-r1-decode", "b300-sglang-qwen3-moe-decode",
+        "gp100-gpu-user-annotation", "h100-owlv2-large-55MB", "h100-qwen0.5b-chat",
+        "h100-vit-nsfw-inference", "kineto2021-listform-toplevel",
+        "kineto2021-resnet50-autograd-catnames",
         "kineto2021-v100-resnet50-workers0-memory", "kineto2021-v100-resnet50-workers4",
         "mi210-gpu-activities-only", "mi300-normalization-microbench",
         "mi300-owlv2-large-61MB", "mi300-qwen0.5b-chat", "mi300-vit-nsfw-inference",
-        "mi300-xdit-sd35-62MB", "v100-ns-timestamps-rank0of1",
-        "v100x2-nccl-allreduce-heavy-rank1of2-53MB", "v100x2-nccl-rank1of2-test"),
+        "mi300-xdit-sd35-62MB", "rtx3060-training-compiled", "rtx3060-training-graphs",
+        "rtx3060-training-graphs-large", "rtx3060ti-training-step-filtered",
+        "rtx3060ti-training-step-stacks", "rtx4090x2-llama-tp-rank0of2",
+        "rtx4090x2-llama-tp-rank1of2", "rtxa4000-vision-no-cpu-ops",
+        "v100-ns-timestamps-rank0of1", "v100x2-nccl-allreduce-heavy-rank1of2-53MB",
+        "v100x2-nccl-rank1of2-test"),
     word);
 
 struct Refused {

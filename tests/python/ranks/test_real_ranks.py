@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Published traces of single ranks, and of two of 128, are told as what they are."""
+"""Published traces of single ranks, two of 128 and whole jobs are told as such."""
 
 from __future__ import annotations
 
@@ -68,6 +68,26 @@ def test_two_of_128_meet_where_both_were_recorded() -> None:
         begins = max(arrival.begin_us for arrival in meeting.arrivals)
         ends = min(arrival.end_us for arrival in meeting.arrivals)
         assert begins <= ends + 1000
+
+
+@pytest.mark.parametrize(
+    "stem, size, meetings, waited_ms",
+    [
+        ("a100x8-megatron-tp8", 8, 84, 2939.3),
+        ("rtx4090x2-llama-tp", 2, 19, 46.4),
+        ("rtx4090x2-one-collective", 2, 1, 11.257),
+    ],
+)
+def test_whole_jobs(stem: str, size: int, meetings: int, waited_ms: float) -> None:
+    """Their waiting was counted from the files alone: what each rank's kernel of a
+    collective takes longer than the shortest of all ranks."""
+    job = _job(*(f"{stem}-rank{rank}of{size}.json.gz" for rank in range(size)))
+    facts = job.facts
+    assert not job.problem
+    assert (facts.ranks, facts.world_size, facts.missing) == (size, size, ())
+    assert (facts.meetings, facts.unmatched, facts.contradicted) == (meetings, 0, 0)
+    assert all(len(meeting.arrivals) == size for meeting in job.meetings)
+    assert facts.waited_us == pytest.approx(1e3 * waited_ms, rel=0.01)
 
 
 @pytest.mark.parametrize(
