@@ -3,8 +3,10 @@
 
 Each probe of tests/python/dryrun/probes.py runs three times: to warm up, under
 torch.cuda.set_sync_debug_mode("warn"), and under torch.profiler, whose trace has the
-calls of the CUDA runtime that wait. Prints where the table differs from what was found;
-FILE gets all of it as JSON. Exit code: 0 the table is right, 1 it differs, 2 no GPU.
+calls of the CUDA runtime that wait; a recording holds several probes, as its start and
+end take longer than all of them. Prints where the table differs from what was found, as
+it is found; FILE gets all of it as JSON. Exit code: 0 the table is right, 1 it differs,
+2 no GPU.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import json
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from dryrun.probes import PROBES
 
 RIGHT, DIFFERS, NO_GPU = 0, 1, 2
 RANGE = "the probe"
+TOGETHER = 40  # Probes in a recording.
 WARNING = "called a synchronizing CUDA operation"
 #: Calls of the CUDA runtime that return when the device has done what they wait for.
 WAITING = {
@@ -70,24 +74,27 @@ def warned(probe: Probe) -> int:
     return sum(WARNING in str(warning.message) for warning in caught)
 
 
-def traced(probe: Probe) -> list[str]:
-    """Return the waits in a trace of the probe, by the names of calls and copies."""
+def traced(probes: Sequence[Probe]) -> list[list[str]]:
+    """Return the waits in a trace of each probe, by the names of calls and copies."""
     import torch
     from torch.profiler import ProfilerActivity, profile, record_function
 
+    ranges = [f"{RANGE} {number}" for number in range(len(probes))]
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
-        run(probe, lambda: record_function(RANGE))
-        torch.cuda.synchronize()
+        for probe, name in zip(probes, ranges, strict=True):
+            run(probe, partial(record_function, name))
+            torch.cuda.synchronize()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.json"
         prof.export_chrome_trace(str(file))
-        return waits_of(json.loads(file.read_text("utf-8"))["traceEvents"])
+        events = json.loads(file.read_text("utf-8"))["traceEvents"]
+    return [waits_of(events, name) for name in ranges]
 
 
-def waits_of(events: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the waits that began within the probe, in order."""
+def waits_of(events: Iterable[dict[str, Any]], name: str) -> list[str]:
+    """Return the waits that began within the range of a name, in order."""
     complete = [event for event in events if event.get("ph") == "X"]
-    probe = next(e for e in complete if e["name"] == RANGE and "gpu" not in e["cat"])
+    probe = next(e for e in complete if e["name"] == name and "gpu" not in e["cat"])
     begin, end = probe["ts"], probe["ts"] + probe["dur"]
     inside = [
         event
@@ -121,20 +128,27 @@ def difference(probe: Probe, raised: str, warnings: int, waits: list[str]) -> st
     return f"said to {'wait' if probe.waits else 'not wait'}: {said}"
 
 
-def compare(probe: Probe) -> dict[str, Any]:
-    """Return what was said and what was found of a probe."""
-    raised = run(probe)  # loads kernels and libraries, and lets the allocator grow
-    told = 0 if raised else warned(probe)
-    waits = [] if raised else traced(probe)
-    return {
-        "name": probe.name,
-        "code": probe.code,
-        "said": probe.waits,
-        "raised": raised,
-        "warnings": told,
-        "waits": waits,
-        "difference": difference(probe, raised, told, waits),
-    }
+def compare(probes: Sequence[Probe]) -> list[dict[str, Any]]:
+    """Return what was said and what was found of each probe."""
+    # The first run loads kernels and libraries, and lets the allocator grow.
+    raised = {probe.name: run(probe) for probe in probes}
+    told = {probe.name: warned(probe) for probe in probes if not raised[probe.name]}
+    runs = [probe for probe in probes if probe.name in told]
+    waits = {p.name: found for p, found in zip(runs, traced(runs), strict=True)}
+    return [
+        {
+            "name": p.name,
+            "code": p.code,
+            "said": p.waits,
+            "raised": raised[p.name],
+            "warnings": told.get(p.name, 0),
+            "waits": waits.get(p.name, []),
+            "difference": difference(
+                p, raised[p.name], told.get(p.name, 0), waits.get(p.name, [])
+            ),
+        }
+        for p in probes
+    ]
 
 
 def main(arguments: list[str]) -> int:
@@ -151,10 +165,14 @@ def main(arguments: list[str]) -> int:
         print("needs a GPU: torch.cuda.is_available() is False", file=sys.stderr)
         return NO_GPU
     wanted = [p for p in PROBES if not chosen.names or p.name in chosen.names]
-    rows = [compare(probe) for probe in wanted]
+    rows: list[dict[str, Any]] = []
+    for first in range(0, len(wanted), TOGETHER):
+        rows += (some := compare(wanted[first : first + TOGETHER]))
+        for row in some:
+            if row["difference"]:
+                text = f"{row['name']}: {row['code']}\n  {row['difference']}"
+                print(text, flush=True)
     different = [row for row in rows if row["difference"]]
-    for row in different:
-        print(f"{row['name']}: {row['code']}\n  {row['difference']}")
     print(f"{len(rows) - len(different)} of {len(rows)} as the table says")
     if chosen.out is not None:
         result = {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What only torch's own tensors show: gradients, attention and losses by the formula.
-#include <ATen/Context.h>
 #include <ATen/core/Generator.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -138,18 +137,6 @@ TEST(Losses, AGoodTraceThatLooksBadCostsWhatThatIsRare) {
   EXPECT_NEAR(cost(1.5, 0, -2), -std::log(1 - p + p * rare), 1e-5);
   EXPECT_NEAR(cost(40, 0, -2), -std::log(rare), 1e-4);  // and no more
   EXPECT_LT(cost(40, 0, 2), cost(40, 0, -2));
-}
-
-// Ready for a machine that has one.
-TEST(Cuda, ScoresAreThoseOfTheCpu) {
-  if (!at::hasCUDA()) GTEST_SKIP() << "torch finds no GPU here";
-  auto made = drawn(200, 3);
-  const auto arrays = made.arrays();
-  const auto of_cpu = Detector(Config(), 1, "cpu").score(arrays);
-  const auto of_gpu = Detector(Config(), 1, "cuda").score(arrays);
-  for (std::size_t i = 0; i < of_cpu.any.size(); ++i) {
-    EXPECT_NEAR(of_cpu.any[i], of_gpu.any[i], 1e-2);
-  }
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# benchmarks/device/prepare.sh DIR [PYTHON]: fills DIR with all that run.sh needs on a
+# machine that can install nothing: simdjson, ISA-L and zlib out of Debian's packages,
+# and wheels for PYTHON (3.12). Needs Debian on x86-64, apt-get and pip with registries.
+#
+# DIR/usr is a prefix for CMake, DIR/wheels a folder for pip. Debian builds neither
+# simdjson nor ISA-L as a static library, so the shared ones are taken; build.sh links
+# with a path to them. What DIR held before is removed.
+set -euo pipefail
+
+(($# == 1 || $# == 2)) || { echo "usage: prepare.sh DIR [PYTHON]" >&2 && exit 2; }
+python_version=${2:-3.12}
+if [[ $(uname -m) != x86_64 ]] || ! command -v apt-get dpkg-deb >/dev/null; then
+  echo "prepare.sh: needs apt-get and dpkg-deb on x86-64" >&2
+  exit 2
+fi
+mkdir -p "$1"
+target=$(cd "$1" && pwd)
+rm -rf "$target/usr" "$target/wheels" "$target/contents.txt"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# --- Libraries -------------------------------------------------------------------
+debian=(libsimdjson-dev libisal-dev zlib1g zlib1g-dev)
+debian+=($(apt-cache depends --important libsimdjson-dev libisal-dev |
+  awk '/Depends: lib(simdjson|isal)/ {print $2}'))
+(cd "$work" && apt-get download --quiet --quiet -o APT::Sandbox::User=root "${debian[@]}")
+for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$work/root"; done
+folder=usr/lib/x86_64-linux-gnu
+mkdir -p "$target/usr/include" "$target/$folder"
+cp -r "$work"/root/usr/include/. "$target/usr/include"
+cp -r "$work/root/$folder/cmake" "$target/$folder"
+# zlib's own library lies in /lib, and its link leads there by an absolute path.
+cp -P "$work"/root/lib/x86_64-linux-gnu/libz.so.* "$target/$folder"
+cp -P "$work/root/$folder"/lib{simdjson,isal}.so* "$target/$folder"
+ln -sf libz.so.1 "$target/$folder/libz.so"
+
+# --- Wheels ----------------------------------------------------------------------
+# What the package and its tests import beyond torch, NumPy and pytest, and what builds
+# it, should the machine's be too old.
+wheels=(executing jinja2 markupsafe shtab termcolor tqdm pytest-timeout
+  'pybind11>=3' 'scikit-build-core>=0.11' pathspec packaging)
+platforms=()
+for glibc in 17 24 27 28; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done
+python3 -m pip download --quiet --quiet --disable-pip-version-check --no-deps \
+  --only-binary=:all: --implementation cp --python-version "$python_version" \
+  "${platforms[@]}" --platform manylinux2014_x86_64 --dest "$target/wheels" \
+  "${wheels[@]}"
+
+{
+  echo "for CPython $python_version on x86-64"
+  (cd "$work" && for package in *.deb; do dpkg-deb --show "$package"; done)
+  (cd "$target/wheels" && ls)
+} >"$target/contents.txt"
+du -sh "$target" | awk '{print "prepared: " $1 " in " $2}'

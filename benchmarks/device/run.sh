@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# benchmarks/device/run.sh [--minutes 8] [--out DIR] ...: builds, tests and measures on a
+# machine with a GPU that can install nothing (README.md). `run.sh --help` lists the rest.
+exec python3 "$(dirname "$0")/run_steps.py" "$@"
