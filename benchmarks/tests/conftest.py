@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = [ROOT / "benchmarks" / of for of in ("corpus", "replay", "loader")]
+FOLDERS = [ROOT / "benchmarks" / of for of in ("", "corpus", "replay", "loader")]
 FOLDERS += [
     ROOT / "benchmarks" / of
     for of in ("agreement", "blame", "detector", "explain", "integrations")
