@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_cli_manners.py: the program at a terminal, in a pipe, in a completing shell."""
+"""test_cli_manners.py: the program at a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ import pytest
 from termcolor import can_colorize
 
 import torchtraceap
-from torchtraceap.cli import program as cli_program
-from torchtraceap.cli.completion import completion_script
 from torchtraceap.cli.output import in_color
-from torchtraceap.cli.program import make_parser
 
-from .cli_commands import the_commands
 from .terminal import on_terminal
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
@@ -181,69 +177,3 @@ def test_a_quiet_check_says_it_by_its_code(
     assert (result.returncode, result.stdout, result.stderr) == (1, b"", b"")
     result = program("compare", data / TINY, data / LOADER, "-q", "--fail-on", "new")
     assert (result.returncode, result.stdout) == (1, b"")
-
-
-# --- Completion -----------------------------------------------------------------------
-
-ASK = """
-source "$1"
-shift
-COMP_WORDS=("$@")
-COMP_CWORD=$(($# - 1))
-COMP_LINE="$*"
-COMP_POINT=${#COMP_LINE}
-$(complete -p torchtraceap | sed -E 's/.*-F ([^ ]+).*/\\1/')
-printf '%s\\n' "${COMPREPLY[@]}"
-"""
-
-
-@pytest.mark.parametrize("run", [["-m", "torchtraceap"], ["-c", IMPATIENT]])
-def test_bash_completes(tmp_path: Path, data: Path, run: list[str]) -> None:
-    script = tmp_path / "completion.bash"
-    command = [sys.executable, *run, "completion", "bash"]
-    script.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "mine.json.gz").touch()
-    (folder / "made").mkdir()
-
-    def completed(*words: str) -> set[str]:
-        result = subprocess.run(
-            ["bash", "--norc", "-c", ASK, "bash", script, "torchtraceap", *words],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=folder,
-        )
-        assert result.stderr == ""
-        return set(result.stdout.split())
-
-    assert completed("") >= set(the_commands())
-    assert completed("ana") == {"analyze"}
-    assert completed("analyze", "m") == {"mine.json.gz", "made"}
-    assert completed("analyze", "x", "--json", "mi") == {"mine.json.gz"}
-    assert completed("analyze", "x", "--parquet", "m") == {"made"}
-    assert completed("whatif", "x", "--trace") == {"--trace-out"}
-    assert completed("patterns", "sync") == {"sync_stall"}
-    assert completed("whatif", "x", "--drop", "sync") == {"sync_stall"}
-    assert completed("inspect", "--skip-category", "ker") == {"kernel"}
-    assert completed("compare", "x", "mi") == {"mine.json.gz"}
-    assert completed("completion", "z") == {"zsh"}
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_a_script_knows_every_command_and_option(shell: str) -> None:
-    script = completion_script(make_parser(), shell)
-    for name, parser in the_commands().items():
-        assert name in script
-        for action in parser._actions:
-            for option in action.option_strings[-1:]:
-                # tcsh's grammar gives options without their dashes.
-                assert option.lstrip("-") in script, (name, option)
-
-
-def test_completion_leaves_the_program_as_it_is() -> None:
-    """Choices that are only offered must not become those that are allowed."""
-    completion_script(make_parser(), "bash")
-    options = cli_program.make_parser().parse_args(["patterns", "not_a_pattern"])
-    assert options.name == "not_a_pattern"

@@ -22,7 +22,6 @@ from torchtraceap.cli import (
     analyze,
     check,
     compare,
-    completion,
     dryrun,
     explain,
     inspect,
@@ -56,7 +55,6 @@ _COMMANDS = (
     patterns,
     train,
     mcp,
-    completion,
 )
 _EXAMPLES = (
     ("torchtraceap analyze trace.json.gz", "what wastes time, where, and how much"),
@@ -118,7 +116,6 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action="version", version=f"torchtraceap {_core.__version__}"
     )
-    parser.set_defaults(parser=parser)  # for `completion`, which speaks of all
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add(commands)
