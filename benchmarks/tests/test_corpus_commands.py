@@ -24,6 +24,7 @@ import record
 import runs
 
 import torchtraceap
+from alarms import ctrl_c_is_heard as ctrl_c_is_heard
 
 pytestmark = pytest.mark.verify
 CORPUS = Path(runs.__file__).parent
@@ -198,6 +199,7 @@ def test_what_is_no_folder_or_no_seed_is_refused_at_once(
     assert file.read_text() == "mine" and not (tmp_path / "new").exists()
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_ends_a_build_and_its_parts(tmp_path: Path) -> None:
     line = [sys.executable, CORPUS / "build.py", "--out", tmp_path, "--small"]
     with subprocess.Popen(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""alarms.py: a timer that fires again and again, for who has to hear of Ctrl-C.
+"""alarms.py: how tests send signals: a timer that fires again and again, for who has to
+hear of Ctrl-C, and a fixture for tests that send SIGINT itself.
 
 Python calls a handler when the core lets it, or once for all when the core is done. So
-alarms are heard several times only by who listens meanwhile. SIGINT itself may be
-ignored where tests run, as in the background jobs of a shell.
+alarms are heard several times only by who listens meanwhile.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+import pytest
 
 SEVERAL = 2  # One is heard at the end of any call.
 
@@ -48,3 +50,15 @@ def heard(call: Callable[[], object]) -> int:
 def end() -> None:
     """Be a handler that ends what is under way."""
     raise Ended
+
+
+@pytest.fixture
+def ctrl_c_is_heard() -> Iterator[None]:
+    """Let SIGINT interrupt this process, and those that it starts.
+
+    A shell lets its background jobs ignore it, their children inherit that, and Python
+    installs its handler only where it is not ignored.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

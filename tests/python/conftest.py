@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 import torchtraceap
 from torchtraceap.cli import main
 
+from .alarms import ctrl_c_is_heard as ctrl_c_is_heard
 from .model_server import Server, local_model, serving
 from .torch_forks import TorchForks
 
@@ -32,6 +34,15 @@ os.environ["TORCHTRACEAP_DETECTOR"] = "off"
 # Torch in tests, and in what they start, uses one thread: tiny models gain nothing from
 # more, which would wait for one another while other tests run beside these.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let torch before 2.13 say that cycles forget the last one: it does so once a
+    process, in the first test that records anything."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        if [int(part) for part in metadata.version("torch").split(".")[:2]] < [2, 13]:
+            said = "ignore:Warning. Profiler clears events"
+            config.addinivalue_line("filterwarnings", said)
 
 
 @pytest.fixture(scope="session")

@@ -318,6 +318,7 @@ def test_dry_run_on_cpu():
         torch.ones(3, device="cuda") + 1
     run.assert_launches(max_per_step=2)
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears")  # Before torch 2.13.
 def test_profiler(built, no_sync_stalls, trace_check):
     activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
     with no_sync_stalls(), torch.profiler.profile(activities=activities) as prof:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_interrupt.py: a replay hears signals while it runs, as Ctrl-C is one."""
+"""test_interrupt.py: a replay hears signals while it runs, as Ctrl-C is one; and tests
+that send that one are heard."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,15 @@ def test_writing_hears_signals_and_leaves_nothing(
         result.to_trace(out)
     assert out.read_text() == "kept"
     assert [p.name for p in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_tests_that_send_sigint_are_heard_in_the_background(root: Path) -> None:
+    """Run as a background job of a shell, they would start programs that ignore it."""
+    send = re.compile(
+        r"(kill|killpg|send_signal|raise_signal)\([^()]*(\(\))?[^()]*SIGINT"
+    )
+    folders = (root / "tests" / "python", root / "benchmarks" / "tests")
+    texts = {p: p.read_text("utf-8") for f in folders for p in f.rglob("*.py")}
+    senders = {p for p, text in texts.items() if send.search(text)}
+    assert len(senders) >= 5
+    assert not [p for p in senders if 'usefixtures("ctrl_c_is_heard")' not in texts[p]]

@@ -458,6 +458,7 @@ def test_standard_output_is_the_protocols_alone(folder: Path) -> None:
     assert process.returncode == 0 and rest == b"" and b"Traceback" not in said
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize("how", ["interrupt", "end of input"])
 def test_it_ends_cleanly(folder: Path, how: str) -> None:
     process = _server(folder)

@@ -22,7 +22,13 @@ from torch.profiler import (  # noqa: E402
     schedule,
 )
 
-from .small_work import CPU, SEVERAL_CYCLES, recorded, work  # noqa: E402
+from .small_work import (  # noqa: E402
+    CPU,
+    NEEDS_PYTHON_EXPORT,
+    SEVERAL_CYCLES,
+    recorded,
+    work,
+)
 from .torch_forks import TorchForks  # noqa: E402
 
 pytestmark = SEVERAL_CYCLES
@@ -144,6 +150,7 @@ def test_an_export_before_on_an_older_torch(
         torchtraceap.analyze(prof)
 
 
+@NEEDS_PYTHON_EXPORT
 def test_damaged_names_after_an_export(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +188,7 @@ def test_damaged_names_do_no_harm(torch_forks: TorchForks, tmp_path: Path) -> No
     assert int(ended.out) > 100
 
 
+@NEEDS_PYTHON_EXPORT
 def test_no_room_for_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kineto's one export is spent, and the user's own must work all the same."""
     prof = recorded()

@@ -24,7 +24,13 @@ from torch.profiler import (  # noqa: E402
     tensorboard_trace_handler,
 )
 
-from .small_work import CPU, SEVERAL_CYCLES, recorded, work  # noqa: E402
+from .small_work import (  # noqa: E402
+    CPU,
+    NEEDS_PYTHON_EXPORT,
+    SEVERAL_CYCLES,
+    recorded,
+    work,
+)
 
 pytestmark = SEVERAL_CYCLES
 
@@ -102,6 +108,7 @@ def test_cycles_with_an_export_after(tmp_path: Path, kind: str) -> None:
     assert steps == [[2, 3], [6, 7], [10, 11]]
 
 
+@NEEDS_PYTHON_EXPORT
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_an_export_before(tmp_path: Path, kind: str) -> None:
     """torch's own second export has to do, which is equal up to some details."""
@@ -128,6 +135,7 @@ def test_an_export_before(tmp_path: Path, kind: str) -> None:
 _TRACE = torchtraceap._core.category_names().index("Trace")
 
 
+@NEEDS_PYTHON_EXPORT
 def test_exports_in_any_number(tmp_path: Path) -> None:
     prof = recorded(on_trace_ready=torchtraceap.analyze)
     paths = [tmp_path / name for name in ("a.json", "b.json.gz", "c.json")]
@@ -232,6 +240,9 @@ def test_nothing_is_left_behind(
         gc.enable()
 
 
+@pytest.mark.skipif(
+    torch.__version__ < (2, 13), reason="this torch has no such back end"
+)
 def test_cupti_monitor_merges_into_the_kept_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

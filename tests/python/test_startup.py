@@ -33,6 +33,7 @@ sys.meta_path.insert(0, Pressed())
 SCRIPT = "import sys\nfrom torchtraceap.cli import console\nsys.exit(console())\n"
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize(
     ("module", "by_script"),
     [

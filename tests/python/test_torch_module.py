@@ -55,8 +55,11 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
     yield request.param
 
 
-def test_scores_of_a_real_trace(module: ModuleType, arrays: Any, device: str) -> None:
-    network = module.Network(module.Config(**SMALL), seed=1, device=device)
+@pytest.mark.parametrize("config", [SMALL, {}], ids=["small", "default"])
+def test_scores_of_a_real_trace(
+    module: ModuleType, arrays: Any, device: str, config: dict[str, Any]
+) -> None:
+    network = module.Network(module.Config(**config), seed=1, device=device)
     network.fit_columns([arrays])
     scores = network.score(arrays, events=2)
     count = len(arrays)
@@ -67,7 +70,7 @@ def test_scores_of_a_real_trace(module: ModuleType, arrays: Any, device: str) ->
     for name in ("any", "types", "recoverable"):
         assert scores[name].dtype == np.float32
         assert ((scores[name] > 0) & (scores[name] < 1)).all()
-    other = module.Network(module.Config(**SMALL), seed=1)
+    other = module.Network(module.Config(**config), seed=1)
     other.fit_columns([arrays])
     limit = 1e-5 if device == "cpu" else 1e-2
     again = other.score(arrays, batch_tokens=300, threads=2)
@@ -317,6 +320,7 @@ def test_threads_of_python_take_turns(module: ModuleType, arrays: Any) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_an_interrupt_ends_a_score(module: ModuleType, arrays: Any) -> None:
     network = module.Network(module.Config(layers=40, width=256, hidden=1024))
 

@@ -166,6 +166,9 @@ def be(job: Mapping[str, Any], rank: int) -> None:
     os.chdir(job["cwd"])
     os.environ.update(job["env"] | job["ranks"][rank])
     warnings.simplefilter(job["warn"])
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.__version__ < (2, 13):  # As in conftest.py.
+        warnings.filterwarnings("ignore", "Warning: Profiler clears events")
     sys.argv = ["script.py", *job["arguments"]]
     sys.path[0] = ""  # The folder it is run in, and not that of this file.
     main = sys.modules["__main__"] = types.ModuleType("__main__")

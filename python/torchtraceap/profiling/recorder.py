@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch.profiler import ProfilerAction, profile
 
 from torchtraceap.profiling import live, turn
@@ -15,6 +16,8 @@ from torchtraceap.profiling import live, turn
 # What would have the first step in it, too.
 _OF_ALL_CYCLES = {"execution_trace_observer", "acc_events"}
 _BEFORE_RECORDING = (ProfilerAction.NONE, ProfilerAction.WARMUP)
+# Before 2.13 torch says of the first cycle, too, that it forgets the last one.
+_SAYS_IT_AT_FIRST = torch.__version__ < (2, 13)
 
 
 class CycleRecorder:
@@ -58,7 +61,8 @@ class CycleRecorder:
         marks = self.profiler.record_steps
         if self._in_reserve:  # It may be the whole block, which is no step.
             self.profiler.record_steps = False
-        self.profiler.__enter__()
+        with _unsaid():
+            self.profiler.__enter__()
         self.profiler.record_steps = marks
         turn.mark()
 
@@ -125,12 +129,20 @@ class CycleRecorder:
         action = self.profiler.current_action
         mends = action == ProfilerAction.WARMUP and turn.is_disturbed()
         may_begin = action in (ProfilerAction.NONE, ProfilerAction.RECORD_AND_SAVE)
-        if self.profiler.profiler is None or not (mends or may_begin):
+        says_it = self.profiler.profiler is not None or _SAYS_IT_AT_FIRST
+        if not says_it or not (mends or may_begin):
             yield
             return
-        with warnings.catch_warnings():
-            # Said once, as a new cycle forgets the last one; here that is meant.
-            warnings.filterwarnings("ignore", "Warning: Profiler clears events")
+        with _unsaid():
             if mends:
                 self.profiler.prepare_trace()
             yield
+
+
+@contextmanager
+def _unsaid() -> Iterator[None]:
+    """Leave out what torch says once, as a new cycle forgets the last one; here that
+    is meant."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Warning: Profiler clears events")
+        yield

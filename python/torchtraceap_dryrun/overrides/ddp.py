@@ -199,7 +199,7 @@ class Reducer:
         self._recorder = recorder
         self._params, self._group = list(parameters), group
         self._find_unused, self._as_view = find_unused, as_view
-        # Since torch 2.13 they are said; before, they were always these.
+        # An empty list, or none, stands for these.
         said = rest[2] if len(rest) > 2 else None
         self._limits = said or [first_bytes, bucket_bytes]
         self._hook: Hook | None = None
