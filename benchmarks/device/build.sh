@@ -10,16 +10,18 @@ packages=$(cd "$1" && pwd)
 mkdir -p "$2"
 site=$(cd "$2" && pwd)
 export PYTHONPATH=$site PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
-install=(python3 -m pip install --quiet --no-index --no-deps --no-compile --upgrade
+install=(python3 -m pip --isolated install --no-index --no-deps --no-compile --upgrade
   --no-warn-conflicts --target "$site")
-"${install[@]}" "$packages"/wheels/*.whl
+rm -rf "$site"/torchtraceap* # should this build fail, no step may use an older one
+"${install[@]}" --quiet "$packages"/wheels/*.whl
 # A prefix of our own, so that a half installed library elsewhere is not mixed in.
-"${install[@]}" --no-build-isolation "$root" \
+"${install[@]}" --verbose --no-build-isolation "$root" \
   --config-settings=build-dir="$root/build/device" \
   --config-settings=cmake.define.CMAKE_PREFIX_PATH="$packages/usr" \
   --config-settings=cmake.define.CMAKE_BUILD_RPATH="$packages/usr/lib/x86_64-linux-gnu" \
   --config-settings=cmake.define.CMAKE_INSTALL_RPATH="$packages/usr/lib/x86_64-linux-gnu" \
-  --config-settings=cmake.define.TTA_BUILD_TORCH=ON
+  --config-settings=cmake.define.TTA_BUILD_TORCH=ON \
+  --config-settings=cmake.define.TTA_BINDINGS_TOGETHER=$(($(nproc) < 8 ? 4 : 1))
 cd / # not the tree's own python/, which another build may have filled
 python3 -c '
 import torchtraceap, torchtraceap._core as core

@@ -16,11 +16,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
-from findings import ROOT, Findings, parse
+from findings import ROOT, Findings, parse, synchronize
 
 # The corpus first: its modules import a package of its own.
 sys.path[:0] = [str(ROOT / "benchmarks" / name) for name in ("corpus", "dryrun")]
@@ -32,7 +31,7 @@ from workloads.training import Lab, Training  # noqa: E402
 import torchtraceap  # noqa: E402
 
 Step = Callable[[], Any]
-#: Of a rehearsal the dry run stands for this one, as there is none.
+#: Assumed by the dry run in a rehearsal, and for a GPU that its table lacks.
 USUAL_GPU = "H100 SXM"
 WARM_UP, MEASURED, RECORDED = 10, 10, 3
 DRY_STEPS = 3
@@ -79,20 +78,20 @@ def dry(name: str, scale: str, gpu: str) -> dict[str, float]:
 
 def measured(name: str, device: str) -> dict[str, float]:
     """Return the same of the device, and the milliseconds of a step, unprofiled."""
+    warm_up, steps = (WARM_UP, MEASURED) if device == "cuda" else (1, 1)
     with model(name, device, device) as step:
-        for _ in range(WARM_UP if device == "cuda" else 1):
+        for _ in range(warm_up):
             step()
-        synchronize = partial(torch.cuda.synchronize if device == "cuda" else int)
-        synchronize()
+        synchronize(device)
         begin = time.perf_counter()
-        for _ in range(MEASURED if device == "cuda" else 1):
+        for _ in range(steps):
             step()
-        synchronize()
+        synchronize(device)
         took = time.perf_counter() - begin
         with torch.profiler.profile() as prof:
             for _ in range(RECORDED):
                 step()
-            synchronize()
+            synchronize(device)
     report = torchtraceap.analyze(prof, quiet=True, detector="off")
     kernels = sum(kernel.total_us for kernel in report.kernels)
     copies = sum(copy.total_us for copy in report.copies)
@@ -103,7 +102,7 @@ def measured(name: str, device: str) -> dict[str, float]:
         "kernels": launched / RECORDED,
         "copies": sum(crossing) / RECORDED,
         "busy_ms": (kernels + copies) / 1e3 / RECORDED,
-        "step_ms": 1e3 * took / (MEASURED if device == "cuda" else 1),
+        "step_ms": 1e3 * took / steps,
     }
 
 
@@ -129,40 +128,43 @@ def dry_rows(device: str, seconds: float) -> tuple[dict[str, Any], str]:
     return {row.pop("name"): row | {"gpu": gpu} for row in rows}, errors
 
 
+def compare(found: Findings, name: str, device: str, predicted: Any) -> None:
+    """Measure a model and compare it with its estimate, if there is one."""
+    real = measured(name, device)
+    found.data[name] = row = {"measured": real}
+    if device == "cuda":
+        found.check(f"{name}: kernels were recorded", real["busy_ms"] > 0, real)
+    found.check(f"{name} runs dry", predicted is not None)
+    if predicted is None:
+        return
+    row["dry"] = predicted
+    line = f"{name}: dry {predicted['kernels']:.0f} kernels, "
+    line += f"{predicted['busy_ms']:.2f} ms; "
+    if real["busy_ms"]:
+        row["ratio"] = predicted["busy_ms"] / real["busy_ms"]
+        line += f"measured {real['kernels']:.0f}, {real['busy_ms']:.2f} ms of a "
+        line += f"step of {real['step_ms']:.2f} ms: x{row['ratio']:.2f}"
+    else:
+        line += f"a step of {real['step_ms']:.2f} ms here, on no device"
+    found.lines.append(line)
+
+
 def main() -> int:
     """Compare, write."""
     given = parse(__doc__)
     found = Findings("estimates", given.out)
     estimates, errors = dry_rows(given.device, 0.5 * given.seconds)
     print(errors, file=sys.stderr)
-    ratios = []
+    found.data["dry_errors"] = errors[-2000:]
     for name in NAMES:
         if time.monotonic() > given.until:
             found.check(f"{name} was measured", False, "no time was left")
             continue
-        try:
-            row: dict[str, Any] = {"measured": measured(name, given.device)}
-        except Exception as error:  # One model that fails is no reason to lose others.
-            found.check(f"{name} runs", False, f"{type(error).__name__}: {error}")
-            continue
-        found.data[name] = row
-        found.check(f"{name} runs dry", name in estimates, errors[-200:])
-        if name not in estimates:
-            continue
-        row["dry"] = said = estimates[name]
-        real = row["measured"]
-        line = f"{name}: dry {said['kernels']:.0f} kernels, {said['busy_ms']:.2f} ms; "
-        if real["busy_ms"]:
-            row["ratio"] = said["busy_ms"] / real["busy_ms"]
-            ratios.append(row["ratio"])
-            line += f"measured {real['kernels']:.0f}, {real['busy_ms']:.2f} ms of a "
-            line += f"step of {real['step_ms']:.2f} ms: {row['ratio']:.2f} times"
-        else:
-            line += f"a step of {real['step_ms']:.2f} ms here, on no device"
-        found.lines.append(line)
-        found.write()
-    if ratios:
-        off = statistics.median(max(r, 1 / r) for r in ratios)
+        with found.part(f"{name} runs"):  # One that fails does not keep others away.
+            compare(found, name, given.device, estimates.get(name))
+    ratios = [found.data[name].get("ratio") for name in NAMES if name in found.data]
+    if known := [ratio for ratio in ratios if ratio]:
+        off = statistics.median(max(ratio, 1 / ratio) for ratio in known)
         found.lines.append(f"the estimate is off by a factor of {off:.2f} (median)")
     found.write()
     return found.code

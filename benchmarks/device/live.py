@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """live.py: (d) live sessions round a small training loop, and waits found in it.
 
-Overhead: runs with and without a profiler in turn, each compared with the run before or
-after it, for torch's profiler alone, `torchtraceap.profile` and torch's profiler with
-`torchtraceap.analyze` as its handler, with and without stacks. Waits: the same step
-checked by `SyncCheck` on the device and in a dry run.
+Waits: the same step checked by `SyncCheck` on the device and in a dry run. Reports:
+sessions with a busy device, checked. Overhead: runs with and without a profiler in turn
+and compared with each other, for torch's profiler alone, `torchtraceap.profile` and
+torch's profiler with `torchtraceap.analyze` as its handler, with and without stacks.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from findings import ROOT, Findings, parse
+from findings import ROOT, Findings, parse, synchronize
 
 import small_training
 from small_training import SmallTraining, check, lines_that_wait
@@ -40,13 +41,9 @@ SINCE = 24  # Steps from here on are outside of the cycle.
 KEPT: dict[str, Any] = {}  # The last report of each case.
 
 
-def synchronize(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
-
-
 def session(stack: bool) -> Any:
-    options = {"with_stack": stack, "quiet": True, "reserve": False}
+    options: dict[str, Any] = {"with_stack": stack, "quiet": True, "reserve": False}
+    options["detector"] = "off"  # As in `handled`.
     return torchtraceap.profile(**SCHEDULE, **options)
 
 
@@ -96,7 +93,7 @@ def run(
 
 
 def cases(device: str) -> list[Case]:
-    """Return what is compared."""
+    """Return the ways to profile that are compared with none."""
     rows = []
     for stack in (True, False):
         of = "with stacks" if stack else "without stacks"
@@ -111,10 +108,13 @@ def cases(device: str) -> list[Case]:
 
 
 def overheads(device: str, until: float) -> dict[str, dict[str, list[Any]]]:
-    """Take pairs of all cases in turn until the time is up, one of each at least."""
+    """Take pairs of all cases in turn until the time is up, one of each at least.
+
+    CUPTI stays attached after the first profiler: both runs of a pair have it.
+    """
     found: dict[str, dict[str, list[Any]]] = {}
     every = cases(device)
-    every[0].run(True)  # What a process does once, such as attaching CUPTI.
+    every[0].run(True)  # One-time costs of a process.
     for number in itertools.count():
         for case in every:
             if number and time.monotonic() > until:
@@ -127,90 +127,8 @@ def overheads(device: str, until: float) -> dict[str, dict[str, list[Any]]]:
     raise AssertionError("it counts without end")
 
 
-def see_report(found: Findings, name: str, report: Any, device: str) -> None:
-    """Check what a report says of the recorded steps."""
-
-    def say(what: str, holds: bool, detail: object = "") -> None:
-        found.check(f"{name}: {what}", holds, detail)
-
-    numbers = [step.number for step in report.steps]
-    say("its steps are the recorded ones", numbers == list(RECORDED), numbers)
-    lines = set(lines_that_wait())
-    file = Path(small_training.__file__).name
-    located = [f for f in report.rule_findings if f.location is not None]
-    if "without" in name:
-        say("no stack, no line", not located, [f.location for f in located])
-    if device != "cuda":
-        return
-    say("a device worked", bool(report.trace.working_devices))
-    say("the trace is sound", report.quality.verdict == "ok", report.quality.verdict)
-    per_step = sum(kernel.count for kernel in report.kernels) / len(RECORDED)
-    say("each step has kernels", per_step > small_training.LAYERS, per_step)
-    directions = {(copy.direction, copy.memory) for copy in report.copies}
-    pinned = ("HtoD", "pinned") in directions
-    say("batches came from pinned memory", pinned, sorted(directions))
-    for row in report.balance:
-        whole = report.trace.device_time_us / len(report.trace.working_devices)
-        say("busy time is within the span", 0 < row.busy_us <= whole, row.busy_us)
-    stalls = [f for f in report.rule_findings if f.pattern == "sync_stall"]
-    kinds = sorted({f.pattern for f in report.rule_findings})
-    say("the waits are a finding", bool(stalls), kinds)
-    if "without" not in name:
-        places = {
-            (Path(f.location.file).name, f.location.line)
-            for f in stalls
-            if f.location is not None
-        }
-        right = {(file, line) for line in lines}
-        say("its line is right", bool(places) and places <= right, sorted(places))
-
-
-def waits(found: Findings, device: str) -> dict[str, Any]:
-    """Check the step on the device and dry, with and without its waits."""
-    out: dict[str, Any] = {device: [check(device, has) for has in (False, True)]}
-    done = subprocess.run(
-        [sys.executable, small_training.__file__, "dry"],
-        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    print(done.stderr, file=sys.stderr)
-    found.check("the dry run ended well", done.returncode == 0, done.stderr[-200:])
-    if done.returncode == 0:
-        out["dry"] = json.loads(done.stdout)
-    expected = lines_that_wait()
-    for where, (clean, waiting) in out.items():
-        told = clean["told"] and waiting["told"]
-        found.check(f"{where}: it can be judged", told, clean["problem"])
-        at_lines = [row[0] for row in waiting["waits"] if row[0]]
-        found.check(
-            f"{where}: waits are at their lines",
-            sorted(set(at_lines)) == expected,
-            waiting["waits"],
-        )
-        rest = [row for row in clean["waits"] if row[0]]
-        found.check(f"{where}: without them nothing waits", not rest, clean["waits"])
-    if "dry" in out:
-        real, dry = (
-            sorted((line, kind) for line, kind, _ in out[where][1]["waits"] if line)
-            for where in (device, "dry")
-        )
-        found.check("the device and the dry run agree", real == dry, (real, dry))
-        found.lines.append(
-            f"waits by line: {device} {real}, dry {'the same' if real == dry else dry}"
-        )
-    return out
-
-
-def main() -> int:
-    """Compare, check, write."""
-    given = parse(__doc__)
-    found = Findings("live", given.out)
-    found.data["waits"] = waits(found, given.device)
-    found.write()
-    until = given.until - 0.25 * given.seconds
-    found.data["overhead_pairs_ms"] = pairs = overheads(given.device, until)
+def show_overheads(found: Findings, pairs: Any, before: list[float]) -> None:
+    """Add the lines of the overheads; `before`: steps before anything was profiled."""
     for name, phases in pairs.items():
         recorded, after = ratio(phases["recorded"]), ratio(phases["after"])
         found.lines.append(
@@ -218,13 +136,144 @@ def main() -> int:
             f"report {added(phases['report']).median:.0f} ms, "
             f"after x{after.median:.2f} ({after.low:.2f}-{after.high:.2f})"
         )
-    steps = sorted(plain for plain, _ in pairs[name]["after"])
-    found.lines.append(f"times a step of {steps[len(steps) // 2]:.2f} ms, unprofiled")
-    for name, report in KEPT.items():
-        see_report(found, name, report, given.device)
-    expected = {name for name in pairs if "alone" not in name}
-    found.check("every session made a report", set(KEPT) == expected, sorted(KEPT))
+    attached = [plain for phases in pairs.values() for plain, _ in phases["after"]]
+    usual, now = statistics.median(before), statistics.median(attached)
+    found.data["step_ms"] = {"before": before, "attached": now}
+    found.lines.append(
+        f"times an unprofiled step of {now:.2f} ms, in {len(phases['after'])} pairs; "
+        f"before the first profiler it took {usual:.2f} ms (x{now / usual:.2f})"
+    )
+
+
+def recorded_report(device: str, stack: bool) -> Any:
+    """Record a session of steps in which the device is the limit."""
+    training = SmallTraining(device, "cuda large" if device == "cuda" else "")
+    with session(stack) as prof:
+        for _ in range(RECORDED.stop + 1):
+            training.step(waits=True)
+            prof.step()
+    return prof.report
+
+
+def see_report(found: Findings, name: str, report: Any) -> None:
+    """Check what every report of these steps says."""
+
+    def say(what: str, holds: bool, detail: object = "") -> None:
+        found.check(f"{name}: {what}", holds, detail)
+
+    numbers = [step.number for step in report.steps]
+    say("its steps are the recorded ones", numbers == list(RECORDED), numbers)
+    if "without" in name:
+        located = [f.location for f in report.rule_findings if f.location is not None]
+        say("no stack, no line", not located, located)
+
+
+def see_device(found: Findings, name: str, report: Any) -> None:
+    """Check what a report says of the device."""
+
+    def say(what: str, holds: bool, detail: object = "") -> None:
+        found.check(f"{name}: {what}", holds, detail)
+
+    working = report.trace.working_devices
+    say("a device worked", bool(working), report.quality.verdict)
+    if not working:
+        return
+    say("the trace is sound", report.quality.verdict == "ok", report.quality)
+    per_step = sum(kernel.count for kernel in report.kernels) / len(RECORDED)
+    say("each step has kernels", per_step > small_training.LAYERS, per_step)
+    directions = sorted({(copy.direction, copy.memory) for copy in report.copies})
+    say("batches came from pinned memory", ("HtoD", "pinned") in directions, directions)
+    whole = report.trace.device_time_us / len(working)
+    for row in report.balance:
+        say("busy time is within the span", 0 < row.busy_us <= whole, row.busy_us)
+    stalls = [f for f in report.rule_findings if f.pattern == "sync_stall"]
+    kinds = sorted({f.pattern for f in report.rule_findings})
+    say("the waits are a finding", bool(stalls), kinds)
+    if "without" not in name:
+        places = [f.location for f in stalls if f.location is not None]
+        found_at = sorted({(Path(place.file).name, place.line) for place in places})
+        file = Path(small_training.__file__).name
+        right = {(file, line) for line in lines_that_wait()}
+        say("its line is right", bool(places) and set(found_at) <= right, found_at)
+
+
+def waits(found: Findings, device: str) -> None:
+    """Check the step on the device and dry, with and without its waits."""
+    out: dict[str, Any] = {}
+    found.data["waits"] = out
+    with found.part(f"waits are found on {device}"):
+        out[device] = [check(device, has) for has in (False, True)]
+    with found.part("waits are found dry"):
+        # A dry run begins only where torch sees no GPU.
+        done = subprocess.run(
+            [sys.executable, small_training.__file__, "dry"],
+            env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+            capture_output=True,
+            text=True,
+            timeout=40,
+        )
+        print(done.stderr, file=sys.stderr)
+        found.check("the dry run ended well", done.returncode == 0, done.stderr[-200:])
+        out["dry"] = json.loads(done.stdout)
+    expected = lines_that_wait()
+    for where, (clean, waiting) in out.items():
+        judged = clean["judged"] and waiting["judged"]
+        why = clean["problem"] or waiting["problem"]
+        found.check(f"{where}: the step can be judged", judged, why)
+        at_lines = {row[0] for row in waiting["waits"] if row[0]}
+        found.check(
+            f"{where}: waits are at their lines",
+            sorted(at_lines) == expected,
+            waiting["waits"],
+        )
+        rest = [row for row in clean["waits"] if row[0]]
+        found.check(f"{where}: without them nothing waits", not rest, clean["waits"])
+    if len(out) == 2:
+        real, dry = (
+            sorted(f"{line} {kind}" for line, kind, _ in rows[1]["waits"] if line)
+            for rows in out.values()
+        )
+        found.check("the device and the dry run agree", real == dry, (real, dry))
+        found.lines.append(
+            f"waits by line of small_training.py: {device} {', '.join(real)}; dry "
+            + ("the same" if real == dry else ", ".join(dry))
+        )
     found.write()
+
+
+def main() -> int:
+    """Compare, check, write."""
+    given = parse(__doc__)
+    found = Findings("live", given.out)
+    # First of all: from the first profiler on CUPTI stays attached.
+    nothing: Callable[[], Any] = nullcontext
+    before = [run("", given.device, nothing, False)["after"] for _ in range(6)][1:]
+    waits(found, given.device)
+    for stack in (True, False):
+        name = f"a busy device {'with' if stack else 'without'} stacks"
+        with found.part(name):
+            report = recorded_report(given.device, stack)
+            see_report(found, name, report)
+            if given.device == "cuda":
+                see_device(found, name, report)
+    until = given.until - 0.15 * given.seconds
+    with found.part("overheads are measured"):
+        found.data["overhead_pairs_ms"] = pairs = overheads(given.device, until)
+        show_overheads(found, pairs, before)
+        expected = {name for name in pairs if "alone" not in name}
+        found.check("every session made a report", set(KEPT) == expected, sorted(KEPT))
+    for name, report in KEPT.items():
+        with found.part(name):
+            see_report(found, name, report)
+    if given.device == "cuda":
+        with found.part("the detector runs on the GPU"):
+            with torchtraceap.profile(**SCHEDULE, quiet=True) as prof:
+                training = SmallTraining("cuda")
+                for _ in range(RECORDED.stop + 1):
+                    training.step(waits=True)
+                    prof.step()
+            detection = prof.report.detection
+            found.check("it judged on the GPU", detection.device == "cuda", detection)
     return found.code
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""machine.py: (a) versions, the device, its clocks idle and at work."""
+"""machine.py: (a) versions, the device, its clocks and rates.
+
+Needs nothing that is built, so that a machine on which the build failed is described.
+"""
 
 from __future__ import annotations
 
@@ -8,44 +11,53 @@ import os
 import platform
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 from findings import ROOT, Findings, parse
 
 sys.path.append(str(ROOT / "benchmarks" / "loader"))
 
 import environments
-import torch
 
-import torchtraceap
-
-PACKAGES = ("numpy", "pytest", "pybind11", "scikit-build-core", "triton")
+PACKAGES = ("numpy", "pytest", "pybind11", "scikit-build-core", "torch", "triton")
 COMMANDS = ("nvcc --version", "g++ --version", "cmake --version", "ninja --version")
 CLOCKS = ("clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "temperature.gpu")
 SIDE = 8192  # Of the matrices of a product in bfloat16, some 1.4 ms on an H200.
+QUEUED = 700  # Products: a second of work, during which the clocks are read.
 COPIED = 2 << 30  # Bytes: many times the cache of any device.
 
 
 def printed(*command: str) -> str:
-    """Return what a command prints; "" where it is missing or fails."""
+    """Return the output of a command; "" if it is missing, fails or hangs."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=15)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=4)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def clocks() -> dict[str, str]:
-    """Return the device's clocks and load as nvidia-smi has them, with units."""
-    query = f"--query-gpu={','.join(CLOCKS)}"
+def of_device(*names: str) -> dict[str, str]:
+    """Return properties of the device as nvidia-smi has them, with units."""
+    query = f"--query-gpu={','.join(names)}"
     values = printed("nvidia-smi", query, "--format=csv,noheader", "--id=0")
-    return dict(zip(CLOCKS, (v.strip() for v in values.split(",")), strict=False))
+    return dict(zip(names, (v.strip() for v in values.split(",")), strict=False))
 
 
-def milliseconds(call: Callable[[], object], times: int = 10) -> float:
+def versions() -> dict[str, str | None]:
+    """Return the versions of packages; None for one that is missing."""
+    found: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def milliseconds(call: Callable[[], object], times: int) -> float:
     """Return the device's time for a call, in the mean of several after one."""
+    import torch
+
     call()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
@@ -56,78 +68,85 @@ def milliseconds(call: Callable[[], object], times: int = 10) -> float:
     return begin.elapsed_time(end) / times
 
 
-def rates() -> dict[str, float]:
-    """Return what the device reaches: products in bfloat16, copies within it."""
+def rates(found: Findings) -> None:
+    """Measure the device: clocks idle and at work, products in bfloat16, copies."""
+    import torch
+
+    gpu = torch.cuda.get_device_properties(0)
+    idle = of_device(*CLOCKS)
+    driver = of_device("driver_version").get("driver_version", "")
+    found.data |= {
+        "gpu": gpu.name,
+        "gpu_memory_bytes": gpu.total_memory,
+        "multiprocessors": gpu.multi_processor_count,
+        "capability": f"{gpu.major}.{gpu.minor}",
+        "driver": driver,
+        "clocks_idle": idle,
+    }
+    found.lines.append(
+        f"{gpu.name}, {gpu.total_memory / 1e9:.0f} GB, "
+        f"{gpu.multi_processor_count} multiprocessors, driver {driver or 'unknown'}, "
+        f"CUDA {torch.version.cuda}"
+    )
+    found.write()
     a, b = (torch.randn(SIDE, SIDE, device="cuda", dtype=torch.bfloat16) for _ in "ab")
-    product = milliseconds(lambda: a @ b)
+    out = torch.empty_like(a)
+    for _ in range(QUEUED):
+        torch.mm(a, b, out=out)
+    busy = of_device(*CLOCKS)
+    torch.cuda.synchronize()
+    product = milliseconds(lambda: torch.mm(a, b, out=out), 50)
     source = torch.empty(COPIED, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
-    copy = milliseconds(lambda: target.copy_(source))
-    return {
-        "bfloat16_teraflops": 2 * SIDE**3 / product / 1e9,
-        "copy_terabytes_per_s": 2 * COPIED / copy / 1e9,  # Read and written.
+    copy = milliseconds(lambda: target.copy_(source), 10)
+    teraflops, terabytes = 2 * SIDE**3 / product / 1e9, 2 * COPIED / copy / 1e9
+    found.data |= {
+        "clocks_at_work": busy,
+        "bfloat16_teraflops": teraflops,
+        "copy_terabytes_per_s": terabytes,  # Read and written.
     }
+    found.lines.append(
+        f"clocks {idle.get('clocks.sm')} idle, {busy.get('clocks.sm')} at work; "
+        f"bfloat16 {teraflops:.0f} TFLOP/s, copies {terabytes:.2f} TB/s"
+    )
+
+
+def package(found: Findings) -> None:
+    """Check the package that was built."""
+    import torch
+
+    import torchtraceap
+
+    built = torchtraceap._core.built_for_torch()
+    found.data |= {"torchtraceap": torchtraceap.__version__, "built_for_torch": built}
+    matches = torch.__version__.startswith(f"{built}.")
+    found.check("the modules are for this torch", matches, torch.__version__)
+    if gpu := found.data.get("gpu"):
+        known = [row.driver_name for row in torchtraceap._core.gpus()]
+        found.check("the table of GPUs has this one", gpu in known, gpu)
 
 
 def main() -> int:
     """Find out, write."""
     given = parse(__doc__)
     found = Findings("machine", given.out)
-    versions = {"torch": torch.__version__, "cuda": torch.version.cuda}
-    for name in PACKAGES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = None
+    of = environments.machine()
     found.data = {
-        "machine": environments.machine(),
-        "versions": versions,
-        "commands": {c: printed(*c.split()).splitlines()[-1:] for c in COMMANDS},
-        "torchtraceap": torchtraceap.__version__,
-        "built_for_torch": torchtraceap._core.built_for_torch(),
-        "module": str(Path(torchtraceap._core.__file__).parent),
+        "machine": of,
+        "versions": versions(),
+        "commands": {c: printed(*c.split()) for c in COMMANDS},
     }
-    of = found.data["machine"]
+    # Memory of a virtual machine may grow as it is used.
     found.lines.append(
         f"{of['processor']}, {os.cpu_count()} cores, {of['memory_bytes'] >> 30} GiB; "
-        f"Python {platform.python_version()}, torch {torch.__version__}"
+        f"Python {platform.python_version()}, torch {found.data['versions']['torch']}"
     )
-    if given.device == "cuda":
-        gpu = torch.cuda.get_device_properties(0)
-        idle = clocks()
-        found.data |= {
-            "gpu": gpu.name,
-            "memory_bytes": gpu.total_memory,
-            "multiprocessors": gpu.multi_processor_count,
-            "capability": f"{gpu.major}.{gpu.minor}",
-            "driver": printed(
-                "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"
-            ),
-            "known_gpus": [row.driver_name for row in torchtraceap._core.gpus()],
-            "clocks_idle": idle,
-            "rates": rates(),
-        }
-        busy_until = time.monotonic() + 1
-        work = torch.randn(SIDE, SIDE, device="cuda", dtype=torch.bfloat16)
-        while time.monotonic() < busy_until:
-            for _ in range(20):
-                work @ work
-            torch.cuda.synchronize()
-        found.data["clocks_at_work"] = busy = clocks()
-        reached = found.data["rates"]
-        found.lines += [
-            f"{gpu.name}, driver {found.data['driver']}, CUDA {torch.version.cuda}, "
-            f"{gpu.multi_processor_count} multiprocessors",
-            f"clocks of multiprocessors {idle.get('clocks.sm')} idle, "
-            f"{busy.get('clocks.sm')} at work; bfloat16 "
-            f"{reached['bfloat16_teraflops']:.0f} TFLOP/s, copies "
-            f"{reached['copy_terabytes_per_s']:.2f} TB/s",
-        ]
-        known = any(gpu.name in name for name in found.data["known_gpus"])
-        found.check("the table of GPUs has this one", known, gpu.name)
-    matches = torch.__version__.startswith(f"{found.data['built_for_torch']}.")
-    found.check("the modules are for this torch", matches, torch.__version__)
     found.write()
+    if given.device == "cuda":
+        with found.part("the device works"):
+            rates(found)
+    with found.part("the package is there"):
+        package(found)
     return found.code
 
 

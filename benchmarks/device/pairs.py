@@ -3,27 +3,28 @@
 
 Runs record_cuda.py into OUT/cuda, which goes on with the pairs that are missing there,
 for all but the last part of its time. Then the gain predicted from each slow trace is
-compared with the gain that was timed without a profiler.
-Writes OUT/pairs.md.
+compared with the gain between the recordings and without a profiler: OUT/pairs.md.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 from typing import Any
 
-from findings import ROOT, Findings, parse
+from findings import ROOT, Findings, parse, write
 
 CORPUS = ROOT / "benchmarks" / "corpus"
 # The corpus first: its modules import a package of its own.
 sys.path[:0] = [str(CORPUS), str(ROOT / "benchmarks" / "replay")]
 
-from predicting import predict  # noqa: E402
+from manifest import read_archive  # noqa: E402
+from predicting import predict, step_ms  # noqa: E402
+from workloads.pairs import PAIRS, cases  # noqa: E402
 
 import torchtraceap  # noqa: E402
 
@@ -35,59 +36,63 @@ REHEARSED = (
     "item_per_parameter.recommender,norm_spelled_out.cnn,fp32_matmul.recommender,"
     "loader_without_workers.cnn"
 )
-HEAD = ("pair", "pattern", "found", "timed", "predicted", "range", "recorded", "label")
+#: Compiling takes the better part of a minute a pair, cold.
+COMPILING_FROM_S = 300
+GRACE_S = 8  # Until a recording that passed its time is stopped.
+HEAD = ("pair", "pattern", "found", "timed", "recorded", "predicted", "label")
 
 
-def recorded(device: str, folder: Path, seconds: float) -> str:
-    """Record for so long; returns how that ended."""
-    command = [sys.executable, str(CORPUS / "record_cuda.py"), "--device", device]
-    command += ["--out", str(folder), "--minutes", str(seconds / 60)]
-    command += ["--max-mb", str(MOST_MB)]
+def chosen(device: str, seconds: float) -> str:
+    """Return the pairs to record, in the table's order."""
     if device == "cpu":
-        command += ["--pairs", REHEARSED]
+        return REHEARSED
+    names = [
+        case.name
+        for case in cases(PAIRS)
+        if seconds >= COMPILING_FROM_S or case.pair.needs != "compiler"
+    ]
+    return ",".join(names)
+
+
+def recorded(device: str, folder: Path, seconds: float) -> tuple[bool, str]:
+    """Record for so long; returns whether that went well, and how it ended."""
+    command = [sys.executable, str(CORPUS / "record_cuda.py"), "--device", device]
+    command += ["--out", str(folder), "--max-mb", str(MOST_MB)]
+    command += ["--minutes", str(seconds / 60), "--pairs", chosen(device, seconds)]
     try:
         # Its own limit is soft while it times.
-        done = subprocess.run(command, timeout=1.2 * seconds + 5)
+        done = subprocess.run(command, timeout=seconds + GRACE_S)
     except subprocess.TimeoutExpired:
-        return "was stopped at its limit"
+        return True, "was stopped at its limit"
     ends = {0: "is done", 1: "had a case that failed", 3: "had no time for the rest"}
-    return ends.get(done.returncode, f"ended with exit code {done.returncode}")
+    if done.returncode in ends:
+        return True, ends[done.returncode]
+    return False, "was refused: see the log; is OUT/cuda of another machine or broken?"
 
 
-def traces(folder: Path, cases: dict[str, Any]) -> dict[str, dict[str, bytes]]:
-    """Read both traces of each recorded case."""
-    archives: dict[str, dict[str, bytes]] = {}
-    out: dict[str, dict[str, bytes]] = {}
-    for name, case in cases.items():
-        if case["status"] != "recorded":
-            continue
-        for side in ("slow", "fixed"):
-            trace = case[side]["trace"]
-            archive = trace["archive"]
-            if archive not in archives:
-                with tarfile.open(folder / archive) as tar:
-                    files = ((info.name, tar.extractfile(info)) for info in tar)
-                    archives[archive] = {n: f.read() for n, f in files if f}
-            out.setdefault(name, {})[side] = archives[archive][trace["member"]]
-    return out
+def traces(folder: Path, case: dict[str, Any]) -> dict[str, bytes]:
+    """Read both traces of a recorded case."""
+    sides = {side: case[side]["trace"] for side in ("slow", "fixed")}
+    return {
+        side: read_archive(folder / trace["archive"])[trace["member"]]
+        for side, trace in sides.items()
+    }
 
 
 def row_of(case: dict[str, Any], pattern: str, files: dict[str, bytes]) -> Any:
     """Compare a case; shares are of the slow step."""
     slow = torchtraceap.analyze(files["slow"], quiet=True, detector="off")
     fixed = torchtraceap.analyze(files["fixed"], quiet=True, detector="off")
-    said = predict(slow, pattern)
-    steps = [[s.end_us - s.start_us for s in r.steps] for r in (slow, fixed)]
-    means = [sum(some) / len(some) for some in steps]
+    predicted = predict(slow, pattern)
     return {
         "pattern": pattern,
-        "found": said.found,
+        "found": predicted.found,
         "timed": case["saving"],
-        "low": 1 - said.low / said.slow,
-        "high": 1 - said.high / said.slow,
-        "recorded": 1 - means[1] / means[0],
+        "recorded": 1 - step_ms(fixed) / step_ms(slow),
+        "low": 1 - predicted.low / predicted.slow,
+        "high": 1 - predicted.high / predicted.slow,
         "label": case["label"],
-        "refusals": list(said.refusals),
+        "refusals": list(predicted.refusals),
         "findings": [f.pattern for f in slow.rule_findings[:3]],
         "quality": slow.quality.verdict,
     }
@@ -95,77 +100,85 @@ def row_of(case: dict[str, Any], pattern: str, files: dict[str, bytes]) -> Any:
 
 def page(rows: dict[str, Any], about: dict[str, Any]) -> str:
     """Return the table as Markdown."""
-    run = about["runs"][-1]
-    of = about["identity"]
+    run, of = about["runs"][-1], about["identity"]
     lines = [
         "# Gains predicted and measured, pair by pair",
         "",
-        f"Made by `benchmarks/device/run.sh`, commit {run['commit'] or 'unknown'}, on "
-        f"{of.get('gpu', of['device'])}, torch {of['torch']}. Figures are shares of "
-        "the slow step: *timed* without a profiler, *predicted* from the slow trace "
-        "alone (its range beside it), *recorded* between the two traces.",
+        f"Made by `benchmarks/device/run.sh` on {of.get('gpu', of['device'])}, torch "
+        f"{of['torch']}; commit {run['commit'] or 'unknown'}, scripts "
+        f"{run['source_sha256'][:12]}. Figures are shares of the slow step: *timed* "
+        "without a profiler, *recorded* between the medians of the two traces, "
+        "*predicted* from the slow trace alone, as a range. A trace has the "
+        "profiler's cost in it, so that a prediction is to be compared with "
+        "*recorded* first.",
         "",
     ]
     for cells in (HEAD, ["---"] * len(HEAD)):
         lines.append(f"| {' | '.join(cells)} |")
     for name, row in rows.items():
-        refused = bool(row["refusals"])
+        within = f"{row['low']:.1%} to {row['high']:.1%}"
         cells = [
-            name,
-            row["pattern"],
-            "yes" if row["found"] else "no",
-            f"{row['timed']:.1%}",
-            "refused" if refused else f"{(row['low'] + row['high']) / 2:.1%}",
-            "" if refused else f"{row['low']:.1%} to {row['high']:.1%}",
-            f"{row['recorded']:.1%}",
-            row["label"],
+            *(name, row["pattern"], "yes" if row["found"] else "no"),
+            *(f"{row['timed']:.1%}", f"{row['recorded']:.1%}"),
+            *("refused" if row["refusals"] else within, row["label"]),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
+def compare(found: Findings, given: Any, manifest: dict[str, Any]) -> None:
+    """Compare all recorded cases, as far as there is time."""
+    rows: dict[str, Any] = {}
+    found.data["rows"] = rows
+    for name, case in manifest["cases"].items():
+        if case["status"] != "recorded":
+            continue
+        if time.monotonic() > given.until:
+            found.check(f"{name} was compared", False, "no time was left")
+            return
+        pattern = manifest["pairs"][case["pair"]]["pattern"]
+        with found.part(f"{name} is compared"):
+            files = traces(given.out / "cuda", case)
+            rows[name] = row_of(case, pattern, files)
+            write(given.out / "pairs.md", page(rows, manifest).encode())
+            print(name, rows[name], flush=True)
+    real = [row for row in rows.values() if row["label"] == "positive"]
+    priced = [row for row in real if row["found"] and not row["refusals"]]
+    line = f"of {len(rows)} pairs {len(real)} save 5 % and more; "
+    line += f"{len(priced)} of these are found and priced"
+    for what in ("recorded", "timed") if priced else ():
+        within = sum(row["low"] <= row[what] <= row["high"] for row in priced)
+        off = [abs((row["low"] + row["high"]) / 2 - row[what]) for row in priced]
+        line += f"; {what}: {within} in the range, middle off by "
+        line += f"{statistics.median(off):.1%} of a step"
+    found.lines.append(line)
+
+
 def main() -> int:
-    """Record, foretell, compare, write."""
+    """Record, predict, compare, write."""
     given = parse(__doc__)
     found = Findings("pairs", given.out)
     folder = given.out / "cuda"
     table_s = min(TABLE_MOST_S, TABLE_SHARE * given.seconds)
-    ended = recorded(given.device, folder, given.seconds - table_s)
+    left = given.until - time.monotonic() - table_s - GRACE_S
+    went_well, ended = recorded(given.device, folder, max(1.0, left))
+    found.check("pairs were recorded", went_well, ended)
     path = folder / "manifest.json"
-    found.check("something was recorded", path.exists(), ended)
-    if not path.exists():
-        found.write()
-        return found.code
-    manifest = json.loads(path.read_text("utf-8"))
-    cases = manifest["cases"]
-    states = [case["status"] for case in cases.values()]
-    counts = {state: states.count(state) for state in dict.fromkeys(states)}
-    found.lines.append(
-        f"recording {ended}: "
-        + ", ".join(f"{n} {state}" for state, n in counts.items())
-    )
-    failed = {n: c.get("reason") for n, c in cases.items() if c["status"] == "failed"}
-    found.check("no case failed", not failed, failed)
-    rows: dict[str, Any] = {}
-    for name, files in traces(folder, cases).items():
-        if time.monotonic() > given.until:
-            found.check(f"{name} was compared", False, "no time was left")
-            break
-        pattern = manifest["pairs"][cases[name]["pair"]]["pattern"]
-        rows[name] = row_of(cases[name], pattern, files)
-        print(name, rows[name], flush=True)
-    found.data = {"counts": counts, "rows": rows}
-    (given.out / "pairs.md").write_text(page(rows, manifest), "utf-8")
-    real = [row for row in rows.values() if row["label"] == "positive"]
-    told = [row for row in real if row["found"] and not row["refusals"]]
-    within = [row for row in told if row["low"] <= row["timed"] <= row["high"]]
-    off = sorted(abs((row["low"] + row["high"]) / 2 - row["timed"]) for row in told)
-    found.lines.append(
-        f"of {len(rows)} pairs {len(real)} save 5 % and more: {len(told)} found and "
-        f"priced, {len(within)} of these within the range"
-        + (f", median error {off[len(off) // 2]:.1%} of a step" if off else "")
-    )
-    found.write()
+    with found.part(f"{path} can be read"):
+        manifest = json.loads(path.read_text("utf-8"))
+        states = [case["status"] for case in manifest["cases"].values()]
+        counts = {state: states.count(state) for state in dict.fromkeys(states)}
+        found.data["counts"] = counts
+        each = ", ".join(f"{count} {state}" for state, count in counts.items())
+        every = len(REHEARSED.split(",") if given.device == "cpu" else [*cases(PAIRS)])
+        found.lines.append(f"recording {ended}: {each} of {every}")
+        failed = [
+            f"{name}: {case.get('reason')}"
+            for name, case in manifest["cases"].items()
+            if case["status"] == "failed"
+        ]
+        found.check("no case failed", not failed, "; ".join(failed))
+        compare(found, given, manifest)
     return found.code
 
 

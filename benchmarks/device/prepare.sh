@@ -9,17 +9,23 @@
 # with a path to them. What DIR held before is removed.
 set -euo pipefail
 
-(($# == 1 || $# == 2)) || { echo "usage: prepare.sh DIR [PYTHON]" >&2 && exit 2; }
 python_version=${2:-3.12}
-if [[ $(uname -m) != x86_64 ]] || ! command -v apt-get dpkg-deb >/dev/null; then
+if (($# < 1 || $# > 2)) || [[ $1 == -* || -z $1 || ! $python_version =~ ^3\.[0-9]+$ ]]
+then
+  echo "usage: prepare.sh DIR [PYTHON], as in: prepare.sh build/device-packages 3.12" >&2
+  exit 2
+fi
+if [[ $(uname -m) != x86_64 ]] || ! { command -v apt-get && command -v dpkg-deb; } >/dev/null
+then
   echo "prepare.sh: needs apt-get and dpkg-deb on x86-64" >&2
   exit 2
 fi
+here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
-target=$(cd "$1" && pwd)
-rm -rf "$target/usr" "$target/wheels" "$target/contents.txt"
+final=$(cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+target=$work/made
 
 # --- Libraries -------------------------------------------------------------------
 debian=(libsimdjson-dev libisal-dev zlib1g zlib1g-dev)
@@ -49,8 +55,13 @@ python3 -m pip download --quiet --quiet --disable-pip-version-check --no-deps \
   "${wheels[@]}"
 
 {
+  # The tree may come without its history.
+  echo "tree: $(git -C "$here" rev-parse HEAD 2>/dev/null || echo unknown)" \
+    "$(git -C "$here" status --porcelain 2>/dev/null | wc -l) files changed"
   echo "for CPython $python_version on x86-64"
   (cd "$work" && for package in *.deb; do dpkg-deb --show "$package"; done)
   (cd "$target/wheels" && ls)
 } >"$target/contents.txt"
-du -sh "$target" | awk '{print "prepared: " $1 " in " $2}'
+rm -rf "$final/usr" "$final/wheels" "$final/contents.txt"
+mv "$target/usr" "$target/wheels" "$target/contents.txt" "$final" # contents.txt last
+du -sh "$final" | awk '{print "prepared: " $1 " in " $2}'

@@ -15,31 +15,36 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from findings import ROOT, as_json, write
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-#: Tests that use a GPU, and what they share a file with.
+#: The folder of Python tests.
 TESTS = ROOT / "tests" / "python"
 SITE = ROOT / "build" / "device-site" / "site-packages"
-PACKAGES = ROOT / "build" / "device-packages"
 
-PACKING_S = 5  # Kept back for the last summary and archive.
+PACKING_S = 15  # Kept back for ending a step, and the last summary and archive.
 LEAST_S = 8  # A step with less time than this is not begun.
 KILL_AFTER_S = 5  # From SIGTERM to SIGKILL.
+SLACK = 4
 WIDTH = 98  # Of the summary's lines, which should fit on a screen.
+#: Lines of a log that say why a build or a test failed.
+WRONG = re.compile(r"^(FAILED|ERROR)\b|CMake Error|\w+(Error|NotFound): |\berror: ")
 LOG_BYTES = 4_000_000  # Of each log, its end: OUT stays small whatever a step prints.
 
 
@@ -50,16 +55,15 @@ class Step:
     Attributes:
         key: Its letter, by which --steps chooses it; the build has none, as it is
             always made.
-        seconds: Its limit; None: what is left of --minutes.
+        seconds: Its limit; None: what is left of --minutes. On a CPU, where a rehearsal
+            may have few cores, SLACK times as much.
         command: Returns its command line, given the options and the seconds it has.
-        environment: What it gets beside PYTHONPATH.
     """
 
     key: str
     name: str
     seconds: int | None
     command: Callable[[argparse.Namespace, float], list[str]]
-    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def build(given: argparse.Namespace, _: float) -> list[str]:
@@ -86,19 +90,32 @@ def tests(given: argparse.Namespace, _: float) -> list[str]:
         if "mark.cuda" in path.read_text("utf-8")
     ]
     marked = "cuda" if given.device == "cuda" else "not verify"
-    # The versions of packages there are not ours, so their warnings are no failures.
+    # The versions of packages there are not ours: their warnings are no failures. The
+    # table of probes is a step of its own.
     return [
         *(sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"),
         *("-W", "default", "-m", marked, "--continue-on-collection-errors"),
+        *("-k", "not the_table_is_right", "--timeout=40", "--timeout-method=thread"),
         *("--durations=10", *files),
     ]
 
 
+def probes(given: argparse.Namespace, seconds: float) -> list[str]:
+    """Return the command line that compares the table of waits with the device; on a
+    CPU, that of its tests."""
+    if given.device == "cpu":
+        file = TESTS / "dryrun" / "test_probe_tools.py"
+        return [sys.executable, "-m", "pytest", "-m", "verify", str(file)]
+    tool = ROOT / "benchmarks" / "dryrun" / "sync_table_on_gpu.py"
+    command = [sys.executable, str(tool), "--out", str(given.out / "probes.json")]
+    return [*command, "--seconds", str(round(seconds))]
+
+
 STEPS = (
-    Step("", "build", None, build),  # Without it nothing else runs.
+    Step("", "build", 180, build),
     Step("a", "machine", 25, script("machine")),
-    # A test after the other records: attaching CUPTI anew takes longer than most.
-    Step("b", "tests", 120, tests, {"TEARDOWN_CUPTI": "0"}),
+    Step("b", "tests", 75, tests),
+    Step("b", "probes", 75, probes),
     Step("c", "scores", 60, script("scores")),
     Step("d", "live", 60, script("live")),
     Step("e", "estimates", 75, script("estimates")),
@@ -109,41 +126,61 @@ STEPS = (
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line; exits with 2 and a message if it makes no sense."""
     parser = argparse.ArgumentParser(
-        prog="run.sh", description=(__doc__ or "").partition("\n\n")[0].split(": ")[1]
+        prog="run.sh",
+        description="Builds, tests and measures on a machine with a GPU.",
+        epilog="steps: " + ", ".join(f"{s.key} {s.name}" for s in STEPS if s.key),
     )
     add = parser.add_argument
     add("--minutes", type=float, default=8, help="to end within, build included")
-    add(
-        "--out",
-        type=Path,
-        default=ROOT / "build" / "device-out",
-        metavar="DIR",
-        help="where results go; of pairs that are there, those missing are recorded",
-    )
-    add(
-        "--packages",
-        type=Path,
-        default=PACKAGES,
-        metavar="DIR",
-        help="what prepare.sh made (build/device-packages)",
-    )
-    add(
-        "--device",
-        choices=("cuda", "cpu"),
-        default="cuda",
-        help="cpu: a rehearsal, at small sizes, whose times mean nothing",
-    )
+    out, packages = ROOT / "build" / "device-out", ROOT / "build" / "device-packages"
+    add("--out", type=Path, default=out, metavar="DIR",
+        help="for results; a run adds to those of an earlier one")  # fmt: skip
+    add("--packages", type=Path, default=packages, metavar="DIR",
+        help="the folder that prepare.sh filled")  # fmt: skip
+    add("--device", choices=("cuda", "cpu"), default="cuda",
+        help="cpu: a rehearsal, whose figures mean nothing")  # fmt: skip
     add("--steps", default="abcdef", metavar="LETTERS", help="only these, as in cf")
-    given = parser.parse_args(arguments)  # fmt: skip
-    if not given.minutes > 0:
+    given = parser.parse_args(arguments)
+    if not 0 < given.minutes < 10_000:
         parser.error("--minutes is above 0")
     if unknown := set(given.steps) - {step.key for step in STEPS}:
         parser.error(f"--steps: no step is called {', '.join(sorted(unknown))}")
-    if not (given.packages / "wheels").is_dir():
-        parser.error(f"{given.packages} was not made by prepare.sh: --packages DIR")
-    given.out.mkdir(parents=True, exist_ok=True)
+    if problem := unfit(given.packages):
+        parser.error(f"--packages {given.packages}: {problem}")
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+        write(given.out / "summary.txt", b"nothing was done yet\n")
+    except OSError as error:
+        parser.error(f"--out {given.out} cannot be written: {error.strerror}")
     given.out, given.packages = given.out.resolve(), given.packages.resolve()
+    if given.device == "cuda" and (problem := without_gpu()):
+        parser.error(f"{problem}; --device cpu rehearses without a GPU")
     return given
+
+
+def unfit(packages: Path) -> str:
+    """Return why a folder of packages cannot be used; "" if it can."""
+    try:
+        contents = (packages / "contents.txt").read_text("utf-8")
+    except OSError:
+        return "prepare.sh did not fill this folder"
+    mine = f"for CPython {sys.version_info[0]}.{sys.version_info[1]} "
+    if mine not in contents:
+        return f"they are not {mine}: prepare.sh DIR {mine.split()[-1]}"
+    return ""
+
+
+def without_gpu() -> str:
+    """Return why torch has no GPU here; "" if it has one."""
+    code = "import torch; print(torch.__version__, torch.cuda.is_available())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if done.returncode:
+        return f"torch cannot be imported: {done.stderr.strip().splitlines()[-1:]}"
+    if not done.stdout.endswith("True\n"):
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+        why = "" if hidden is None else f" (CUDA_VISIBLE_DEVICES={hidden!r})"
+        return f"torch {done.stdout.split()[0]} sees no GPU{why}"
+    return ""
 
 
 # --- A step ----------------------------------------------------------------------
@@ -152,8 +189,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def run(command: list[str], more: Mapping[str, str], seconds: float, log: Path) -> str:
     """Run a command for at most so long; returns "passed", or why it did not."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    paths = [str(SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = kept | {
-        "PYTHONPATH": str(SITE),
+        "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONUNBUFFERED": "1",
         **more,
     }
@@ -165,7 +203,8 @@ def run(command: list[str], more: Mapping[str, str], seconds: float, log: Path) 
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
+            # In this session, so that whatever ends this process can end it too.
+            process_group=0,
         )
         try:
             code = process.wait(seconds)
@@ -175,7 +214,7 @@ def run(command: list[str], more: Mapping[str, str], seconds: float, log: Path) 
         except BaseException:
             end(process)
             raise
-    end(process)  # What it left behind would disturb the next one.
+    end(process)  # Processes that it left would disturb the next step.
     return "passed" if code == 0 else f"failed with exit code {code}"
 
 
@@ -207,109 +246,172 @@ def group_ends(group: int) -> bool:
 
 @dataclass
 class Outcome:
-    """How a step ended, and what it measured."""
+    """How a step ended, and its results."""
 
     name: str
     state: str
     seconds: float
     found: dict[str, Any]
 
-    @property
-    def lines(self) -> list[str]:
-        return [str(line) for line in self.found.get("lines", [])]
 
-
-def found_by(name: str, log: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """Return what a step measured: its own file, else what its log says last and the
-    failures that pytest lists there."""
+def results_of(name: str, log: Path, given: argparse.Namespace) -> dict[str, Any]:
+    """Return a step's own JSON file, which goes into results.json, or the last line of
+    its log and those that speak of errors."""
     path = given.out / f"{name}.json"
     if path.exists():
-        try:
-            found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        except ValueError as error:
-            found = {"lines": [f"{path.name} is no JSON: {error}"]}
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
         path.unlink()
         return found
     text = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
-    failed = [line for line in text if line.startswith(("FAILED", "ERROR"))]
-    return {"lines": failed[-5:] + [line for line in text if line.strip()][-1:]}
+    wrong = [line for line in text if WRONG.search(line)]
+    last = [line for line in text if line.strip()][-1:]
+    return {"lines": list(dict.fromkeys([*wrong[:4], *wrong[-2:], *last]))}
 
 
-def summary(given: argparse.Namespace, outcomes: list[Outcome], seconds: float) -> str:
-    """Return the summary: one screen."""
-    passed = sum(one.state == "passed" for one in outcomes)
-    lines = [
-        f"on {given.device}, {seconds:.0f} s of {60 * given.minutes:.0f}: "
-        f"{passed} of {len(outcomes)} steps passed"
-    ]
-    for one in outcomes:
-        lines.append(f"{one.name}: {one.state}, {one.seconds:.1f} s")
-        lines += [f"  {line}" for line in one.lines]
-    return "".join(f"{line[:WIDTH]}\n" for line in lines)
+def earlier(out: Path) -> dict[str, Outcome]:
+    """Return the outcomes that an earlier run left, by name; those of steps that are
+    run again are replaced."""
+    try:
+        steps = json.loads((out / "results.json").read_text("utf-8"))["steps"]
+        return {step["name"]: Outcome(**step) for step in steps}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(data)
-    partial.replace(path)
+def shortened(line: str) -> str:
+    line = " ".join(line.split("\n"))
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
-def packed(logs: Path) -> bytes:
-    """Return the ends of all logs as one archive."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for path in sorted(logs.iterdir()):
-            data = path.read_bytes()[-LOG_BYTES:]
-            info = tarfile.TarInfo(path.name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return buffer.getvalue()
+class Results:
+    """OUT, which is complete after each step."""
+
+    def __init__(self, given: argparse.Namespace, logs: Path) -> None:
+        self._given = given
+        self._logs = logs
+        self._planned = {s.name for s in STEPS if not s.key or s.key in given.steps}
+        self._outcomes = earlier(given.out)
+        self._begun = time.monotonic()
+        self._unpack()
+        for name in self._planned:
+            self._outcomes[name] = Outcome(name, "to do", 0, {})
+
+    def add(self, outcome: Outcome) -> None:
+        """Add a step's outcome, and write all files, as far as that is possible."""
+        self._outcomes[outcome.name] = outcome
+        order = [step.name for step in STEPS]
+        known = [self._outcomes[name] for name in order if name in self._outcomes]
+        given = self._given
+        results = {
+            "device": given.device,
+            "minutes": given.minutes,
+            "packages": (given.packages / "contents.txt").read_text("utf-8"),
+            "steps": [vars(one) for one in known],
+        }
+        for name, data in (
+            ("summary.txt", self.text(known).encode()),
+            ("results.json", as_json(results)),
+            ("logs.tar.gz", self._packed()),
+        ):
+            try:
+                write(given.out / name, data)
+            except OSError as error:  # The other steps may need less room.
+                print(f"{given.out / name} cannot be written: {error.strerror}")
+
+    def text(self, outcomes: list[Outcome]) -> str:
+        """Return the summary: one screen."""
+        given, seconds = self._given, time.monotonic() - self._begun
+        missed = [one.name for one in outcomes if one.state != "passed"]
+        verdict = f"NOT PASSED: {', '.join(missed)}" if missed else "all steps passed"
+        date = time.strftime("%Y-%m-%d %H:%M")
+        lines = [
+            f"{verdict}. On {given.device}, {date}, {seconds:.0f} s of "
+            f"{60 * given.minutes:.0f}"
+        ]
+        if given.device == "cpu":
+            lines.append("A REHEARSAL: its figures mean nothing.")
+        for one in outcomes:
+            lines.append(f"{one.name}: {one.state}, {one.seconds:.1f} s")
+            if one.name not in self._planned:
+                lines[-1] += " (an earlier run)"
+            lines += [f"  {line}" for line in one.found.get("lines", [])]
+        return "".join(f"{shortened(line)}\n" for line in lines)
+
+    def _unpack(self) -> None:
+        """Take up the logs of an earlier run."""
+        path = self._given.out / "logs.tar.gz"
+        with contextlib.suppress(OSError, tarfile.TarError), tarfile.open(path) as tar:
+            for info in tar:
+                if (file := tar.extractfile(info)) and "/" not in info.name:
+                    (self._logs / info.name).write_bytes(file.read())
+
+    def _packed(self) -> bytes:
+        """Return the ends of all logs as one archive."""
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+            for path in sorted(self._logs.iterdir()):
+                data = path.read_bytes()[-LOG_BYTES:]
+                info = tarfile.TarInfo(path.name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        return buffer.getvalue()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Refuse a second run in this tree meanwhile."""
+    path = ROOT / "build" / "device.lock"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit("run.sh: another run is in progress in this tree")
+        yield
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the steps."""
     begun = time.monotonic()
     given = parse(arguments)
-    outcomes: list[Outcome] = []
+    slack = 1 if given.device == "cuda" else SLACK
     # Others may use the cores of a rehearsal, and threads of torch would wait for them.
     few = {"OMP_NUM_THREADS": "1"} if given.device == "cpu" else {}
     # Stopped from outside, it ends the step and keeps its log.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    with tempfile.TemporaryDirectory() as folder:
-        logs = Path(folder)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    code = 0
+    with alone(), tempfile.TemporaryDirectory() as folder:
+        results = Results(given, Path(folder))
         for step in STEPS:
             if step.key and step.key not in given.steps:
                 continue
             left = 60 * given.minutes - (time.monotonic() - begun) - PACKING_S
-            limit = left if step.seconds is None else min(step.seconds, left)
-            log, started = logs / f"{step.key}-{step.name}.log", time.monotonic()
+            limit = left if step.seconds is None else min(step.seconds * slack, left)
+            log = Path(folder, f"{step.key or '0'}-{step.name}.log")
+            started, state = time.monotonic(), "not begun: no time was left"
+            (given.out / f"{step.name}.json").unlink(missing_ok=True)
+            print(f"{started - begun:6.1f} s  {step.name} ...", flush=True)
             try:
-                if limit < LEAST_S:
-                    state = "not begun: no time was left"
-                else:
-                    command = step.command(given, limit - KILL_AFTER_S)
-                    state = run(command, {**step.environment, **few}, limit, log)
+                if limit >= LEAST_S:
+                    seconds = min(step.seconds or left, left) - KILL_AFTER_S
+                    state = run(step.command(given, seconds), few, limit, log)
             except BaseException as error:
                 state = f"stopped by {type(error).__name__}"
                 raise
             finally:
                 now = time.monotonic()
-                found = found_by(step.name, log, given)
-                outcomes.append(Outcome(step.name, state, now - started, found))
-                results = {
-                    "device": given.device,
-                    "minutes": given.minutes,
-                    "steps": [vars(one) for one in outcomes],
-                }
-                text = summary(given, outcomes, now - begun)
-                write(given.out / "results.json", f"{json.dumps(results)}\n".encode())
-                write(given.out / "summary.txt", text.encode())
-                write(given.out / "logs.tar.gz", packed(logs))
-            print(f"{now - begun:6.1f} s  {step.name}: {state}", flush=True)
-    print(text, end="")
-    return 0 if all(one.state == "passed" for one in outcomes) else 1
+                found = results_of(step.name, log, given)
+                results.add(Outcome(step.name, state, now - started, found))
+                print(f"{now - begun:6.1f} s  {step.name}: {state}", flush=True)
+            code |= state != "passed"
+    print(f"\n{(given.out / 'summary.txt').read_text('utf-8')}", end="")
+    return code
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("run.sh: interrupted; results up to now are kept", file=sys.stderr)
+        sys.exit(130)

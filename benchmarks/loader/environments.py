@@ -97,4 +97,7 @@ def machine() -> dict[str, Any]:
 def git(*args: str) -> str:
     """Return what git says of this tree."""
     command = ["git", "-C", str(ROOT), *args]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    except OSError:  # A machine without git.
+        return ""

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEVICE = ROOT / "benchmarks" / "device"
 # Kept for the next run, like any build.
 FOLDER = ROOT / "build" / "device-rehearsal"
-NAMES = ["build", "machine", "tests", "scores", "live", "estimates", "pairs"]
+NAMES = ["build", "machine", "tests", "probes", "scores", "live", "estimates", "pairs"]
 
 pytestmark = pytest.mark.verify
 
@@ -42,6 +42,7 @@ def test_a_bare_machine_builds_tests_and_measures() -> None:
     states = {step["name"]: step["state"] for step in results["steps"]}
     assert states == dict.fromkeys(NAMES, "passed")
     summary = (out / "summary.txt").read_text("utf-8").splitlines()
+    assert summary[0].startswith("all steps passed. On cpu, ")
     assert len(summary) <= 50 and max(map(len, summary)) <= 98
     with tarfile.open(out / "logs.tar.gz") as tar:
         logs = [name.partition("-")[2] for name in tar.getnames()]
@@ -68,7 +69,9 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(DEVICE))
     import run_steps
 
-    def run(*scripts: tuple[str, str, float | None], minutes: str = "1") -> dict:
+    def run(
+        *scripts: tuple[str, str, float | None], minutes: str = "1", chosen: str = ""
+    ) -> dict:
         def command(text: str):
             return lambda given, seconds: ["bash", "-c", text.format(out=given.out)]
 
@@ -78,10 +81,14 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         )
         monkeypatch.setattr(run_steps, "STEPS", steps)
         monkeypatch.setattr(run_steps, "KILL_AFTER_S", 0.5)
-        (tmp_path / "packages" / "wheels").mkdir(parents=True, exist_ok=True)
+        monkeypatch.setattr(run_steps, "SLACK", 1)
+        (tmp_path / "packages").mkdir(exist_ok=True)
+        version = f"for CPython {sys.version_info[0]}.{sys.version_info[1]} on x86-64"
+        (tmp_path / "packages" / "contents.txt").write_text(version)
         options = ["--out", str(tmp_path / "out"), "--minutes", minutes]
+        options += ["--device", "cpu"]
         options += ["--packages", str(tmp_path / "packages")]
-        options += ["--steps", "".join(key for key, _, _ in scripts)]
+        options += ["--steps", chosen or "".join(key for key, _, _ in scripts)]
         code = run_steps.main(options)
         text = (tmp_path / "out" / "results.json").read_text("utf-8")
         summary = (tmp_path / "out" / "summary.txt").read_text("utf-8")
@@ -109,7 +116,7 @@ def test_a_step_that_fails_or_hangs_stops_no_other(runner) -> None:
 
 
 def test_without_time_a_step_is_not_begun(runner) -> None:
-    ended = runner(("a", "sleep 1", 30), ("b", "true", 30), minutes="0.23")
+    ended = runner(("a", "sleep 2", 30), ("b", "true", 30), minutes="0.4")
     states = [one["state"] for one in ended["steps"].values()]
     assert states == ["passed", "not begun: no time was left"]
 
@@ -122,12 +129,23 @@ def test_what_a_step_leaves_behind_is_ended(runner, tmp_path: Path) -> None:
     assert not status.exists() or "\nState:\tZ" in status.read_text("utf-8")
 
 
+def test_a_second_run_keeps_what_it_does_not_run(runner, tmp_path: Path) -> None:
+    steps = [("a", "echo one; exit 3", 30), ("b", "echo two", 30)]
+    assert runner(*steps)["code"] == 1
+    ended = runner(*steps, chosen="b")
+    assert ended["code"] == 0 and list(ended["steps"]) == ["stepa", "stepb"]
+    assert "NOT PASSED: stepa." in ended["summary"] and "  one" in ended["summary"]
+    assert "stepa: failed with exit code 3, 0.0 s (an earlier run)" in ended["summary"]
+    with tarfile.open(tmp_path / "out" / "logs.tar.gz") as tar:
+        assert sorted(tar.getnames()) == ["a-stepa.log", "b-stepb.log"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--minutes", "0"], "--minutes is above 0"),
         (["--steps", "az"], "no step is called z"),
-        (["--packages", "/nowhere"], "was not made by prepare.sh"),
+        (["--packages", "/nowhere"], "prepare.sh did not fill this folder"),
     ],
 )
 def test_usage(options: list[str], message: str, tmp_path: Path) -> None:

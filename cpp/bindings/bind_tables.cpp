@@ -8,7 +8,7 @@
 
 #include "bindings/analysis.h"
 #include "pipeline/story/story.h"
-#include "pipeline/tables/call_graph.h"
+#include "pipeline/tables/event_sorts.h"
 #include "pipeline/tables/tables.h"
 #include "timeline/overlap_facts.h"
 
@@ -148,20 +148,6 @@ void bind_rows(py::module_& m) {
   py::class_<SortOfEvent>(m, "SortOfEvent")
       .def_readonly("kind", &SortOfEvent::kind)
       .def_readonly("letter", &SortOfEvent::letter);
-  py::class_<CallNode>(m, "CallNode", "See pipeline/tables/call_graph.h; nanoseconds.")
-      .def_readonly("parent", &CallNode::parent)
-      .def_readonly("row", &CallNode::row)
-      .def_property_readonly("sort", [](const CallNode& n) { return sort_of(n.kind); })
-      .def_readonly("units", &CallNode::units)
-      .def_readonly("count", &CallNode::count)
-      .def_readonly("time_ns", &CallNode::time_ns)
-      .def_readonly("self_ns", &CallNode::self_ns)
-      .def_readonly("device_ns", &CallNode::device_ns)
-      .def_property_readonly("marked",
-                             [](const CallNode& n) -> std::optional<std::uint32_t> {
-                               if (n.marked == timeline::kNoRow) return std::nullopt;
-                               return n.marked;
-                             });
   using timeline::OverlapFacts;
   py::class_<OverlapFacts>(m, "OverlapFacts")
       .def_readonly("device", &OverlapFacts::device)
@@ -209,16 +195,6 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
             return with_titles(a, make_operator_table(*a.report.timeline));
           },
           release())
-      .def(
-          "call_graph",
-          [](const Analysis& a, const std::vector<std::uint32_t>& windows,
-             std::size_t most, const std::vector<std::uint32_t>& marked) {
-            return make_call_graph(a.report, windows, most, marked);
-          },
-          py::arg("windows"), py::arg("most"),
-          py::arg("marked") = std::vector<std::uint32_t>{}, release(),
-          "What ran in these windows, by kind: the `most` nodes that tell most, those "
-          "with marked rows and their callers, parents first.")
       .def(
           "sorts",
           [](const Analysis& a, const std::vector<std::uint32_t>& rows) {

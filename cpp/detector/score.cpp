@@ -96,10 +96,10 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
   auto groups = group_by_length(lengths, {options.batch_tokens});
   const auto read = [&](std::size_t piece) {
     const c10::InferenceMode of_this_thread;
-    // Torch sets a new thread's share of MKL's threads at its first parallel operation,
+    // Torch limits a new thread's use of MKL's threads at its first parallel operation,
     // which small batches reach late: until then their products would be rounded as on
     // several threads, and scores would depend on which thread took which batch.
-    at::init_num_threads();
+    at::internal::lazy_init_num_threads();
     const Precision precision(device, options.bfloat16);
     auto& group = groups[piece];
     std::vector<WindowRef> refs;

@@ -79,8 +79,9 @@ def test_two_of_128_meet_where_both_were_recorded() -> None:
     ],
 )
 def test_whole_jobs(stem: str, size: int, meetings: int, waited_ms: float) -> None:
-    """Their waiting was counted from the files alone: what each rank's kernel of a
-    collective takes longer than the shortest of all ranks."""
+    """Waiting was counted from the files alone: a rank waits for the time of its kernel
+    less that of the shortest among all ranks. The program also knows late starts,
+    which is why one percent is left."""
     job = _job(*(f"{stem}-rank{rank}of{size}.json.gz" for rank in range(size)))
     facts = job.facts
     assert not job.problem
