@@ -93,8 +93,8 @@ def answers_without_model(traces: Sequence[Opened]) -> dict[str, dict[str, Any]]
 
 
 #: What of a digest a model is shown, by what the table calls it.
-GRAPH, TEXT, NAMES = "graph", "text", "graph and names"
-SHOWN = (GRAPH, TEXT, NAMES)
+FACTS, NAMES = "facts", "facts and names"
+SHOWN = (FACTS, NAMES)
 
 
 def shown(traces: Sequence[Opened], form: str) -> dict[str, Any]:
@@ -106,8 +106,7 @@ def shown(traces: Sequence[Opened], form: str) -> dict[str, Any]:
     out = {}
     for trace in traces:
         windows = [trace.report.windows[asked.window] for asked in trace.asked]
-        kind = "text" if form == TEXT else "graph"
-        digests = make_digests(trace.report, [], windows, form=kind)
+        digests = make_digests(trace.report, [], windows)
         for asked, digest in zip(trace.asked, digests, strict=True):
             if form == NAMES:
                 lines = digest.told.splitlines()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accuracy import STABILITY, difference, figures, stability
-from answering import GRAPH, NAMES, TEXT
+from answering import FACTS, NAMES
 from asked_windows import NONE, Asked
 from table_text import table
 
@@ -45,7 +45,7 @@ def _set_text(name: str, windows: Sequence[Asked], answers: Mapping[str, Any]) -
             parts[part] = [w for w in windows if w.source in sources]
     rows = []
     for who, of in answers.items():
-        said = _first(of[GRAPH])
+        said = _first(of[FACTS])
         for part, some in parts.items():
             mine = [w for w in some if w.key in said]
             if any(w.truth != NONE for w in mine):
@@ -56,14 +56,14 @@ def _set_text(name: str, windows: Sequence[Asked], answers: Mapping[str, Any]) -
     models = [
         who
         for who, of in answers.items()
-        if len(next(iter(of[GRAPH].values()), [])) > 1
+        if len(next(iter(of[FACTS].values()), [])) > 1
     ]
     for who in models:
-        asked = set(answers[who][GRAPH])
+        asked = set(answers[who][FACTS])
         mine = [w for w in windows if w.key in asked]
         rows = []
         for other, of in answers.items():
-            row = [other, *_cells(figures(mine, _first(of[GRAPH])))]
+            row = [other, *_cells(figures(mine, _first(of[FACTS])))]
             rows.append([row[0], row[1], *row[3:5]])
         if len(mine) < len(windows):
             text.append(
@@ -79,7 +79,7 @@ def _model_text(
     text = [f"## {model}: repeats, and what it is shown", _REPEATS]
     rows = []
     for name, windows in sets.items():
-        said = answers[name][model][GRAPH]
+        said = answers[name][model][FACTS]
         mine = [w for w in windows if w.key in said]
         found = stability(mine, said)
         rows.append([name, str(len(mine)), *(f"{found[s]}" for s in STABILITY)])
@@ -91,21 +91,18 @@ def _model_text(
             for name in sets
             for k, v in answers[name][model].get(form, {}).items()
         }
-        for form in (GRAPH, TEXT, NAMES)
+        for form in (FACTS, NAMES)
     }
-    rows = []
-    for form in (TEXT, NAMES):
-        mine = [w for w in every if w.key in forms[form] and w.key in forms[GRAPH]]
-        if not mine:
-            continue
-        for one in (GRAPH, form):
+    if mine := [w for w in every if w.key in forms[NAMES] and w.key in forms[FACTS]]:
+        rows = []
+        for one in (FACTS, NAMES):
             right = sum(w.is_right(forms[one][w.key]) for w in mine)
             rows.append([one, str(len(mine)), f"{right / len(mine):.3f}", ""])
-        gain = difference(mine, forms[form], forms[GRAPH])
-        rows[-1][-1] = _interval(gain)
-    text.append(table(["shown", "windows", "accuracy", "more than the graph"], rows))
+        rows[-1][-1] = _interval(difference(mine, forms[NAMES], forms[FACTS]))
+        head = ["shown", "windows", "accuracy", "more than the facts"]
+        text.append(table(head, rows))
     counts: dict[str, int] = {}
-    for answer in forms[GRAPH].values():
+    for answer in forms[FACTS].values():
         counts[str(answer)] = counts.get(str(answer), 0) + 1
     most = sorted(counts.items(), key=lambda item: -item[1])
     said = ", ".join(f"`{answer}` {count}" for answer, count in most)
@@ -118,7 +115,7 @@ def _by_pattern(windows: Sequence[Asked], answers: Mapping[str, Any]) -> str:
     for truth in dict.fromkeys(w.truth for w in windows):
         row = [f"`{truth}`"]
         for of in answers.values():
-            said = _first(of[GRAPH])
+            said = _first(of[FACTS])
             mine = [w for w in windows if w.truth == truth and w.key in said]
             right = sum(w.is_right(said[w.key]) for w in mine)
             row.append(f"{right} of {len(mine)}")
@@ -131,6 +128,7 @@ def _model_line(name: str, made: Mapping[str, Any]) -> str:
         f"{name} ({made['where']}): asked {made['date']} at commit {made['commit']}, "
         f"{made['repeats']} times, first at temperature 0 and seed 0 as the product "
         f"does, then at temperature {made['temperature']} with seeds 1, 2, ..."
+        f"{made.get('note', '')}"
     )
 
 
@@ -177,8 +175,9 @@ Asked is which pattern a flagged window has: of
   that costs most, and where rules are silent the detector's guess;
 - *detector, type head*: the network's and trees' likeliest pattern, without rules'
   labels; *with its threshold*: or none, where the detector flags nothing;
-- language models, as `explain(llm=...)` asks them for the pattern: figures and a graph
-  of calls under short ids, no name of the trace, an enum of all patterns and "none".
+- language models, as `explain(llm=...)` asks them for the pattern: figures and the
+  events that stand out under short ids, no name of the trace, an enum of all patterns
+  and "none".
 
 An answer is right if the window's truth has it. The bracket is the 95 % interval of
 1,000 resamples of whole groups (programs, or origins of real traces). Macro-F1 is the
@@ -213,8 +212,7 @@ for. The detector learned from perturbed copies of two thirds of the origins."""
 }
 
 _REPEATS = """Each window is asked about several times: a stable pass is right each
-time, a stable fail never. Shown otherwise it is asked once, at temperature 0, some of
-the windows: the same calls as a list instead of a graph, and the graph with what the
-ids stand for, which the product never shows where a pattern is asked for. With names a
-trace could talk the model into an answer; what withholding them costs is the last
-column."""
+time, a stable fail never. Some windows are also asked about once, at temperature 0,
+with the names behind the ids, which the product never shows when it asks for a pattern.
+With names a trace could talk the model into an answer; the last column is the cost of
+withholding them."""

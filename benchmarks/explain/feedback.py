@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answering import GRAPH, answers_of_model, opened, shown
+from answering import FACTS, answers_of_model, opened, shown
 from asked_windows import HERE, NONE, Asked
 from baselines.task import Task
 from baselines.transformer import Recipe, plan_of, said_of_runs, traces_of
@@ -118,7 +118,7 @@ def answers_of(half: Half, rows: np.ndarray, endpoint: Any, folder: Path) -> np.
     digests: dict[str, Any] = {}
     for trace in dict.fromkeys(w.trace for w in windows.values()):
         mine = [w for w in windows.values() if w.trace == trace]
-        digests |= shown(opened(mine, lambda of: traces / f"{of}.json.gz"), GRAPH)
+        digests |= shown(opened(mine, lambda of: traces / f"{of}.json.gz"), FACTS)
     said: dict[str, str | None] = {}
 
     def keep(key: str, answers: list[str | None]) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from answering import (
-    GRAPH,
+    FACTS,
     SHOWN,
     WITHOUT_MODEL,
     Opened,
@@ -63,10 +63,10 @@ def ask_model(
     kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
     for form in SHOWN:
         own = kept.setdefault(form, {})
-        some = windows if form == GRAPH else windows[:: max(1, options.every)]
+        some = windows if form == FACTS else windows[:: max(1, options.every)]
         digests = shown(traces, form)
         todo = {w.key: digests[w.key] for w in some if w.key not in own}
-        repeats = options.repeats if form == GRAPH else 1
+        repeats = options.repeats if form == FACTS else 1
 
         def keep(
             key: str, said: list[str | None], own: Any = own, form: str = form
@@ -116,7 +116,7 @@ def main() -> int:
     answers = results.setdefault("answers", {name: {} for name in sets})
     for name in sets:
         answers.setdefault(name, {}).update(
-            {who: {GRAPH: {k: [a] for k, a in said.items()}}
+            {who: {FACTS: {k: [a] for k, a in said.items()}}
              for who, said in answers_without_model(traces[name]).items()}
         )  # fmt: skip
     with ExitStack() as stack:

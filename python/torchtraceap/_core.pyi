@@ -13,7 +13,6 @@ import numpy.typing
 __all__: list[str] = [
     "BalanceRow",
     "BlockingCall",
-    "CallNode",
     "ChangedStep",
     "Claim",
     "Clock",
@@ -882,17 +881,6 @@ class Report:
         """
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
         """
-    def call_graph(
-        self,
-        windows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
-        most: typing.SupportsInt | typing.SupportsIndex,
-        marked: collections.abc.Sequence[
-            typing.SupportsInt | typing.SupportsIndex
-        ] = [],
-    ) -> list[CallNode]:
-        """
-        What ran in these windows, by kind: the `most` nodes that tell most, those with marked rows and their callers, parents first.
-        """
     def features(
         self, merge: typing.SupportsInt | typing.SupportsIndex = 1
     ) -> Features: ...
@@ -1150,29 +1138,6 @@ class SortOfEvent:
     def kind(self) -> str: ...
     @property
     def letter(self) -> str: ...
-
-class CallNode:
-    """
-    See pipeline/tables/call_graph.h; nanoseconds.
-    """
-    @property
-    def count(self) -> int: ...
-    @property
-    def device_ns(self) -> int: ...
-    @property
-    def marked(self) -> int | None: ...
-    @property
-    def parent(self) -> int: ...
-    @property
-    def row(self) -> int: ...
-    @property
-    def self_ns(self) -> int: ...
-    @property
-    def sort(self) -> SortOfEvent: ...
-    @property
-    def time_ns(self) -> int: ...
-    @property
-    def units(self) -> str: ...
 
 class OverlapFacts:
     @property

@@ -71,8 +71,6 @@ class Report(ReportData):
         parallel: int = 4,
         timeout_s: float = 60.0,
         retries: int = 2,
-        usd_per_million: tuple[float, float] | None = None,
-        cache: bool | str | os.PathLike[str] = True,
         progress: Callable[[int, int], object] | None = None,
     ) -> Explanations:
         """Explain findings: what happens, why that costs time, the fix as code, what it
@@ -98,12 +96,8 @@ class Report(ReportData):
             source: Show the model up to five lines of the source around a finding too.
             tokens: How many the facts of one finding may have, at least 300.
             parallel: How many findings are asked about at the same time, 1 to 32.
-            timeout_s: How long an answer may take.
+            timeout_s: How long each attempt waits for the server.
             retries: How often a request is repeated after an error that may pass.
-            usd_per_million: Prices of a million tokens of prompt and of answer, for
-                ``usage.usd``.
-            cache: Keep answers in the user's cache folder, or in the folder of this
-                path, and ask nothing twice; False: neither.
             progress: Called with how many findings are done, and of how many.
 
         Raises:
@@ -120,7 +114,6 @@ class Report(ReportData):
             timeout_s=timeout_s,
             retries=retries,
             parallel=parallel,
-            usd_per_million=usd_per_million,
         )
         return explain(
             self,
@@ -129,7 +122,6 @@ class Report(ReportData):
             endpoint,
             source=source,
             tokens=tokens,
-            cache=cache,
             progress=progress,
         )
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/tables/event_sorts.h: the kind of an event, and a letter for ids of that kind.
+// pipeline/tables/event_sorts.h: the kind of an event, and a letter for its ids.
 #pragma once
 
 #include <cstdint>

@@ -47,8 +47,8 @@ EXAMPLES = (
     ),
 )
 #: Options that say something of the model only: of its endpoint, and beside it.
-_OF_THE_ENDPOINT = ("timeout_s", "retries", "parallel", "usd_per_million")
-_OF_THE_MODEL = (*_OF_THE_ENDPOINT, "cache", "key_env", "model", "labels")
+_OF_THE_ENDPOINT = ("timeout_s", "retries", "parallel")
+_OF_THE_MODEL = (*_OF_THE_ENDPOINT, "key_env", "model", "labels")
 _FORMS = ("json", "html", "labels")
 
 
@@ -152,34 +152,6 @@ def _model_options(command: argparse.ArgumentParser) -> None:
         type=number(int, "number from 0 to 10", 0, 10),
         help="how often to ask again after an error that may pass (default: 2)",
     )
-    group.add_argument(
-        "--price",
-        metavar="IN,OUT",
-        dest="usd_per_million",
-        type=_prices,
-        help="US dollars for a million tokens, to say what it cost",
-    )
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--cache", metavar="DIR", help="keep answers here, not in the user's cache"
-    )
-    which.add_argument(
-        "--no-cache",
-        dest="cache",
-        action="store_const",
-        const=False,
-        help="keep no answer, and use none that was kept",
-    )
-
-
-def _prices(text: str) -> tuple[float, float]:
-    try:
-        into, out = map(float, text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no two prices, as in 0.15,0.6"
-        ) from None
-    return into, out
 
 
 def run(options: argparse.Namespace) -> int:
@@ -235,7 +207,7 @@ def _checked(options: argparse.Namespace) -> dict[str, Any]:
             "--labels writes what the model says of windows, and none is asked about: "
             "give --windows N (with --top 0, no finding is)"
         )
-    given = {name: getattr(options, name) for name in (*_OF_THE_ENDPOINT, "cache")}
+    given = {name: getattr(options, name) for name in _OF_THE_ENDPOINT}
     asked = {name: value for name, value in given.items() if value is not None}
     asked |= {"llm": options.llm, "model": options.model, "api_key": None}
     if (variable := options.key_env) is not None:
@@ -243,7 +215,7 @@ def _checked(options: argparse.Namespace) -> dict[str, Any]:
         if asked["api_key"] is None:
             raise Refused(f"--key-env: the environment has no variable {variable}")
     try:
-        endpoint_of(**{name: asked[name] for name in asked if name != "cache"})
+        endpoint_of(**asked)
     except ValueError as error:
         raise Refused(str(error)) from error
     return asked | {"progress": _progress(options.quiet)}

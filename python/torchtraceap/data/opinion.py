@@ -50,9 +50,8 @@ class Opinion:
     #: (too many requests), "server", "model" (there is none of that name).
     failure: str = ""
     why: str = ""  #: The failure in a sentence, with what to do.
-    cached: bool = False  #: All of it was kept from before.
     requests: int = 0  #: That were answered for it.
-    prompt_tokens: int = 0  #: As the endpoint counts them; 0 of a cached answer.
+    prompt_tokens: int = 0  #: As the endpoint counts them.
     completion_tokens: int = 0
     seconds: float = 0.0
 

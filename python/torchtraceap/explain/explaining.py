@@ -20,7 +20,6 @@ from torchtraceap.detection import LOSS
 from torchtraceap.explain.digest import lost_us, make_digests
 from torchtraceap.explain.explainer import explained, explained_window
 from torchtraceap.explain.explanation import Explanation, Explanations, Usage
-from torchtraceap.explain.model.answer_cache import AnswerCache
 from torchtraceap.explain.model.asking import ask, usage_of
 from torchtraceap.explain.model.endpoint import KEY_VARIABLE, Endpoint
 from torchtraceap.report_data import ReportData
@@ -34,7 +33,6 @@ def explain(
     *,
     source: bool,
     tokens: int,
-    cache: bool | str | os.PathLike[str],
     progress: Callable[[int, int], object] | None,
 ) -> Explanations:
     """Explain what is asked for, and keep with the report what a model says of it."""
@@ -47,7 +45,7 @@ def explain(
     ]
     if endpoint is None or not made:
         return Explanations.of(made, Usage())
-    opinions = ask(digests, endpoint, _cache(cache), progress)
+    opinions = ask(digests, endpoint, progress)
     made = [
         replace(one, opinion=_judged(report, one, opinion))
         for one, opinion in zip(made, opinions, strict=True)
@@ -55,7 +53,7 @@ def explain(
     kept = {opinion.subject: opinion for opinion in report.opinions}
     kept.update({one.subject: one.opinion for one in made if one.opinion})
     report.opinions = tuple(kept.values())
-    return Explanations.of(made, usage_of(opinions, endpoint))
+    return Explanations.of(made, usage_of(opinions))
 
 
 def endpoint_of(
@@ -161,9 +159,3 @@ def _by_detector(report: ReportData, windows: Sequence[int]) -> set[str] | None:
     if not detection.run or not detection.judged[list(windows)].any():
         return None
     return set(detection.guesses(windows, only_flagged=True)) or {NONE}
-
-
-def _cache(cache: bool | str | os.PathLike[str]) -> AnswerCache | None:
-    if isinstance(cache, bool):
-        return AnswerCache() if cache else None
-    return AnswerCache(cache)

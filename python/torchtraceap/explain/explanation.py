@@ -76,14 +76,12 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Usage:
-    """What asking cost."""
+    """The cost of asking a model."""
 
-    requests: int = 0  #: That were answered; those from the cache not counted.
-    cached: int = 0
+    requests: int = 0  #: Requests that were answered.
     failed: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    usd: float | None = None  #: None: no prices were given.
 
 
 class Explanations(tuple[Explanation, ...]):
@@ -134,15 +132,11 @@ def _more(explanation: Explanation) -> str:
 
 def usage_text(usage: Usage) -> str:
     """Say what asking a model cost; "" if none was asked."""
-    if not (usage.requests or usage.cached or usage.failed):
+    if not (usage.requests or usage.failed):
         return ""
     parts = [counted(usage.requests, "answer")]
     parts.append(f"{usage.prompt_tokens:,} tokens sent")
     parts.append(f"{usage.completion_tokens:,} received")
-    if usage.usd is not None:
-        parts.append(f"{usage.usd:.4f} US dollars")
-    if usage.cached:
-        parts.append(f"{counted(usage.cached, 'finding')} answered from the cache")
     if usage.failed:
         parts.append(f"{usage.failed} without an answer")
     return f"Asking the model: {', '.join(parts)}."

@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_answers.py: a model's words against the digest; answers of any form and kept."""
+"""test_answers.py: a model's words against the digest; answers of any form."""
 
 from __future__ import annotations
 
 import json
-import os
-import stat
 import time
-from pathlib import Path
 
 import pytest
 
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.model import answer_cache
-from torchtraceap.explain.model.answer_cache import AnswerCache, key_of
 from torchtraceap.explain.model.answers import MOST_WORDS, problems_of, safe_words
-from torchtraceap.explain.model.endpoint import Endpoint
-from torchtraceap.explain.model.messages import advise_request, classify_request
+from torchtraceap.explain.model.messages import classify_request
 from torchtraceap.explain.model.replies import answer_of, reply_of
 
 DIGEST = Digest(
@@ -190,75 +184,3 @@ def test_body_with_wrong_types_is_empty_there() -> None:
     reply = reply_of(json.dumps({"choices": [choice], "usage": usage}))
     assert (reply.content, reply.finish, reply.refusal) == ("", "", "")
     assert (reply.prompt_tokens, reply.completion_tokens) == (0, 0)
-
-
-# --- Kept answers -----------------------------------------------------------------
-
-
-def test_kept_answer_is_for_its_user_alone(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path / "a" / "b")
-    assert cache.get("k") is None
-    cache.put("k", "µ")
-    assert cache.get("k") == "µ"
-    (file,) = cache.folder.iterdir()
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
-
-
-def test_place_of_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for value in ("", "not/absolute"):
-        monkeypatch.setenv("XDG_CACHE_HOME", value)
-        folder = tmp_path / ".cache" / "torchtraceap" / "answers"
-        assert AnswerCache().folder == folder
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
-    assert AnswerCache().folder == tmp_path / "x" / "torchtraceap" / "answers"
-
-
-def test_cache_that_cannot_be_used_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    cache = AnswerCache(tmp_path / "file")
-    cache.put("k", "v")
-    cache.trim()
-    assert cache.get("k") is None
-    (tmp_path / "k.answer").write_bytes(b"\xff")
-    assert AnswerCache(tmp_path).get("k") is None
-    AnswerCache(tmp_path).put("large", "x" * 100_000)
-    assert not (tmp_path / "large.answer").exists()
-
-
-def test_oldest_answers_go_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = AnswerCache(tmp_path)
-    others = {"notes.txt", "trace.json", "0" * 64 + ".json", "x.answer"}
-    for name in others:
-        (tmp_path / name).write_text("of the user" * 10)
-        os.utime(tmp_path / name, (1, 1))
-    keys = [f"{age:064x}" for age in range(6)]
-    for age, key in enumerate(keys):
-        cache.put(key, "x" * 10)
-        os.utime(tmp_path / f"{key}.answer", (100 - age, 100 - age))
-    monkeypatch.setattr(answer_cache, "MOST_FILES", 4)
-    cache.trim()
-    left = {f"{key}.answer" for key in keys[:4]}
-    assert {p.name for p in tmp_path.iterdir()} == left | others
-    monkeypatch.setattr(answer_cache, "MOST_BYTES", 25)
-    cache.trim()
-    assert [cache.get(key) is None for key in keys[:3]] == [False, False, True]
-    with pytest.raises(ValueError, match="empty"):
-        AnswerCache("")
-
-
-def test_key_is_of_all_that_is_sent_and_of_nothing_else() -> None:
-    endpoint = Endpoint(url="http://127.0.0.1/v1", model="m", api_key="a")
-    request = classify_request(DIGEST)
-    key = key_of(request, endpoint)
-    same = Endpoint(url="http://127.0.0.1/v1/", model="m", api_key="b", retries=9)
-    assert key_of(request, same) == key
-    others = [
-        key_of(request, Endpoint(url="http://127.0.0.1/v2", model="m")),
-        key_of(request, Endpoint(url="http://127.0.0.1/v1", model="n")),
-        key_of(advise_request(DIGEST), endpoint),
-    ]
-    assert len({key, *others}) == 4

@@ -95,17 +95,21 @@ def test_lines_of_source_only_where_they_may_be_shown(
     assert 'line 12: "marker = 12"' in shown.told and "marker" not in shown.facts
 
 
-def test_the_graph_says_what_called_what_and_the_text_does_not() -> None:
+def test_the_longest_event_of_each_kind_stands_out() -> None:
     report = waits()
-    (graph,) = make_digests(report, report.findings[:1])
-    (text,) = make_digests(report, report.findings[:1], form="text")
-    assert "digraph" in graph.facts and "->" in graph.facts
-    assert "digraph" not in text.facts and "->" not in text.facts
+    finding = report.findings[0]
+    (digest,) = make_digests(report, [finding])
+    (line,) = re.findall(r"^events that stand out: .*", digest.facts, re.MULTILINE)
+    rows = [event.index for event in finding.events]
+    kinds = [sort.kind for sort in report.core.sorts(rows)]
+    shown = re.findall(r"\b([ockaf]\d+) (\w+) ", line)
+    assert {kind for _, kind in shown} == set(kinds)
+    assert len(shown) == len(set(kinds))
+    longest = max(finding.events, key=lambda event: event.duration_us)
+    assert f'{shown[0][0]} = "{longest.name}"' in digest.told
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     report = waits()
     with pytest.raises(ValueError, match="at least 300"):
         make_digests(report, report.findings, tokens=10)
-    with pytest.raises(ValueError, match="graph, text"):
-        make_digests(report, report.findings, form="poem")

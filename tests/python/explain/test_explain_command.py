@@ -23,7 +23,7 @@ def test_words_that_fail_beside_a_pattern_are_no_bad_input(
     program: Run, trace: str, model_server: Server
 ) -> None:
     model_server.acts = [completion({"pattern": "sync_stall"}), error(400, "what?")]
-    to = ("--llm", model_server.url, "--model", "m", "--no-cache")
+    to = ("--llm", model_server.url, "--model", "m")
     done = program("explain", trace, "--top", "1", *to)
     assert done.returncode == 0
     assert "opinion, of m: sync_stall" in done.stdout.decode()
@@ -43,7 +43,7 @@ TO = ("--llm", "http://127.0.0.1:1/v1", "--model", "m")
         (("--dry-run", "--html", "-"), "leave --html out"),
         (("--dry-run", "--llm", "here", "--model", "m"), "is no URL"),
         (("--dry-run", "--llm", "http://127.0.0.1:1/v1"), "model must name"),
-        (("--dry-run", *TO, "--parallel", "3", "--price=-1,2"), "usd_per_million"),
+        (("--dry-run", *TO, "--timeout", "7200"), "timeout_s must be"),
         (("--key-env", "MY_KEY"), "--llm"),
         ((*TO, "--key-env", "MY_KEY"), "has no variable MY_KEY"),
         (("--dry-run", *TO, "--key-env", "MY_KEY"), "has no variable MY_KEY"),
@@ -81,7 +81,7 @@ def test_the_variable_that_is_named_has_the_key(
     monkeypatch.setenv("MY_KEY", "mine")
     monkeypatch.setenv("OPENAI_API_KEY", "paid")
     model_server.acts = sensible
-    to = ("--llm", model_server.url, "--model", "m", "--no-cache")
+    to = ("--llm", model_server.url, "--model", "m")
     for key in ("--key-env", "MY_KEY"), ():
         program("explain", trace, "--top", "1", *to, *key)
     keys = [sent.headers["authorization"] for sent in model_server.sent]

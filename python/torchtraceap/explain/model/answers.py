@@ -45,7 +45,7 @@ _PLACE = re.compile(
     r"(?:[:(](\d{1,9}))?"
 )
 _LINE = re.compile(r"\blines?\s+(\d{1,9})(?:\s*(?:-|–|to|and)\s*(\d{1,9}))?\b", re.I)
-# What `calls.Names` gives; not c10::Half, nor what types and devices are called.
+# What `digest._Names` gives; not c10::Half, nor what types and devices are called.
 _ID = re.compile(
     r"(?<![\w.])(?!(?:f(?:8|16|32|64)|a(?:10|30|40|100))\b)[ockafu]\d{1,6}(?!\w|::)"
 )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from torchtraceap.data.opinion import Opinion
 from torchtraceap.explain.digest import Digest
 from torchtraceap.explain.explanation import Usage
-from torchtraceap.explain.model.answer_cache import AnswerCache
 from torchtraceap.explain.model.endpoint import Endpoint
 from torchtraceap.explain.model.interview import Interview
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 def ask(
     digests: Sequence[Digest],
     endpoint: Endpoint,
-    cache: AnswerCache | None = None,
     progress: Callable[[int, int], object] | None = None,
     advise: bool = True,
 ) -> list[Opinion]:
@@ -36,7 +34,7 @@ def ask(
     Raises ImportError, which names the extra, if OpenAI's client is not installed.
     """
     client = _client(endpoint)
-    interview = Interview(client, endpoint, cache, advise)
+    interview = Interview(client, endpoint, advise)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[int, Opinion | BaseException]] = queue.SimpleQueue()
     for index in range(len(digests)):
@@ -71,27 +69,17 @@ def ask(
     finally:
         is_over.set()
         client.close()
-    if cache is not None:
-        cache.trim()
     return [opinions[index] for index in range(len(digests))]
 
 
-def usage_of(opinions: Iterable[Opinion], endpoint: Endpoint) -> Usage:
-    """Add up what opinions cost."""
+def usage_of(opinions: Iterable[Opinion]) -> Usage:
+    """Add up the cost of opinions."""
     listed = list(opinions)
-    prompt = sum(o.prompt_tokens for o in listed)
-    completion = sum(o.completion_tokens for o in listed)
-    usd = None
-    if endpoint.usd_per_million is not None:
-        into, out = endpoint.usd_per_million
-        usd = (prompt * into + completion * out) / 1e6
     return Usage(
         requests=sum(o.requests for o in listed),
-        cached=sum(o.cached for o in listed),
         failed=sum(bool(o.failure) for o in listed),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        usd=usd,
+        prompt_tokens=sum(o.prompt_tokens for o in listed),
+        completion_tokens=sum(o.completion_tokens for o in listed),
     )
 
 

@@ -13,8 +13,6 @@ from torchtraceap.base.arguments import checked_int, of_type, wrong_number
 KEY_VARIABLE = "OPENAI_API_KEY"
 # Whose key that is; besides, a server on this machine takes it.
 _KEY_HOSTS = ("openai.com", "openai.azure.com")
-#: That a server may ask for before the next attempt; after a longer one it is not made.
-MOST_WAIT_S = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +27,9 @@ class Endpoint:
     model: str
     #: None or "": the server asks for none. Shown nowhere and kept nowhere.
     api_key: str | None = field(default=None, repr=False)
-    timeout_s: float = 60.0  #: For a whole attempt.
+    timeout_s: float = 60.0  #: How long an attempt waits for the server.
     retries: int = 2  #: After too many requests, an error of the server, no connection.
     parallel: int = 4  #: Digests that are asked at the same time, 1 to 32.
-    #: US dollars for a million tokens of prompts and of answers.
-    usd_per_million: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         parts = _checked_url(self.url)
@@ -51,8 +47,6 @@ class Endpoint:
             raise ValueError(f"timeout_s {wrong}")
         if self.timeout_s <= 0:
             raise ValueError("timeout_s must be more than 0 seconds")
-        if self.usd_per_million is not None:
-            self._check_prices()
 
     @property
     def takes_default_key(self) -> bool:
@@ -80,17 +74,6 @@ class Endpoint:
                 "Use https, or a tunnel to this machine (ssh -L); or where that "
                 "server asks for none, give none"
             )
-
-    def _check_prices(self) -> None:
-        prices = self.usd_per_million
-        if not isinstance(prices, tuple | list) or len(prices) != 2:
-            raise ValueError(
-                "usd_per_million must be two prices, for tokens of prompts and of "
-                f"answers, but is {prices!r}"
-            )
-        for price in prices:
-            if wrong := wrong_number(price):
-                raise ValueError(f"a price of usd_per_million {wrong}")
 
 
 def _checked_url(url: object) -> SplitResult:

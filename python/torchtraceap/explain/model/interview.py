@@ -8,15 +8,12 @@ words.
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from torchtraceap.base.safe_text import writable
 from torchtraceap.data.opinion import Opinion
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.model.answer_cache import AnswerCache, key_of
 from torchtraceap.explain.model.answers import problems_of, safe_words
 from torchtraceap.explain.model.endpoint import Endpoint
 from torchtraceap.explain.model.failures import Failed, said_by
@@ -55,7 +52,6 @@ class Interview:
 
     client: Client
     endpoint: Endpoint
-    cache: AnswerCache | None
     advise: bool
     _ended_by: Failed | None = field(default=None, init=False)
 
@@ -84,7 +80,6 @@ class Interview:
             opinion = replace(opinion, failure=failed.kind, why=failed.why)
         return replace(
             opinion,
-            cached=not spent.requests and not opinion.failure,
             requests=spent.requests,
             prompt_tokens=spent.prompt_tokens,
             completion_tokens=spent.completion_tokens,
@@ -92,23 +87,7 @@ class Interview:
         )
 
     def _answer(self, request: Request, spent: _Spent) -> dict[str, str]:
-        """Return the answer to a request, of the cache if it is there.
-
-        Raises Failed.
-        """
-        key = key_of(request, self.endpoint)
-        kept = self.cache.get(key) if self.cache is not None else None
-        if kept is not None:
-            try:
-                return answer_of(kept, request.schema)
-            except ValueError:  # Damaged: it is asked for anew.
-                pass
-        answer = self._asked(request, spent)
-        if self.cache is not None:
-            self.cache.put(key, writable(json.dumps(answer, ensure_ascii=False)))
-        return answer
-
-    def _asked(self, request: Request, spent: _Spent) -> dict[str, str]:
+        """Return the answer to a request. Raises Failed."""
         for more_room in (0, _MORE_ROOM):
             if self._ended_by is not None:
                 ended = self._ended_by

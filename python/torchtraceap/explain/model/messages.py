@@ -28,7 +28,7 @@ with JSON only: {"explanation": "...", "advice": "..."}"""
 MAY_CHANGE = (
     "Where the server refuses max_tokens, temperature, seed or response_format, it is "
     "replaced or left out; an answer that is cut off is asked for again with more "
-    "max_tokens. The messages never change. What is in the cache is not asked for."
+    "max_tokens. The messages never change."
 )
 
 
