@@ -32,14 +32,14 @@ debian=(libsimdjson-dev libisal-dev zlib1g zlib1g-dev)
 debian+=($(apt-cache depends --important libsimdjson-dev libisal-dev |
   awk '/Depends: lib(simdjson|isal)/ {print $2}'))
 (cd "$work" && apt-get download --quiet --quiet -o APT::Sandbox::User=root "${debian[@]}")
-for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$work/root"; done
+for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$work/debian"; done
 folder=usr/lib/x86_64-linux-gnu
 mkdir -p "$target/usr/include" "$target/$folder"
-cp -r "$work"/root/usr/include/. "$target/usr/include"
-cp -r "$work/root/$folder/cmake" "$target/$folder"
+cp -r "$work"/debian/usr/include/. "$target/usr/include"
+cp -r "$work/debian/$folder/cmake" "$target/$folder"
 # zlib's own library lies in /lib, and its link leads there by an absolute path.
-cp -P "$work"/root/lib/x86_64-linux-gnu/libz.so.* "$target/$folder"
-cp -P "$work/root/$folder"/lib{simdjson,isal}.so* "$target/$folder"
+cp -P "$work"/debian/lib/x86_64-linux-gnu/libz.so.* "$target/$folder"
+cp -P "$work/debian/$folder"/lib{simdjson,isal}.so* "$target/$folder"
 ln -sf libz.so.1 "$target/$folder/libz.so"
 
 # --- Wheels ----------------------------------------------------------------------
