@@ -63,7 +63,6 @@ ON_FIRST_USE = {
     "torchtraceap.integrations.accelerate",
     "torchtraceap.integrations.lightning",
     "torchtraceap.integrations.transformers",
-    "torchtraceap.profiling.paced_recorder",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }

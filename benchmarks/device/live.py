@@ -42,7 +42,7 @@ KEPT: dict[str, Any] = {}  # The last report of each case.
 
 
 def session(stack: bool) -> Any:
-    options: dict[str, Any] = {"with_stack": stack, "quiet": True, "reserve": False}
+    options: dict[str, Any] = {"with_stack": stack, "quiet": True}
     options["detector"] = "off"  # As in `handled`.
     return torchtraceap.profile(**SCHEDULE, **options)
 

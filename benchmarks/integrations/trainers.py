@@ -25,7 +25,7 @@ import torchtraceap
 # Those from `SINCE` on are outside of the cycle.
 STEPS = 60
 SCHEDULE = {"wait": 10, "warmup": 1, "active": 10, "repeat": 1}
-OPTIONS = {**SCHEDULE, "quiet": True, "reserve": False}
+OPTIONS = {**SCHEDULE, "quiet": True}
 FIRST = SCHEDULE["wait"] + SCHEDULE["warmup"]
 LAST = FIRST + SCHEDULE["active"] - 1
 SINCE = 30

@@ -75,8 +75,6 @@ from torchtraceap.gate.budget_data import Violation as Violation
 from torchtraceap.gate.changes import Change as Change
 from torchtraceap.gate.changes import FindingChange as FindingChange
 from torchtraceap.profiling.analyzer import Analyzer as Analyzer
-from torchtraceap.profiling.pace import CycleCost as CycleCost
-from torchtraceap.profiling.pace import Overhead as Overhead
 from torchtraceap.profiling.profile import profile as profile
 from torchtraceap.profiling.session import Session as Session
 from torchtraceap.profiling.step_function import profile_steps as profile_steps

@@ -38,9 +38,9 @@ def profile_elsewhere() -> None:
 
 @pytest.mark.parametrize("outer", ["ours", "torch's", "itself"])
 def test_nested_in_another_one_is_refused(outer: str) -> None:
-    prof = torchtraceap.profile(quiet=True)
+    prof = torchtraceap.profile(wait=0, warmup=0, quiet=True)
     around = {
-        "ours": torchtraceap.profile(quiet=True),
+        "ours": torchtraceap.profile(wait=0, warmup=0, quiet=True),
         "torch's": torch.profiler.profile(activities=CPU),
         "itself": prof,
     }[outer]
@@ -165,16 +165,6 @@ def test_a_fork_leaves_the_profile_to_its_parent() -> None:
     assert steps_of(prof) == [[2, 3, 4]]
 
 
-def test_a_lost_reserve_is_none() -> None:
-    told = pytest.warns(RuntimeWarning, match="Nothing was recorded")
-    with told as caught, torchtraceap.profile(quiet=True) as prof:
-        work()
-        profile_elsewhere()
-        prof.step()
-    assert prof.report is None
-    assert len(caught) == 1
-
-
 def test_what_is_raised_inside_comes_out_after_the_report(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -207,10 +197,10 @@ def test_a_program_that_ends_without_stop(
 ) -> None:
     code = """if True:
         import torch, torchtraceap
-        prof = torchtraceap.profile()
+        prof = torchtraceap.profile(wait=0, warmup=0)
         prof.start()
         torch.ones(3).sum().item()
     """
     ended = torch_forks.run(code, cwd=tmp_path, warn="error")
     assert ended.code == 0 and "Warning" not in ended.err
-    assert ended.out.startswith("<profiler>\n")
+    assert ended.out.startswith("<profiler: step 0>\n")

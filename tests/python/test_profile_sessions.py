@@ -132,33 +132,49 @@ def test_a_gpu_is_recorded_without_asking() -> None:
 # --- As it is not meant -----------------------------------------------------------
 
 
-def test_without_step_the_whole_block_is_analyzed(
+NEEDS = (
+    "but the schedule (wait=1, warmup=1, active=3) needs 3 for a first recorded step "
+    "and 5 for a whole cycle. Nothing was recorded."
+)
+
+
+def test_without_step_nothing_is_recorded() -> None:
+    with pytest.warns(RuntimeWarning) as caught, torchtraceap.profile() as prof:
+        work()
+    (warning,) = caught
+    assert str(warning.message) == (
+        f"torchtraceap: step() was never called, {NEEDS} Call prof.step() after each "
+        "step, or record the whole block with wait=0, warmup=0."
+    )
+    assert warning.filename == __file__
+    assert prof.report is None
+    assert prof.reports == []
+
+
+def test_the_whole_block(
     capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:
-    with torchtraceap.profile() as prof:
+    """As the warning says."""
+    with torchtraceap.profile(wait=0, warmup=0) as prof:
         for _ in range(7):
             work()
     items = [o.count for o in prof.report.operators if o.name == "aten::item"]
     assert items == [7]
-    assert "step() was not called" in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert "The cycle is incomplete: step() was never called" in out
     assert not recwarn.list
 
 
 @pytest.mark.parametrize(("steps", "times"), [(1, "once"), (2, "2 times")])
-def test_too_few_steps_give_the_first_one(steps: int, times: str) -> None:
-    with pytest.warns(RuntimeWarning, match="the first step alone") as caught:
+def test_too_few_steps(steps: int, times: str) -> None:
+    with pytest.warns(RuntimeWarning) as caught:
         prof = loop(steps, quiet=True)
-    items = [o.count for o in prof.report.operators if o.name == "aten::item"]
-    assert items == [1]
-    text = str(caught[0].message)
-    assert f"step() was called {times}, but the schedule" in text
-    assert "needs 3 for a first recorded step and 5 for a whole cycle" in text
-    assert caught[0].filename == __file__
-
-
-def test_too_few_steps_without_a_reserve() -> None:
-    with pytest.warns(RuntimeWarning, match="Nothing was recorded. Make more steps"):
-        prof = loop(2, quiet=True, reserve=False)
+    (warning,) = caught
+    assert str(warning.message) == (
+        f"torchtraceap: step() was called {times}, {NEEDS} Make more steps, or lower "
+        "wait and warmup."
+    )
+    assert warning.filename == __file__
     assert prof.report is None
     assert prof.reports == []
 
@@ -220,11 +236,11 @@ def test_a_schedule_that_never_records() -> None:
         prof = loop(
             3, schedule=lambda step: torch.profiler.ProfilerAction.NONE, quiet=True
         )
-    assert prof.report.operators  # of the first step
+    assert prof.report is None
 
 
 def test_an_empty_block() -> None:
-    with torchtraceap.profile(quiet=True) as prof:
+    with torchtraceap.profile(wait=0, warmup=0, quiet=True) as prof:
         pass
     assert prof.report is not None
     assert not prof.report.operators
@@ -247,9 +263,12 @@ def test_step_before_the_start_and_after_the_end() -> None:
     with pytest.raises(AttributeError, match="before its start"):
         prof.export_chrome_trace("nowhere")
     with prof:
-        work()
+        for _ in range(5):
+            work()
+            prof.step()
     prof.step()
     prof.stop()
+    assert steps_of(prof) == [[2, 3, 4]]
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,7 @@ class Recording:
                 "with_stack": self._stacks,
                 "record_shapes": True,
             }
-            self._recorder = CycleRecorder(
-                action, options, lambda prof: None, wants_reserve=False
-            )
+            self._recorder = CycleRecorder(action, options, lambda prof: None)
             self._recorder.start()
         except BaseException:
             turn.give_back(self)

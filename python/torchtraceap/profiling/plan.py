@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""plan.py: which steps are recorded, and what is said when too few came."""
+"""plan.py: which steps are recorded, and the messages if there were too few."""
 
 from __future__ import annotations
 
@@ -8,19 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torchtraceap.base.arguments import checked_int, of_type, wrong_number
+from torchtraceap.base.arguments import checked_int, of_type
 
 _MOST = 2**31
 # A schedule of a user's own is asked about this many steps.
 _ASKED = 10_000
-_LEAST_SHARE = 1e-6
-
 
 STEP = "step()"  # What makes a step in a loop of the user's own.
-NO_STEPS = (
-    "step() was not called, so the whole block was analyzed, with what only a start "
-    "does. Call prof.step() after each step to leave that out."
-)
 
 
 @dataclass(frozen=True)
@@ -32,15 +26,14 @@ class Plan:
     active: int
     repeat: int  # 0: as long as there are steps
     own: Callable[[int], Any] | None = None  # instead of all that
-    every: int = 0  # A cycle begins every so many steps; 0: as the last one is over.
-    overhead: float = 1.0  # The share of the run's time that those may cost.
+    every: int | None = None  # Steps between begins of cycles; None: wait and a cycle.
 
     def __post_init__(self) -> None:
         for name in ("wait", "warmup", "repeat"):
             checked_int(name, getattr(self, name), 0, _MOST)
         checked_int("active", self.active, 1, _MOST)
-        if self.every:
-            self._check_every()
+        if self.every is not None:
+            self._check_every(self.every)
         if self.own is None:
             return
         if not callable(self.own):
@@ -57,42 +50,39 @@ class Plan:
 
     def schedule(self) -> Callable[[int], Any]:
         """Returns a schedule for torch's profiler."""
-        return self.own or self._made(self.wait, self.repeat)
-
-    def cycle(self) -> Callable[[int], Any]:
-        """Returns the schedule of one cycle alone, without what it waits for."""
-        return self._made(0, 1)
-
-    def _made(self, wait: int, repeat: int) -> Callable[[int], Any]:
+        if self.own is not None:
+            return self.own
         import torch
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of warmup=0, which the user asked for
-            made: Callable[[int], Any] = torch.profiler.schedule(
-                wait=wait, warmup=self.warmup, active=self.active, repeat=repeat
+            cycle: Callable[[int], Any] = torch.profiler.schedule(
+                wait=0, warmup=self.warmup, active=self.active, repeat=1
             )
-        return made
+        every = self.every or self.wait + self._length
 
-    def _check_every(self) -> None:
+        def action(step: int) -> Any:
+            number, at = divmod(step - self.wait, every)
+            if number < 0 or 0 < self.repeat <= number:
+                return torch.profiler.ProfilerAction.NONE
+            return cycle(at)
+
+        return action
+
+    def _check_every(self, every: int) -> None:
+        checked_int("every", every, 1, _MOST)
         if self.own is not None:
             raise ValueError(
                 "schedule and every both say which steps are recorded: give one"
             )
-        least = self.length + 2
-        if self.every < least:
+        if every < self._length:
             raise ValueError(
-                f"every must be at least {least}, two more than warmup and active, as "
-                "a cycle is compared with steps between cycles, but is "
-                f"{self.every}"
+                f"every must be at least {self._length}, the steps of a cycle "
+                f"(warmup={self.warmup}, active={self.active}), but is {every}"
             )
-        wrong = wrong_number(self.overhead, 1)
-        if not wrong and self.overhead < _LEAST_SHARE:
-            wrong = f"must be at least {_LEAST_SHARE:g}, but is {self.overhead:g}"
-        if wrong:
-            raise ValueError(f"overhead {wrong}: 0.01 is 1 % of the run's time")
 
     @property
-    def length(self) -> int:
+    def _length(self) -> int:
         """How many steps a cycle has."""
         return self.warmup + self.active
 
@@ -109,9 +99,7 @@ class Plan:
         from torch.profiler import ProfilerAction
 
         schedule, first = self.schedule(), 0
-        for step in range(
-            _ASKED if self.own else self.wait + self.warmup + self.active
-        ):
+        for step in range(_ASKED if self.own else self.wait + self._length):
             action = schedule(step)
             if action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
                 first = first or step + 1
@@ -127,20 +115,22 @@ class Plan:
             f"active={self.active})"
         )
 
-    def unreached(self, call: str, calls: int, has_reserve: bool) -> str:
-        """Says that it never got to record; ``call`` is what makes a step."""
-        text = self.shortage(call, calls)
-        if has_reserve:
-            text += ". Analyzed is the first step alone, with what only a start does."
-        else:
-            text += ". Nothing was recorded."
+    def unreached(self, call: str, calls: int) -> str:
+        """Says that nothing was recorded; ``call`` is the name of what makes a step."""
+        text = f"{self.shortage(call, calls)}. Nothing was recorded."
+        if call == STEP and not calls:
+            text += " Call prof.step() after each step"
+            if self.own is None:
+                text += ", or record the whole block with wait=0, warmup=0"
+            return f"{text}."
         if self.own is None:
             text += " Make more steps, or lower wait and warmup."
         return text
 
     def shortage(self, call: str, calls: int) -> str:
         """Says how many steps came, and how many it needs."""
-        times = {0: "never", 1: "once"}.get(calls, f"{calls} times")
+        times = {1: "once"}.get(calls, f"{calls} times")
+        came = f"was called {times}" if calls else "was never called"
         needed = self._needed()
         if needed is None:
             need = "does not record in the first 10,000 steps"
@@ -148,4 +138,4 @@ class Plan:
             need = f"needs {needed[0]} for a first recorded step"
             if needed[1] > needed[0]:
                 need += f" and {needed[1]} for a whole cycle"
-        return f"{call} was called {times}, but {self} {need}"
+        return f"{call} {came}, but {self} {need}"

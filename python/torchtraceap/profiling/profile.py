@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from torchtraceap.base.arguments import checked_int, instead_of, of_type
+from torchtraceap.base.arguments import instead_of, of_type
 from torchtraceap.data.config import Config
 from torchtraceap.data.rules import Rule
 from torchtraceap.data.wish import AUTO, Wish
@@ -17,8 +17,6 @@ from torchtraceap.profiling.plan import Plan
 from torchtraceap.profiling.session import Session
 from torchtraceap.report import Report
 
-_OVERHEAD = 0.01
-
 
 def profile(
     *,
@@ -27,9 +25,7 @@ def profile(
     active: int = 3,
     repeat: int | None = None,
     every: int | None = None,
-    overhead: float | None = None,
     schedule: Callable[[int], Any] | None = None,
-    reserve: bool = True,
     quiet: bool = False,
     folder: str | os.PathLike[str] | None = None,
     formats: Iterable[str] | None = None,
@@ -56,8 +52,9 @@ def profile(
     and the shapes of tensors, on all devices there are. The report is printed as soon
     as they are over; after that, `step` costs next to nothing. It is ``prof.report``.
 
-    Without `step` the whole block is recorded. If there are too few steps, the first
-    one is what the report is about, and a warning says how many are needed.
+    If there are too few steps, or `step` is never called, nothing is recorded, and a
+    warning says how many steps are needed. ``wait=0, warmup=0`` records from the start,
+    also a block without `step`.
 
     Args:
         wait: Steps that pass before each cycle; with ``every`` before the first.
@@ -65,15 +62,8 @@ def profile(
         active: Steps that are recorded.
         repeat: How many such cycles; each has a report. 0: as long as there are steps.
             None: one, with ``every`` 0.
-        every: A cycle begins every so many steps, for a run of days. What each costs
-            is measured: ``prof.overhead``.
-        overhead: The share of the run's time that these cycles may cost, 1e-6 to 1 (no
-            limit); 0.01 if None. See below.
+        every: A cycle begins every so many steps, for a run of days.
         schedule: Instead of these, as ``torch.profiler.schedule`` returns it.
-        reserve: Record the first step too, if the schedule waits then, in case nothing
-            else comes. False spares that, such as where the first step compiles. It is
-            never done with ``acc_events`` or ``execution_trace_observer``, which would
-            have it among the cycles, nor with ``every``.
         quiet: Print nothing: ``verbosity=0``.
         on_trace_ready: Handlers of yours, one or several, called with torch's profiler
             after the analysis.
@@ -82,21 +72,6 @@ def profile(
         **torch_options: Options of ``torch.profiler.profile``, such as ``activities``
             or ``profile_memory``. ``with_stack`` and ``record_shapes`` are True unless
             given.
-
-    With ``every`` a cycle's cost is the time from its begin to the end of the first
-    step after it, analysis included, beyond what as many steps take without it: the
-    median of those around it. A cycle begins only if all cycles so far and this one,
-    should it cost what the dearest of the last three did, are within ``overhead`` of
-    the time since the start. What the first one costs nobody knows before, so it
-    begins anyway: the share is above the budget until the run has lasted its cost /
-    ``overhead``, and above it later only where a cycle costs more than those before,
-    by what it costs more and until that is made up for.
-
-    Cycles that cost more than ``overhead`` of the time of ``every`` steps come every
-    2nd, 4th, 8th ... time only. Each rank of a job decides alone, without talking to
-    others, on a time that is nearly the same in all of them, as they wait for the
-    slowest in the next collective. Where they do not agree, those distances divide
-    each other: most of what the rank with the fewest cycles records, all others do.
 
     Raises:
         ValueError, TypeError: An option makes no sense.
@@ -107,7 +82,9 @@ def profile(
         raise TypeError(
             "profile analyzes by itself: give it the options of the Analyzer instead"
         )
-    plan = _plan(wait, warmup, active, repeat, schedule, every, overhead)
+    if repeat is None:
+        repeat = 1 if every is None else 0
+    plan = Plan(wait, warmup, active, repeat, schedule, every)
     analyzer = Analyzer(
         folder,
         formats=formats,
@@ -126,32 +103,12 @@ def profile(
     _refuse_unknown(options)
     if options.get("activities") is not None:
         options["activities"] = _checked_activities(options["activities"])
-    if plan.every and options.get("acc_events"):
+    if every is not None and options.get("acc_events"):
         raise ValueError(
             "acc_events keeps the events of all cycles in memory, which every has no "
             "end of: give one of the two"
         )
-    return Session(plan, analyzer, options, reserve=reserve)
-
-
-def _plan(
-    wait: int,
-    warmup: int,
-    active: int,
-    repeat: int | None,
-    schedule: Callable[[int], Any] | None,
-    every: int | None,
-    overhead: float | None,
-) -> Plan:
-    if every is None:
-        if overhead is not None:
-            raise ValueError(
-                "overhead is what cycles every so many steps may cost: give every too"
-            )
-        return Plan(wait, warmup, active, 1 if repeat is None else repeat, schedule)
-    budget = _OVERHEAD if overhead is None else overhead
-    checked_int("every", every, 1, 2**31)
-    return Plan(wait, warmup, active, repeat or 0, schedule, every, budget)
+    return Session(plan, analyzer, options)
 
 
 def _checked_activities(activities: object) -> list[object]:

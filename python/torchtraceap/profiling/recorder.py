@@ -11,10 +11,8 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction, profile
 
-from torchtraceap.profiling import live, turn
+from torchtraceap.profiling import turn
 
-# What would have the first step in it, too.
-_OF_ALL_CYCLES = {"execution_trace_observer", "acc_events"}
 _BEFORE_RECORDING = (ProfilerAction.NONE, ProfilerAction.WARMUP)
 # Before 2.13 torch says of the first cycle, too, that it forgets the last one.
 _SAYS_IT_AT_FIRST = torch.__version__ < (2, 13)
@@ -25,9 +23,6 @@ class CycleRecorder:
 
     `on_ready` is called with torch's profiler after each cycle, and with one that
     `stop` cut short. It is called with `is_stopping` True then.
-
-    If the schedule waits in the first step, that can be recorded all the same, and kept
-    in reserve: it is what is left if the schedule never gets to record.
     """
 
     def __init__(
@@ -35,44 +30,24 @@ class CycleRecorder:
         schedule: Callable[[int], Any],
         options: Mapping[str, Any],
         on_ready: Callable[[Any], object],
-        wants_reserve: bool,
     ) -> None:
-        self._in_reserve = (
-            wants_reserve
-            and schedule(0) == ProfilerAction.NONE
-            and not any(options.get(name) for name in _OF_ALL_CYCLES)
-        )
-        self._reserve: Any = None  # What the autograd profiler recorded in it.
-
-        def action(step: int) -> Any:
-            return schedule(step) if step else ProfilerAction.RECORD_AND_SAVE
-
         self.profiler: Any = profile(
-            schedule=action if self._in_reserve else schedule,
-            on_trace_ready=self._ready,
-            **options,
+            schedule=schedule, on_trace_ready=self._ready, **options
         )
         self.steps_over = 0  # Of the present cycle.
         self.is_stopping = False
         self._on_ready = on_ready
-        self.is_reserve_lost = False  # Another profiler ended it.
 
     def start(self) -> None:
-        marks = self.profiler.record_steps
-        if self._in_reserve:  # It may be the whole block, which is no step.
-            self.profiler.record_steps = False
         with _unsaid():
             self.profiler.__enter__()
-        self.profiler.record_steps = marks
         turn.mark()
 
     def step(self) -> None:
         """Goes on to the next step. Raises TakenAwayError, and what torch raises."""
         self._check()
-        is_recorded = self.profiler.current_action not in _BEFORE_RECORDING
-        if is_recorded and not self._in_reserve:
+        if self.profiler.current_action not in _BEFORE_RECORDING:
             self.steps_over += 1
-            self._reserve = None
         with self._mended():
             self.profiler.step()
         turn.mark()
@@ -84,41 +59,20 @@ class CycleRecorder:
         with self._mended():
             self.profiler.__exit__(None, None, None)
 
-    def take_reserve(self) -> bool:
-        """Lets the profiler, which has stopped, hold what was kept in reserve; False
-        if there is nothing."""
-        if self._reserve is None:
-            return False
-        self.profiler.profiler, self._reserve = self._reserve, None
-        return True
-
     def abandon(self) -> None:
         """Lets go of a profiler that must not be touched any more."""
         if turn.is_taken_away():
             turn.leave(self.profiler)
-        self._reserve = None
         self.profiler.on_trace_ready = None
 
     def _ready(self, prof: Any) -> None:
-        if self._in_reserve:
-            self._in_reserve = False
-            if live.is_lost(prof):
-                self.is_reserve_lost = True
-            if not self.is_reserve_lost:
-                self._reserve = prof.profiler
-            return
         self._on_ready(prof)
         self.steps_over = 0
 
     def _check(self) -> None:
         if turn.is_taken_away():
             raise turn.TakenAwayError
-        if not turn.is_stale():
-            return
-        if self._in_reserve:
-            self.is_reserve_lost = True
-            turn.mend(self.profiler)
-        else:
+        if turn.is_stale():
             self.profiler.on_trace_ready = None
             turn.stop(self.profiler)
             raise turn.TakenAwayError

@@ -10,11 +10,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.gate.budget_data import Violation
-from torchtraceap.profiling import live, turn
+from torchtraceap.profiling import turn
 from torchtraceap.profiling.analyzer import Analyzer
 from torchtraceap.profiling.notices import reason, show, warn
-from torchtraceap.profiling.pace import Overhead, Pace
-from torchtraceap.profiling.plan import NO_STEPS, STEP, Plan
+from torchtraceap.profiling.plan import STEP, Plan
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
@@ -31,18 +30,10 @@ class Session:
             ``prof.export_chrome_trace(...)``, ``prof.key_averages()``.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        analyzer: Analyzer,
-        options: dict[str, Any],
-        *,
-        reserve: bool = True,
-    ) -> None:
+    def __init__(self, plan: Plan, analyzer: Analyzer, options: dict[str, Any]) -> None:
         self._plan = plan
         self._analyzer = analyzer
         self._options = options
-        self._wants_reserve = reserve
         self.step_call = STEP  # What makes a step, for messages.
         self._recorder: CycleRecorder | None = None  # while it runs
         self._owner: tuple[int, threading.Thread | None] = (0, None)
@@ -50,14 +41,7 @@ class Session:
         self._cycles = 0  # that were delivered
         self._is_cut = False  # the last of them, by the end of the block
         self._was_elsewhere = False
-        self._pace: Pace | None = None  # of cycles every N steps
         self.torch_profiler: Any = None
-
-    @property
-    def overhead(self) -> Overhead | None:
-        """With ``every``: what the cycles since the start cost, and what they may.
-        None without it, and before the start."""
-        return self._pace.overhead if self._pace else None
 
     @property
     def reports(self) -> list[Report]:
@@ -134,17 +118,18 @@ class Session:
         """Ends, and reports what was not reported yet. Never raises."""
         if not self.is_running or not self._is_at_home():
             return
-        recorder = self._close()
-        if recorder is None:
+        if not self._close():
             return
         if not self._cycles:
-            self._report_reserve(recorder)
-        elif self._is_cut and self._cycles == 1:
+            warn(self._plan.unreached(self.step_call, self._steps))
+        elif self._is_cut and self._cycles == 1 and self._analyzer.prints:
             shortage = self._plan.shortage(self.step_call, self._steps)
-            self._note(f"The cycle is incomplete: {shortage}.")
+            show(textwrap.fill(f"The cycle is incomplete: {shortage}.", 88))
 
     def _begin(self) -> None:
-        recorder = self._new_recorder()
+        from torchtraceap.profiling.recorder import CycleRecorder
+
+        recorder = CycleRecorder(self._plan.schedule(), self._options, self._ready)
         recorder.start()
         self._recorder = recorder
         self.torch_profiler = recorder.profiler
@@ -153,42 +138,30 @@ class Session:
         self._is_cut = False
         atexit.register(self.stop)
 
-    def _new_recorder(self) -> CycleRecorder:
-        plan = self._plan
-        if plan.every:
-            from torchtraceap.profiling.paced_recorder import PacedRecorder
-
-            self._pace = Pace(plan, self._note)
-            return PacedRecorder(self._pace, plan, self, self._options, self._ready)
-        from torchtraceap.profiling.recorder import CycleRecorder
-
-        return CycleRecorder(
-            plan.schedule(), self._options, self._ready, self._wants_reserve
-        )
-
     def _ready(self, prof: Any) -> None:
         """Stands before the analyzer as the profiler's handler."""
         recorder = self._recorder
         assert recorder is not None
         report = self._analyzer.read(prof)
         is_empty = report is None or not report.operators
-        if recorder.is_stopping and not recorder.steps_over and is_empty:
+        has_ended = recorder.is_stopping and self._steps and not recorder.steps_over
+        if has_ended and is_empty:
             return  # the block ended as this cycle began
         self._cycles += 1
         self._is_cut = recorder.is_stopping
         self._analyzer.deliver(report, prof)
 
-    def _close(self) -> CycleRecorder | None:
-        """Ends, and returns what ended; None if that failed."""
+    def _close(self) -> bool:
+        """Ends; False, with a warning, if that failed."""
         recorder = self._recorder
         assert recorder is not None
         try:
             recorder.stop()
-            return recorder
+            return True
         except Exception as error:
             recorder.abandon()
             warn(f"profiling ended: {reason(error)}")
-            return None
+            return False
         finally:
             self._end()
 
@@ -197,25 +170,6 @@ class Session:
             self._recorder = None
             atexit.unregister(self.stop)
             turn.give_back(self)
-            if self._pace:
-                self._pace.stop()
-                if self._cycles:
-                    self._note(str(self._pace.overhead))
-
-    def _report_reserve(self, recorder: CycleRecorder) -> None:
-        is_there = recorder.take_reserve()
-        if is_there:
-            self._analyzer(self.torch_profiler)
-        if is_there and not self._steps and self.step_call == STEP:
-            self._note(NO_STEPS)
-        elif recorder.is_reserve_lost and not self._steps:
-            warn(f"nothing was recorded: {live.LOST}")
-        else:
-            warn(self._plan.unreached(self.step_call, self._steps, is_there))
-
-    def _note(self, text: str) -> None:
-        if self._analyzer.prints:
-            show(textwrap.fill(text, 88))
 
     def _drop(self) -> None:
         """Ends without the thread that started it, which is over."""

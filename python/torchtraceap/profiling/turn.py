@@ -102,17 +102,12 @@ def is_stale() -> bool:
     return is_disturbed() and not is_taken_away() and torch.autograd._profiler_enabled()
 
 
-def mend(prof: Any) -> None:
-    """Gives torch a trace to stop as a stale profiler is stopped: one that it is only
-    prepared for will do."""
-    from torch.profiler import profile
-
-    profile(activities=prof.activities).prepare_trace()
-
-
 def stop(prof: Any) -> None:
     """Stops a stale ``torch.profiler.profile`` of this thread."""
-    mend(prof)
+    from torch.profiler import profile
+
+    # Torch needs a trace to stop; one that is only prepared will do.
+    profile(activities=prof.activities).prepare_trace()
     prof.__exit__(None, None, None)
 
 
