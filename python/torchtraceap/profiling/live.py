@@ -29,7 +29,7 @@ from torchtraceap.profiling.kept_trace import (
 _STEP = "ProfilerStep#"
 _NO_STEP = b'"torchtraceap: after the last step"'
 _CALLS = ("cuda_runtime", "cuda_driver")
-LOST = (
+_LOST = (
     "the profiler was ended by another one that started inside it, so its trace is "
     "lost: torch can run only one profiler at a time. Lightning's "
     "Trainer(profiler=PyTorchProfiler(...)) is another one"
@@ -61,7 +61,7 @@ def _load(prof: Any) -> _core.Trace:
             "its on_trace_ready handler, or call it after the `with` block"
         )
     if is_lost(prof):
-        raise ValueError(LOST)
+        raise ValueError(_LOST)
     kept = _kept(inner)
     if kept is not None and not getattr(prof, "_use_cupti_monitor", False):
         return _without_open_step(prof, kept.load(), Path(kept.path).read_bytes)
