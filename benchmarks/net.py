@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""net.py: all that is said of many traces, before and after a change.
+"""net.py: the outputs for many traces, before and after a change.
 
     python benchmarks/net.py record BEFORE [--corpus DIR]   # at the commit before
     python benchmarks/net.py record AFTER [--corpus DIR]    # with the change
@@ -60,7 +60,7 @@ def sources(corpus: Path | None) -> dict[str, list[Path]]:
 
 
 def outputs(paths: Sequence[Path], detector: bool) -> dict[str, str]:
-    """Return what the program says of a trace or a job: text, page, JSON."""
+    """Return the outputs for a trace or a job: text, page, JSON."""
     from torchtraceap.cli import main
 
     with tempfile.TemporaryDirectory() as folder:
@@ -222,7 +222,7 @@ def main() -> int:
     """Record or compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    recording = commands.add_parser("record", help="keep what is said of all traces")
+    recording = commands.add_parser("record", help="keep the outputs for all traces")
     recording.add_argument("folder", type=Path)
     recording.add_argument("--corpus", type=Path, help="its traces besides")
     recording.add_argument("--processes", type=int, default=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Published traces of single ranks, two of 128 and whole jobs are told as such."""
+"""Published traces: single ranks, two of 128, and whole jobs."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Failed(Exception):
 
 
 def failure_of(error: Exception, endpoint: Endpoint) -> Failed:
-    """Return the failure that an error of the client stands for."""
+    """Return the failure for an error of the client."""
     kind = _kind(error)
     status = getattr(error, "status_code", None)
     says = f"{endpoint.url} answers {status}" if status else endpoint.url
