@@ -48,7 +48,8 @@ find "$folder/tree" -mindepth 1 -maxdepth 1 -not -name build -exec rm -rf {} +
   while IFS= read -r -d '' file; do
     [[ ! -e $file && ! -L $file ]] || printf '%s\0' "$file"
   done |
-  xargs -0 cp --no-dereference --parents --target-directory "$folder/tree")
+  xargs -0 cp --no-dereference --preserve=timestamps --parents \
+    --target-directory "$folder/tree")
 taken=$(du -s --block-size=1M --exclude=build --total "$folder/tree" "$folder/packages" |
   awk 'END {print $1}')
 echo "rehearsal: tree and packages take $taken MB (at most 60)"
