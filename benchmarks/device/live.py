@@ -155,12 +155,16 @@ def recorded_report(device: str, stack: bool) -> Any:
     return prof.report
 
 
+def check_of(
+    found: Findings, name: str, what: str, holds: bool, detail: object = ""
+) -> None:
+    """Note whether something holds for a session."""
+    found.check(f"{name}: {what}", holds, detail)
+
+
 def see_report(found: Findings, name: str, report: Any) -> None:
     """Check what every report of these steps says."""
-
-    def say(what: str, holds: bool, detail: object = "") -> None:
-        found.check(f"{name}: {what}", holds, detail)
-
+    say = partial(check_of, found, name)
     numbers = [step.number for step in report.steps]
     say("its steps are the recorded ones", numbers == list(RECORDED), numbers)
     if "without" in name:
@@ -170,10 +174,7 @@ def see_report(found: Findings, name: str, report: Any) -> None:
 
 def see_device(found: Findings, name: str, report: Any) -> None:
     """Check what a report says of the device."""
-
-    def say(what: str, holds: bool, detail: object = "") -> None:
-        found.check(f"{name}: {what}", holds, detail)
-
+    say = partial(check_of, found, name)
     working = report.trace.working_devices
     say("a device worked", bool(working), report.quality.verdict)
     if not working:
