@@ -40,6 +40,7 @@ void for_each_piece(std::size_t count, int threads,
   run(true);
   for (auto& other : others) other.join();
   if (failure) std::rethrow_exception(failure);
+  checkpoint();  // the others may have taken every piece
 }
 
 }  // namespace tta::detector

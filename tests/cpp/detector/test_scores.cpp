@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
 #include "detector/detector.h"
+#include "detector/in_threads.h"
 #include "detector/made.h"
 
 namespace tta::detector {
@@ -229,6 +231,16 @@ TEST(Scores, WhatACheckpointThrowsComesOut) {
   EXPECT_EQ(asked, 3);
   asked = 2;
   EXPECT_THROW(detector.score(made.arrays(), {0, 100, 4}, stop), std::runtime_error);
+}
+
+// A signal that arrives during the last pieces, all of them on other threads.
+TEST(ForEachPiece, CallsTheCheckpointAfterTheLastPiece) {
+  std::atomic<int> done = 0;
+  const auto stop = [&] {
+    if (done == 8) throw std::runtime_error("stop");
+  };
+  EXPECT_THROW(for_each_piece(8, 3, [&](std::size_t) { ++done; }, stop),
+               std::runtime_error);
 }
 
 TEST(Detector, ADeviceThatIsNotThereIsRefused) {
