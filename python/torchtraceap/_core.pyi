@@ -30,7 +30,6 @@ __all__: list[str] = [
     "Frame",
     "Gain",
     "Gpu",
-    "Insertion",
     "Job",
     "JoinedMeeting",
     "JoinedMember",
@@ -49,8 +48,6 @@ __all__: list[str] = [
     "PathPlace",
     "PathRow",
     "PatternInfo",
-    "Perturbation",
-    "Perturbed",
     "Program",
     "Quality",
     "QualityNote",
@@ -70,7 +67,6 @@ __all__: list[str] = [
     "StepBalance",
     "StepRow",
     "StepTimes",
-    "TaskKind",
     "ThreadRow",
     "Threshold",
     "Trace",
@@ -85,7 +81,6 @@ __all__: list[str] = [
     "category_names",
     "category_number",
     "duration_text",
-    "edit_kinds",
     "event_kinds",
     "feature_columns",
     "feature_fingerprint",
@@ -95,7 +90,6 @@ __all__: list[str] = [
     "load_file",
     "pattern_edits",
     "patterns",
-    "perturb",
     "rank_processes",
     "step_categories",
     "step_range",
@@ -1363,14 +1357,6 @@ class Replay:
     def critical_paths(
         self, steps: typing.SupportsInt | typing.SupportsIndex | None = None
     ) -> list[PathRow]: ...
-    def path_segments(
-        self,
-        place: typing.SupportsInt | typing.SupportsIndex,
-        row: typing.SupportsInt | typing.SupportsIndex | None = None,
-    ) -> list[tuple[int, int, str, str, int]]:
-        """
-        Begin, end, category, kind and row of each segment of a critical path, the place-th; recorded times in nanoseconds.
-        """
     def what_if(
         self, report: Report, edits: collections.abc.Sequence[Edit]
     ) -> Outcome: ...
@@ -1391,13 +1377,6 @@ class Program:
     Threads, streams and what they do, see replay/program.h. Each add_... returns the place by which the others name it. Lengths in nanoseconds; `args` are more members for a row, as JSON text: `"key": value, ...`.
     """
     def __init__(self) -> None: ...
-    def add_collective(
-        self,
-        name: str,
-        group: str,
-        members: typing.SupportsInt | typing.SupportsIndex,
-        sequence: typing.SupportsInt | typing.SupportsIndex = -1,
-    ) -> int: ...
     def add_device(
         self,
         id: typing.SupportsInt | typing.SupportsIndex,
@@ -1520,15 +1499,6 @@ class Program:
         """
         Begins an operator, until close().
         """
-    def open_frame(
-        self,
-        thread: typing.SupportsInt | typing.SupportsIndex,
-        name: str,
-        args: str = "",
-    ) -> None:
-        """
-        Begins a function of Python, until close().
-        """
     def open_span(
         self,
         thread: typing.SupportsInt | typing.SupportsIndex,
@@ -1594,156 +1564,6 @@ class Program:
         self, arg0: typing.SupportsInt | typing.SupportsIndex
     ) -> None: ...
 
-class TaskKind:
-    """
-    Members:
-
-      KERNEL
-
-      COPY
-
-      MEMSET
-    """
-
-    COPY = ...
-    KERNEL = ...
-    MEMSET = ...
-    __members__: typing.ClassVar[dict[str, TaskKind]]
-    @typing.overload
-    def __eq__(self, other: TaskKind) -> bool: ...
-    @typing.overload
-    def __eq__(self, other: typing.Any) -> bool: ...
-    def __getstate__(self) -> int: ...
-    def __hash__(self) -> int: ...
-    def __index__(self) -> int: ...
-    def __init__(self, value: typing.SupportsInt | typing.SupportsIndex) -> None: ...
-    def __int__(self) -> int: ...
-    @typing.overload
-    def __ne__(self, other: TaskKind) -> bool: ...
-    @typing.overload
-    def __ne__(self, other: typing.Any) -> bool: ...
-    def __repr__(self) -> str: ...
-    def __setstate__(
-        self, state: typing.SupportsInt | typing.SupportsIndex
-    ) -> None: ...
-    def __str__(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> int: ...
-
-class Insertion:
-    """
-    What a thread of a report's trace does besides, at a recorded moment of the trace's clock: see replay/insertion_draft.h. Lengths in nanoseconds, `args` more members of a row as JSON text. What means nothing is a ValueError.
-    """
-    def __init__(
-        self,
-        report: Report,
-        pid: typing.SupportsInt | typing.SupportsIndex,
-        tid: typing.SupportsInt | typing.SupportsIndex,
-        at: typing.SupportsInt | typing.SupportsIndex,
-    ) -> None: ...
-    def call(
-        self,
-        name: str,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-        category: str = "cuda_runtime",
-        args: str = "",
-    ) -> None: ...
-    def close(self) -> None: ...
-    def event_sync(
-        self,
-        record: str,
-        wait: str,
-        record_ns: typing.SupportsInt | typing.SupportsIndex,
-        wait_ns: typing.SupportsInt | typing.SupportsIndex,
-        *,
-        device: typing.SupportsInt | typing.SupportsIndex,
-        stream: typing.SupportsInt | typing.SupportsIndex,
-        category: str = "cuda_runtime",
-    ) -> None:
-        """
-        Records an event and waits for it.
-        """
-    def host(
-        self,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-        name: str = "",
-        category: str = "cpu_op",
-        args: str = "",
-    ) -> None: ...
-    def launch(
-        self,
-        call: str,
-        call_ns: typing.SupportsInt | typing.SupportsIndex,
-        kind: TaskKind,
-        name: str,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-        *,
-        device: typing.SupportsInt | typing.SupportsIndex,
-        stream: typing.SupportsInt | typing.SupportsIndex,
-        bytes: typing.SupportsInt | typing.SupportsIndex = -1,
-        waits: bool = False,
-        category: str = "cuda_runtime",
-        call_args: str = "",
-        work_args: str = "",
-        blocks_per_sm: typing.SupportsFloat | typing.SupportsIndex = -1.0,
-    ) -> None: ...
-    def open(self, name: str, category: str = "cpu_op", args: str = "") -> None: ...
-    def stand_for(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
-        """
-        It is done in place of this device work.
-        """
-    def sync(
-        self,
-        name: str,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-        *,
-        device: typing.SupportsInt | typing.SupportsIndex,
-        stream: typing.SupportsInt | typing.SupportsIndex,
-        whole_device: bool = False,
-        category: str = "cuda_runtime",
-        args: str = "",
-    ) -> None: ...
-
-class Perturbation:
-    """
-    What is put into a trace.
-    """
-    def __init__(self) -> None: ...
-    def __len__(self) -> int: ...
-    def insert(self, arg0: Insertion) -> None: ...
-    def leave_out(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
-        """
-        This row of the host is not written.
-        """
-    def lengthen(
-        self,
-        row: typing.SupportsInt | typing.SupportsIndex,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-    ) -> None: ...
-    def replace(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
-        """
-        This device work is not done.
-        """
-
-class Perturbed:
-    """
-    A trace scheduled with what was put in.
-    """
-    def moments(
-        self, without: Perturbed, device: typing.SupportsInt | typing.SupportsIndex
-    ) -> numpy.typing.NDArray[numpy.int64]:
-        """
-        Moments of a device in this schedule and without: int64 [2, n] on the trace's clock, both ascending. Of a trace without devices: of the busiest thread. Raises ValueError if the other is a schedule of another trace.
-        """
-    def text(self, note: str, metadata: collections.abc.Sequence[str]) -> bytes:
-        """
-        The trace as JSON, with these members of its metadata.
-        """
-    @property
-    def span_ns(self) -> int: ...
-
 def analyze(
     trace: Trace,
     *,
@@ -1780,11 +1600,6 @@ def duration_text(us: typing.SupportsFloat | typing.SupportsIndex) -> str:
     Microseconds for people, with three digits: 412 µs, 12.4 ms.
     """
 
-def edit_kinds() -> list[tuple[str, str]]:
-    """
-    Name and meaning of each kind of edit.
-    """
-
 def event_kinds() -> list[tuple[str, str]]:
     """
     Name and meaning of each number of the token column `kind`.
@@ -1810,15 +1625,6 @@ def pattern_edits() -> list[tuple[str, str]]:
     """
 
 def patterns() -> list[PatternInfo]: ...
-def perturb(
-    report: Report,
-    perturbation: Perturbation,
-    edits: collections.abc.Sequence[Edit] = [],
-) -> Perturbed:
-    """
-    Schedules a trace by events with a perturbation and edits made. Raises ValueError for what is put in elsewhere, or into another trace.
-    """
-
 def rank_processes(trace: Trace) -> list[tuple[str, list[int]]]:
     """
     Of a file merged from several ranks, what each is called ('' if nothing) and the pids of its processes and devices; empty of any other.

@@ -8,7 +8,6 @@
 
 #include "pipeline/pricing/path_charges.h"
 #include "pipeline/pricing/path_rows.h"
-#include "pipeline/pricing/path_segments.h"
 
 namespace tta::pipeline {
 namespace {
@@ -110,10 +109,6 @@ const std::vector<std::string>& path_categories() {
       "host",   "runtime_calls", "compute",   "communication",
       "copies", "device_delay",  "hand_over", "before_the_trace"};
   return names;
-}
-
-std::size_t path_category(const replay::Model& m, const replay::Edge& e) {
-  return part_of(m, e);
 }
 
 std::vector<std::int64_t> path_categories_of(const replay::Model& m,
