@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""feature_index.py [--write]: the page on the arrays of a report, docs/features.md.
+"""feature_index.py [--write]: the page on the arrays of a report.
 
-Its tables are made of the core's. tests/python/test_features.py compares the two.
+Its tables are made from the core's. tests/python/test_features.py compares them with
+docs/reference/features.md.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from torchtraceap.data.features import FeatureColumn, Features
 
-PAGE = Path(__file__).parents[1] / "docs" / "features.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "features.md"
 
 HEAD = """\
 # Arrays for models
@@ -125,7 +126,7 @@ WINDOWS = """
 CAUSES = """\
 | `cause_<pattern>` | share | window | unusable trace | what that pattern \
 wastes of it, also if it is too little for a label ({count} columns, \
-one for each [pattern](patterns/README.md)) |
+one for each [pattern](../patterns/README.md)) |
 """
 
 TOKENS = """

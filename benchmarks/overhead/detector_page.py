@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""detector_page.py: docs/detector_speed.md from what detector_speed.py measured."""
+"""detector_page.py: results/detector_speed.md from what detector_speed.py measured."""
 
 from __future__ import annotations
 

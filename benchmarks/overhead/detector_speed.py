@@ -3,7 +3,7 @@
 """detector_speed.py [TRACE...]: what the learned detector adds to an analysis.
 
     python -m benchmarks.overhead.detector_speed         # some minutes; prints a page
-    python -m benchmarks.overhead.detector_speed --page  # docs/detector_speed.md
+    python -m benchmarks.overhead.detector_speed --page  # writes the page
     python -m benchmarks.overhead.detector_speed --device cuda  # on a GPU too
 
 For each trace and number of threads: load and analysis without the detector, its
@@ -47,7 +47,7 @@ THRICE, LONGER = 3, 4
 #: Has the C library of Linux map every larger piece of memory, and unmap it at once.
 SPARING = {"MALLOC_MMAP_THRESHOLD_": "65536"}
 RESULT = RESULTS / "detector_speed.json"
-PAGE = ROOT / "docs" / "detector_speed.md"
+PAGE = RESULTS / "detector_speed.md"
 
 
 def once(

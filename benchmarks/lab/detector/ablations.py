@@ -24,7 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from benchmarks import RESULTS, ROOT
+from benchmarks import RESULTS
 from benchmarks.lab.detector.baselines.task import Task
 from benchmarks.lab.detector.baselines.transformer import Recipe, model_of, said_of
 from benchmarks.lab.detector.benchmark_results import made_now
@@ -37,7 +37,7 @@ from benchmarks.lab.detector.table_text import table
 from benchmarks.lab.detector.window_labels import label_windows
 
 KEPT = RESULTS / "ablations.json"
-PAGE = ROOT / "docs" / "detector_ablations.md"
+PAGE = RESULTS / "detector_ablations.md"
 #: Fewer than of the table, for there are many rows.
 _STEPS = 150
 FOLDS = {"S1-classification": "unseen programs", "S8": "unseen origins"}
@@ -194,7 +194,7 @@ not edited by hand.
 {date}, commit {commit}{dirty}; corpus `{corpus}`; seeds: {seeds}.
 
 The network alone, without trees and rules beside it, trained anew for each row with
-{steps} steps of 96 windows, on two folds of docs/benchmark.md: S1, where all model
+{steps} steps of 96 windows, on two folds of results/benchmark.md: S1, where all model
 families of image classification are held out, and S8, origins of real traces that
 nothing was ever trained on. Area under the ROC curve, mean over sources, with 95 %
 intervals over whole groups. Differences below the intervals' width are none.

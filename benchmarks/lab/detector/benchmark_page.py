@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_page.py: results/benchmark.json, and from it docs/benchmark.md and the
+"""benchmark_page.py: results/benchmark.json, and from it results/benchmark.md and the
 tables beside it, results/benchmark_tables.md."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks import RESULTS, ROOT
+from benchmarks import RESULTS
 from benchmarks.lab.detector import benchmark_text as text
 from benchmarks.lab.detector.benchmark_discussion import (
     betrayal_part,
@@ -37,7 +37,7 @@ from benchmarks.lab.detector.ten_checks.check import Check
 from benchmarks.lab.detector.ten_checks.report import report_text
 
 KEPT = RESULTS / "benchmark.json"
-PAGE = ROOT / "docs" / "benchmark.md"
+PAGE = RESULTS / "benchmark.md"
 TABLES = KEPT.with_name("benchmark_tables.md")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""datasheet.py: the figures of docs/corpus.md, from a corpus.
+"""datasheet.py: the figures of docs/reference/corpus.md, from a corpus.
 
     python -m benchmarks.lab.detector.datasheet CORPUS [--page]
 
@@ -31,7 +31,7 @@ from benchmarks.lab.detector.compact_corpus import Corpus, CorpusError, read_cor
 from benchmarks.lab.detector.corpus_facts import facts_of, goals_of
 from benchmarks.lab.detector.window_labels import BANDS, POSITIVE, Labels, label_windows
 
-PAGE = ROOT / "docs" / "corpus.md"
+PAGE = ROOT / "docs" / "reference" / "corpus.md"
 MARKS = "<!-- figures -->\n", "<!-- end of figures -->\n"
 
 

@@ -2,11 +2,11 @@
 """model_card.py CORPUS: what the shipped weights are, how good on what they never saw.
 
     python -m benchmarks.lab.detector.model_card CORPUS         # prints it
-    python -m benchmarks.lab.detector.model_card CORPUS --page  # docs/model_card.md
+    python -m benchmarks.lab.detector.model_card CORPUS --page  # writes the page
 
 The bundled file itself is asked about origins of real traces that are held out (S8)
 and, with --open-gold, about gold (S7). How its recipe does on the other splits, where
-it has to be trained anew, is in docs/benchmark.md.
+it has to be trained anew, is in results/benchmark.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_auc_score
 
-from benchmarks import RESULTS, ROOT
+from benchmarks import RESULTS
 from benchmarks.lab.detector.baselines.transformer import said_of_runs
 from benchmarks.lab.detector.benchmark_results import made_now
 from benchmarks.lab.detector.compact_corpus import (
@@ -42,7 +42,7 @@ from torchtraceap_train.stacked import CALIBRATED, divide
 from torchtraceap_train.traces import read_set
 
 KEPT = RESULTS / "model_card.json"
-PAGE = ROOT / "docs" / "model_card.md"
+PAGE = RESULTS / "model_card.md"
 #: Rows of the table: what is said, and its name in words.
 VOICES = {
     "rules": "rules", "trees": "trees", "network": "network", "probability": "stack",
@@ -238,10 +238,11 @@ alone), other profilers' traces, or claims about a single window: probabilities 
 calibrated over many.
 
 It was trained on recorded CPU programs, simulated CUDA timelines and real CUDA traces
-into which patterns were put by replay: docs/corpus.md. No trace recorded on a GPU for
-this purpose was among them. How the recipe does on unseen programs, GPUs, strengths,
-mechanisms, patterns and generators is in docs/benchmark.md, what each part adds in
-docs/detector_ablations.md. Here the file itself is asked, about what it never saw."""
+into which patterns were put by replay: docs/reference/corpus.md. No trace recorded on a
+GPU for this purpose was among them. How the recipe does on unseen programs, GPUs,
+strengths, mechanisms, patterns and generators is in results/benchmark.md, what each
+part adds in results/detector_ablations.md. Here the file itself is asked, about what it
+never saw."""
 
 
 def main() -> int:
