@@ -47,7 +47,7 @@ def figures(job: _core.Job) -> dict[str, Any]:
         "stages": ("stage", sorted({rank.stage for rank in job.ranks})),
         "op_kinds": (
             "kind",
-            sorted({p.kind for p in job.places} | {m.name for m in job.meetings}),
+            sorted({p.kind for p in job.places} | {m.name for m in job.collectives}),
         ),
     }
     for what, (option, values) in choices.items():

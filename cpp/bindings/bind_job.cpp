@@ -27,7 +27,7 @@ using Passages =
 RankWork work_of(
     std::int64_t rank, std::int64_t stage, std::vector<std::int64_t> recorded,
     const std::vector<std::string>& kinds, const Passages& passages,
-    std::vector<RankMeeting> meetings,
+    std::vector<RankCollective> collectives,
     const std::vector<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>>& steps) {
   RankWork out;
   out.rank = rank;
@@ -40,7 +40,7 @@ RankWork work_of(
     out.passages.push_back(
         {from, to, ns, first, static_cast<std::uint32_t>(out.parts.size())});
   }
-  out.meetings = std::move(meetings);
+  out.collectives = std::move(collectives);
   for (const auto& [number, begin, end] : steps)
     out.steps.push_back({number, begin, end});
   out.check();
@@ -48,27 +48,28 @@ RankWork work_of(
 }
 
 void bind_rank_work(py::module_& m) {
-  py::class_<RankMeeting>(m, "RankMeeting", "A collective as one rank recorded it.")
+  py::class_<RankCollective>(m, "RankCollective",
+                             "A collective as one rank recorded it.")
       .def(py::init([](std::string key, std::string name, std::int64_t step,
                        std::uint32_t begin, std::uint32_t end) {
-             return RankMeeting{.key = std::move(key),
-                                .group = "",
-                                .ranks = "",
-                                .name = std::move(name),
-                                .step = step,
-                                .begin = begin,
-                                .end = end};
+             return RankCollective{.key = std::move(key),
+                                   .group = "",
+                                   .ranks = "",
+                                   .name = std::move(name),
+                                   .step = step,
+                                   .begin = begin,
+                                   .end = end};
            }),
            py::arg("key"), py::arg("name"), py::arg("step"), py::arg("begin"),
            py::arg("end"), "`key`: the same of all members; begin and end: stops.")
-      .def_readonly("group", &RankMeeting::group)
-      .def_readonly("name", &RankMeeting::name)
-      .def_readonly("sequence", &RankMeeting::sequence)
-      .def_readonly("step", &RankMeeting::step)
-      .def_readonly("bytes", &RankMeeting::bytes)
-      .def_readonly("exposed_ns", &RankMeeting::exposed)
-      .def_readonly("begin", &RankMeeting::begin)
-      .def_readonly("end", &RankMeeting::end);
+      .def_readonly("group", &RankCollective::group)
+      .def_readonly("name", &RankCollective::name)
+      .def_readonly("sequence", &RankCollective::sequence)
+      .def_readonly("step", &RankCollective::step)
+      .def_readonly("bytes", &RankCollective::bytes)
+      .def_readonly("exposed_ns", &RankCollective::exposed)
+      .def_readonly("begin", &RankCollective::begin)
+      .def_readonly("end", &RankCollective::end);
   py::class_<RankStep>(m, "RankStep")
       .def_readonly("number", &RankStep::number)
       .def_readonly("begin", &RankStep::begin)
@@ -81,13 +82,14 @@ void bind_rank_work(py::module_& m) {
                        "A rank reduced to where it met others and what it did between.")
       .def(
           py::init(&work_of), py::arg("rank"), py::arg("stage"), py::arg("recorded"),
-          py::arg("kinds"), py::arg("passages"), py::arg("meetings"), py::arg("steps"),
+          py::arg("kinds"), py::arg("passages"), py::arg("collectives"),
+          py::arg("steps"),
           "Of operations that no trace holds: `recorded` are nanoseconds of stops, the "
           "first the begin of the recording; passages (from, to, ns, parts), parts "
           "(place in `kinds`, ns); steps (number, begin, end).")
       .def_readwrite("rank", &RankWork::rank)
       .def_readonly("stage", &RankWork::stage)
-      .def_readonly("meetings", &RankWork::meetings)
+      .def_readonly("collectives", &RankWork::collectives)
       .def_readonly("steps", &RankWork::steps)
       .def_readonly("recorded_ns", &RankWork::recorded)
       .def("to_bytes", [](const RankWork& w) { return py::bytes(to_bytes(w)); })
@@ -97,31 +99,32 @@ void bind_rank_work(py::module_& m) {
           py::arg("data"));
 }
 
-void bind_meetings(py::module_& m) {
+void bind_collectives(py::module_& m) {
   py::class_<JoinedMember>(m, "JoinedMember")
       .def_readonly("rank", &JoinedMember::rank)
-      .def_readonly("meeting", &JoinedMember::meeting)
+      .def_readonly("collective", &JoinedMember::collective)
       .def_readonly("begin_ns", &JoinedMember::begin)
       .def_readonly("end_ns", &JoinedMember::end)
       .def_readonly("wait_ns", &JoinedMember::wait)
       .def_readonly("transfer_ns", &JoinedMember::transfer)
       .def_readonly("waited", &JoinedMember::waited);
-  py::class_<JoinedMeeting>(m, "JoinedMeeting", "A collective of which two ranks know.")
-      .def_readonly("name", &JoinedMeeting::name)
-      .def_readonly("group", &JoinedMeeting::group)
-      .def_readonly("sequence", &JoinedMeeting::sequence)
-      .def_readonly("step", &JoinedMeeting::step)
-      .def_readonly("bytes", &JoinedMeeting::bytes)
-      .def_readonly("members", &JoinedMeeting::members)
-      .def_readonly("last", &JoinedMeeting::last)
-      .def_readonly("transfer_ns", &JoinedMeeting::transfer)
-      .def_property_readonly("wait_ns", &JoinedMeeting::wait);
+  py::class_<JoinedCollective>(m, "JoinedCollective",
+                               "A collective of which two ranks know.")
+      .def_readonly("name", &JoinedCollective::name)
+      .def_readonly("group", &JoinedCollective::group)
+      .def_readonly("sequence", &JoinedCollective::sequence)
+      .def_readonly("step", &JoinedCollective::step)
+      .def_readonly("bytes", &JoinedCollective::bytes)
+      .def_readonly("members", &JoinedCollective::members)
+      .def_readonly("last", &JoinedCollective::last)
+      .def_readonly("transfer_ns", &JoinedCollective::transfer)
+      .def_property_readonly("wait_ns", &JoinedCollective::wait);
   py::class_<Clock>(m, "Clock", "How a rank's clock stands to the others'.")
       .def_readonly("shift_ns", &Clock::shift)
       .def_readonly("residual_ns", &Clock::residual)
       .def_readonly("shared", &Clock::shared);
   py::class_<Lateness>(m, "Lateness", "Waiting, and what kept whom.")
-      .def_readonly("meeting", &Lateness::meeting)
+      .def_readonly("collective", &Lateness::collective)
       .def_readonly("rank", &Lateness::rank)
       .def_property_readonly("place",
                              [](const Lateness& l) -> std::optional<std::uint32_t> {
@@ -136,7 +139,7 @@ void bind_meetings(py::module_& m) {
 
 void bind_job(py::module_& m) {
   bind_rank_work(m);
-  bind_meetings(m);
+  bind_collectives(m);
   py::class_<Job>(m, "Job", "The ranks of a job as one schedule. Times in nanoseconds.")
       .def(py::init([](std::vector<RankWork> ranks, bool by_kind) {
              const py::gil_scoped_release release;
@@ -144,7 +147,7 @@ void bind_job(py::module_& m) {
            }),
            py::arg("ranks"), py::kw_only(), py::arg("by_kind") = false)
       .def_property_readonly("ranks", &Job::ranks)
-      .def_property_readonly("meetings", &Job::meetings)
+      .def_property_readonly("collectives", &Job::collectives)
       .def_property_readonly("places", &Job::places)
       .def_property_readonly("clocks", &Job::clocks)
       .def_property_readonly("unmatched", &Job::unmatched)

@@ -32,7 +32,7 @@ __all__: list[str] = [
     "Gpu",
     "Insertion",
     "Job",
-    "JoinedMeeting",
+    "JoinedCollective",
     "JoinedMember",
     "KernelCounts",
     "KernelRow",
@@ -54,7 +54,7 @@ __all__: list[str] = [
     "Program",
     "Quality",
     "QualityNote",
-    "RankMeeting",
+    "RankCollective",
     "RankStep",
     "RankWork",
     "Recomputed",
@@ -470,7 +470,7 @@ class OwnRule:
         propose: typing.Any,
     ) -> None: ...
 
-class RankMeeting:
+class RankCollective:
     """
     A collective as one rank recorded it.
     """
@@ -546,7 +546,7 @@ class RankWork:
                 ],
             ]
         ],
-        meetings: collections.abc.Sequence[RankMeeting],
+        collectives: collections.abc.Sequence[RankCollective],
         steps: collections.abc.Sequence[
             tuple[
                 typing.SupportsInt | typing.SupportsIndex,
@@ -560,7 +560,7 @@ class RankWork:
         """
     def to_bytes(self) -> bytes: ...
     @property
-    def meetings(self) -> list[RankMeeting]: ...
+    def collectives(self) -> list[RankCollective]: ...
     @property
     def rank(self) -> int: ...
     @rank.setter
@@ -576,9 +576,9 @@ class JoinedMember:
     @property
     def begin_ns(self) -> int: ...
     @property
-    def end_ns(self) -> int: ...
+    def collective(self) -> int: ...
     @property
-    def meeting(self) -> int: ...
+    def end_ns(self) -> int: ...
     @property
     def rank(self) -> int: ...
     @property
@@ -588,7 +588,7 @@ class JoinedMember:
     @property
     def waited(self) -> bool: ...
 
-class JoinedMeeting:
+class JoinedCollective:
     """
     A collective of which two ranks know.
     """
@@ -627,9 +627,9 @@ class Lateness:
     Waiting, and what kept whom.
     """
     @property
-    def late_ns(self) -> int: ...
+    def collective(self) -> int: ...
     @property
-    def meeting(self) -> int: ...
+    def late_ns(self) -> int: ...
     @property
     def place(self) -> int | None: ...
     @property
@@ -672,9 +672,9 @@ class Job:
     @property
     def clocks(self) -> list[Clock]: ...
     @property
-    def contradicted(self) -> int: ...
+    def collectives(self) -> list[JoinedCollective]: ...
     @property
-    def meetings(self) -> list[JoinedMeeting]: ...
+    def contradicted(self) -> int: ...
     @property
     def places(self) -> list[WorkPlace]: ...
     @property

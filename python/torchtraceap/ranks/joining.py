@@ -71,7 +71,7 @@ class JoinedJob:
         # The core makes these lists anew for each who asks.
         self._works = core.ranks if core else []
         self._places = core.places if core else []
-        self._meetings = core.meetings if core else []
+        self._meetings = core.collectives if core else []
         self._clocks = core.clocks if core else []
         self._begin_ns = min(
             (
@@ -176,7 +176,7 @@ class JoinedJob:
                 waited_us=us_from_ns(waited[place]),
                 transfer_us=us_from_ns(transfer[place]),
                 exposed_us=us_from_ns(
-                    sum(m.exposed_ns for m in work.meetings) if work else 0
+                    sum(m.exposed_ns for m in work.collectives) if work else 0
                 ),
                 caused_us=us_from_ns(self._caused_ns.get(place, 0)),
                 last=last[place],
@@ -214,7 +214,7 @@ class JoinedJob:
         }
         return tuple(
             Cause(
-                meeting=one.meeting,
+                meeting=one.collective,
                 rank=self._name(one.rank),
                 late=rows.get((one.rank, one.place)),
                 late_us=us_from_ns(one.late_ns),
@@ -246,7 +246,7 @@ class JoinedJob:
         assert self._core is not None
         rank, place = ones[0].rank, ones[0].place
         worst = max(ones, key=lambda one: one.waited_ns)
-        meeting = self._meetings[worst.meeting]
+        meeting = self._meetings[worst.collective]
         where = None if place is None else self._places[place]
         finding = self._finding(rank, place)
         gain_us = None
@@ -261,7 +261,7 @@ class JoinedJob:
             finding=finding,
             late_us=us_from_ns(max(one.late_ns for one in ones)),
             waited_us=us_from_ns(_waited(ones)),
-            count=len({one.meeting for one in ones}),
+            count=len({one.collective for one in ones}),
             collective=meeting.name,
             sequence=_known(meeting.sequence),
             waiting=sum(
@@ -290,7 +290,7 @@ class JoinedJob:
             return True
         waited = dict.fromkeys(self._steps, 0)
         for one in ones:
-            step = self._meetings[one.meeting].step
+            step = self._meetings[one.collective].step
             waited[step] = waited.get(step, 0) + one.waited_ns
         least = _LEAST_STEADY * self._replayed_ns * (len(self._joined) - 1)
         return sorted(waited.values())[len(waited) // 4] >= least
@@ -330,7 +330,7 @@ class JoinedJob:
 
     @cached_property
     def collectives(self) -> tuple[CollectiveRow, ...]:
-        works = [work.meetings for work in self._works]
+        works = [work.collectives for work in self._works]
         sums: dict[tuple[str, int | None], list[int]] = defaultdict(
             lambda: [0, 0, 0, 0]
         )
@@ -340,7 +340,7 @@ class JoinedJob:
             row[1] += m.wait_ns
             for member in m.members:
                 row[2] += member.transfer_ns
-                row[3] += works[member.rank][member.meeting].exposed_ns
+                row[3] += works[member.rank][member.collective].exposed_ns
         rows = [
             CollectiveRow(
                 name=name,

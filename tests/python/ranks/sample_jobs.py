@@ -62,7 +62,7 @@ def _data_parallel(
     recorded: list[list[int]] = [[0] for _ in range(ranks)]
     passages: list[list[tuple[int, int, int, list[tuple[int, int]]]]]
     passages = [[] for _ in range(ranks)]
-    met: list[list[_core.RankMeeting]] = [[] for _ in range(ranks)]
+    met: list[list[_core.RankCollective]] = [[] for _ in range(ranks)]
     borders: list[list[tuple[int, int, int]]] = [[] for _ in range(ranks)]
     for step in range(steps):
         first = len(recorded[0])
@@ -80,7 +80,7 @@ def _data_parallel(
                 now[rank] = end
                 key = f"{step} {at}"
                 met[rank].append(
-                    _core.RankMeeting(key, "all_reduce", step, stop - 1, stop)
+                    _core.RankCollective(key, "all_reduce", step, stop - 1, stop)
                 )
         for rank in range(ranks):
             borders[rank].append((step, first, len(recorded[rank]) - 1))
