@@ -43,6 +43,13 @@ void Job::gather_places() {
   }
 }
 
+std::set<std::string> Job::kinds() const {
+  std::set<std::string> out;
+  for (const auto& place : places_) out.insert(place.kind);
+  for (const auto& c : collectives_) out.insert(c.name);
+  return out;
+}
+
 std::int32_t Job::finding_of(std::uint32_t rank, std::uint32_t place) const {
   const auto& r = ranks_[rank];
   std::map<std::int32_t, std::int64_t> claimed;

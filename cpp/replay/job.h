@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -98,6 +99,8 @@ class Job {
     return collectives_;
   }  ///< By time.
   const std::vector<WorkPlace>& places() const { return places_; }  ///< Of all ranks.
+  /// Returns the kinds of work, and the names of collectives.
+  std::set<std::string> kinds() const;
   const std::vector<Clock>& clocks() const { return clocks_; }
   /// Collectives of one rank that no other has: their lengths are copied.
   std::uint64_t unmatched() const { return unmatched_; }

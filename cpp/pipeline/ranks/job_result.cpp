@@ -46,7 +46,7 @@ class Rows {
       const auto& work = job_.ranks()[r];
       row.stage = known(work.stage);
       row.begin_ns = moment(r, 0) - begin_;
-      row.span_ns = records_[r]->span_ns;
+      row.span_ns = records_[r]->row.span_ns;
       row.end_ns = row.begin_ns + row.span_ns;
       for (const auto& c : work.collectives) row.exposed_ns += c.exposed;
       row.clock_shift_ns = job_.clocks()[r].shift;
@@ -70,7 +70,7 @@ class Rows {
     for (const auto r : blamed) rows[r]->gain_us = gain_us({.rank = r});
   }
 
-  std::vector<JoinedCollective> collectives() const {
+  std::vector<JoinedCollective> joined_collectives() const {
     std::vector<JoinedCollective> out;
     for (const auto& c : job_.collectives()) {
       auto& row = out.emplace_back();
@@ -81,16 +81,16 @@ class Rows {
       row.bytes = known(c.bytes);
       row.transfer_ns = c.transfer;
       row.wait_ns = c.wait();
-      row.last = records_[c.members[c.last].rank]->rank;
+      row.last = records_[c.members[c.last].rank]->row.rank;
       for (const auto& m : c.members) {
         row.arrivals.push_back(
-            {records_[m.rank]->rank, m.begin - begin_, m.end - begin_, m.wait});
+            {records_[m.rank]->row.rank, m.begin - begin_, m.end - begin_, m.wait});
       }
     }
     return out;
   }
 
-  std::vector<CollectiveRow> by_name() const {
+  std::vector<CollectiveRow> collectives() const {
     std::vector<CollectiveRow> out;
     std::map<std::pair<std::string, int64_t>, std::size_t> places;
     for (const auto& c : job_.collectives()) {
@@ -120,7 +120,7 @@ class Rows {
     std::vector<StepOfRank> out;
     for (std::uint32_t r = 0; r < records_.size(); ++r) {
       for (const auto& s : job_.ranks()[r].steps) {
-        out.push_back({records_[r]->rank, s.number, moment(r, s.begin) - begin_,
+        out.push_back({records_[r]->row.rank, s.number, moment(r, s.begin) - begin_,
                        moment(r, s.end) - begin_});
       }
     }
@@ -146,7 +146,7 @@ class Rows {
     }
     if (steps > 0) out.replay_error /= steps;
     for (const auto& c : job_.collectives()) out.waited_ns += c.wait();
-    out.collectives = job_.collectives().size();
+    out.joined_collectives = job_.collectives().size();
     out.unmatched = job_.unmatched();
     out.contradicted = job_.contradicted();
     for (const auto& clock : job_.clocks()) {
@@ -172,10 +172,7 @@ class Rows {
     for (const auto stage : stages) {
       add("stage", std::to_string(stage), gain_us({.stage = stage}));
     }
-    std::set<std::string> kinds;
-    for (const auto& place : job_.places()) kinds.insert(place.kind);
-    for (const auto& c : job_.collectives()) kinds.insert(c.name);
-    for (const auto& kind : kinds) add("kind", kind, gain_us({.kind = kind}));
+    for (const auto& kind : job_.kinds()) add("kind", kind, gain_us({.kind = kind}));
     sort_descending(out, &Culprit::gain_us);
     return out;
   }
@@ -203,17 +200,11 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
   std::vector<const RankRecord*> records;
   std::vector<std::size_t> joined;
   for (auto& rank : ranks) {
-    auto& row = out.ranks.emplace_back();
-    row.rank = rank.rank;
-    row.path = rank.path;
-    row.host = rank.host;
-    row.device = rank.device;
-    row.verdict = rank.verdict;
-    row.steps = rank.steps;
-    row.busy_ns = rank.busy_ns;
+    out.ranks.push_back(rank.row);
+    out.ranks.back().span_ns = 0;
     if (!rank.work) continue;
     works.push_back(std::move(*rank.work));
-    works.back().rank = rank.rank;
+    works.back().rank = rank.row.rank;
     records.push_back(&rank);
     joined.push_back(out.ranks.size() - 1);
   }
@@ -230,8 +221,8 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
   for (const auto place : joined) joined_rows.push_back(&out.ranks[place]);
   rows.fill_ranks(joined_rows, lateness);
   out.steps = rows.steps();
+  out.joined_collectives = rows.joined_collectives();
   out.collectives = rows.collectives();
-  out.by_name = rows.by_name();
   out.culprits = rows.culprits(out);
   return out;
 }

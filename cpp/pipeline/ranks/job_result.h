@@ -18,31 +18,18 @@
 
 namespace tta::pipeline {
 
-/// One rank's trace, analyzed and reduced to what its job needs.
-struct RankRecord {
-  std::int64_t rank = -1;  ///< Its number; -1: unknown.
+/// One rank, compared with the others.
+struct RankRow {
+  std::int64_t rank = -1;  ///< -1: unknown.
   std::string path;        ///< Of its trace.
   std::string host;        ///< "" if unknown.
   std::string device;      ///< What it computes on: "NVIDIA H100 80GB HBM3", "CPU".
-  Verdict verdict = Verdict::kOk;  ///< Of its own quality.
-  std::uint64_t steps = 0;
-  std::int64_t span_ns = 0;  ///< Length of its recording.
-  std::int64_t busy_ns = 0;  ///< Of its devices; without one, of its processes.
-  std::vector<std::string> findings;  ///< Patterns of its report's findings, in order.
-  /// None if nothing in the trace could be scheduled: it is listed, but not joined.
-  std::optional<replay::RankWork> work;
-};
-
-/// One rank, compared with the others.
-struct RankRow {
-  std::int64_t rank = -1;
-  std::string path, host, device;
-  Verdict verdict = Verdict::kOk;
+  Verdict verdict = Verdict::kOk;     ///< Of its trace.
   std::optional<std::int64_t> stage;  ///< Of a pipeline; none: no pipeline, or unknown.
   std::uint64_t steps = 0;
   std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t span_ns = 0;      ///< From begin to end.
-  std::int64_t busy_ns = 0;      ///< As of RankRecord.
+  std::int64_t span_ns = 0;  ///< From begin to end; 0 if not joined.
+  std::int64_t busy_ns = 0;  ///< Its devices; without one, its processes in operators.
   std::int64_t waited_ns = 0;    ///< In collectives, until all members had started.
   std::int64_t transfer_ns = 0;  ///< In collectives, from then on.
   std::int64_t exposed_ns = 0;   ///< In collectives, with no computation beside.
@@ -54,6 +41,14 @@ struct RankRow {
   std::int64_t clock_shift_ns = 0;  ///< Added to its clock for the common one.
   /// Uncertainty of that: median distance of its collectives' ends from the others'.
   std::int64_t clock_residual_ns = 0;
+};
+
+/// One rank's trace, analyzed and reduced to what its job needs.
+struct RankRecord {
+  RankRow row;                        ///< All that does not depend on other ranks.
+  std::vector<std::string> findings;  ///< Patterns of its report's findings, in order.
+  /// None if nothing in the trace could be scheduled: it is listed, but not joined.
+  std::optional<replay::RankWork> work;
 };
 
 /// What made one rank late, and the waiting of the others for it.
@@ -85,7 +80,7 @@ struct Late {
 
 /// Waiting in one collective because of one rank.
 struct Cause {
-  std::uint32_t collective = 0;       ///< Place in JobResult::collectives.
+  std::uint32_t collective = 0;       ///< Place in JobResult::joined_collectives.
   std::int64_t rank = -1;             ///< The rank that was waited for.
   std::optional<std::uint32_t> late;  ///< Place in JobResult::late; none: too little.
   std::int64_t late_ns = 0;           ///< Longer than others took.
@@ -145,7 +140,7 @@ struct JobFacts {
   double slowdown = 1;      ///< replayed_us / even_us; 1: no stragglers.
   double replay_error = 0;  ///< Mean of |replayed - recorded| / recorded over steps.
   std::int64_t waited_ns = 0;
-  std::uint64_t collectives = 0;   ///< Of JobResult::collectives.
+  std::uint64_t joined_collectives = 0;
   std::uint64_t unmatched = 0;     ///< Collectives that only one rank recorded.
   std::uint64_t contradicted = 0;  ///< Members were not in it at one time: not joined.
   std::int64_t clock_residual_ns = 0;   ///< Of the worst rank.
@@ -157,10 +152,10 @@ struct JobResult {
   std::vector<RankRow> ranks;  ///< In the order given.
   std::vector<Late> late;      ///< Culprits first, unexplained last; most waited first.
   std::vector<Cause> causes;
-  std::vector<StepOfRank> steps;              ///< By rank.
-  std::vector<JoinedCollective> collectives;  ///< By time.
-  std::vector<CollectiveRow> by_name;         ///< Most time first.
-  std::vector<Culprit> culprits;              ///< Largest gain first.
+  std::vector<StepOfRank> steps;                     ///< By rank.
+  std::vector<JoinedCollective> joined_collectives;  ///< By time.
+  std::vector<CollectiveRow> collectives;            ///< Most time first.
+  std::vector<Culprit> culprits;                     ///< Largest gain first.
 };
 
 /// Replays with one rank, or one cause, at its usual time: of those that others waited

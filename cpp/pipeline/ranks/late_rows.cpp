@@ -108,7 +108,7 @@ Late row_of(const Job& job, const RankRecord& record, const SameCause& cause) {
       cause.all, {}, [](const auto* one) { return one->waited; });
   const auto& c = job.collectives()[longest->collective];
   Late out;
-  out.rank = record.rank;
+  out.rank = record.row.rank;
   out.waited_ns = cause.waited;
   std::set<std::uint32_t> collectives;
   for (const auto* one : cause.all) {
@@ -163,7 +163,7 @@ LateRows late_rows(const Job& job, const std::vector<const RankRecord*>& records
   for (const auto& one : lateness) {
     const auto at = place_of.find(key_of(one));
     Cause cause{.collective = one.collective,
-                .rank = records[one.rank]->rank,
+                .rank = records[one.rank]->row.rank,
                 .late = {},
                 .late_ns = one.late,
                 .waited_ns = one.waited};

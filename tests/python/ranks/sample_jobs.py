@@ -27,14 +27,15 @@ def job_of(works: Sequence[_core.RankWork]) -> JoinedJob:
 
 
 def _record(work: _core.RankWork) -> RankRecord:
-    begin, end = work.recorded_ns[0] / _US, max(work.recorded_ns) / _US
+    begin, end = work.recorded_ns[0], max(work.recorded_ns)
     return RankRecord(
-        facts=TraceFacts("<bytes>", 1, begin, end, (), work.rank, None),
+        facts=TraceFacts("<bytes>", 1, begin / _US, end / _US, (), work.rank, None),
         host="node",
         device="NVIDIA H100 80GB HBM3",
         verdict="ok",
-        busy_us=(end - begin) / 2,
-        step_count=len(work.steps),
+        span_ns=end - begin,
+        busy_ns=(end - begin) // 2,
+        step_count=work.step_count,
         findings=tuple[RankFinding, ...](),
         work=work.to_bytes(),
         refusal="",

@@ -18,9 +18,9 @@ using test::RankByHand;
 
 RankRecord record_of(RankWork work) {
   RankRecord out;
-  out.rank = work.rank;
-  out.steps = work.steps.size();
-  out.span_ns = work.recorded.back() - work.recorded[0];
+  out.row.rank = work.rank;
+  out.row.steps = work.steps.size();
+  out.row.span_ns = work.recorded.back() - work.recorded[0];
   out.work = std::move(work);
   return out;
 }
@@ -311,23 +311,23 @@ TEST(JobResult, CollectivesByNameAndSize) {
   auto first = rank(0, 0);
   first.collectives[4].bytes = -1;  // unknown
   const auto job = joined({first, rank(1, 100)});
-  ASSERT_EQ(job.collectives.size(), 5u);
-  EXPECT_EQ(job.collectives[0].bytes, 4096);
-  EXPECT_EQ(job.collectives[0].transfer_ns, 20);
-  EXPECT_EQ(job.collectives[0].wait_ns, 100);
-  EXPECT_EQ(job.collectives[0].last, 1);
-  EXPECT_EQ(job.collectives[0].arrivals[0].wait_ns, 100);
-  EXPECT_EQ(job.collectives[1].arrivals[1].begin_ns, 420);
-  EXPECT_EQ(job.collectives[1].arrivals[1].end_ns, 440);
-  EXPECT_FALSE(job.collectives[4].bytes);
-  ASSERT_EQ(job.by_name.size(), 4u);
-  EXPECT_EQ(job.by_name[0].count, 2u) << "most time first";
-  EXPECT_EQ(job.by_name[0].wait_ns, 200);
-  EXPECT_EQ(job.by_name[0].transfer_ns, 80);
-  EXPECT_EQ(job.by_name[0].exposed_ns, 28);
-  EXPECT_TRUE(job.by_name[0].small);
+  ASSERT_EQ(job.joined_collectives.size(), 5u);
+  EXPECT_EQ(job.joined_collectives[0].bytes, 4096);
+  EXPECT_EQ(job.joined_collectives[0].transfer_ns, 20);
+  EXPECT_EQ(job.joined_collectives[0].wait_ns, 100);
+  EXPECT_EQ(job.joined_collectives[0].last, 1);
+  EXPECT_EQ(job.joined_collectives[0].arrivals[0].wait_ns, 100);
+  EXPECT_EQ(job.joined_collectives[1].arrivals[1].begin_ns, 420);
+  EXPECT_EQ(job.joined_collectives[1].arrivals[1].end_ns, 440);
+  EXPECT_FALSE(job.joined_collectives[4].bytes);
+  ASSERT_EQ(job.collectives.size(), 4u);
+  EXPECT_EQ(job.collectives[0].count, 2u) << "most time first";
+  EXPECT_EQ(job.collectives[0].wait_ns, 200);
+  EXPECT_EQ(job.collectives[0].transfer_ns, 80);
+  EXPECT_EQ(job.collectives[0].exposed_ns, 28);
+  EXPECT_TRUE(job.collectives[0].small);
   for (const auto at : {1u, 2u, 3u}) {
-    EXPECT_FALSE(job.by_name[at].small) << "one alone, or 1 MiB, or unknown";
+    EXPECT_FALSE(job.collectives[at].small) << "one alone, or 1 MiB, or unknown";
   }
 }
 
@@ -348,10 +348,10 @@ TEST(JobResult, TimesCountFromTheFirstOfAnyRank) {
 
 TEST(JobResult, ARankWithoutAScheduleIsListedAndNotJoined) {
   RankRecord alone;
-  alone.rank = 5;
-  alone.path = "rank5.json";
-  alone.span_ns = 900;
-  alone.busy_ns = 80;
+  alone.row.rank = 5;
+  alone.row.path = "rank5.json";
+  alone.row.span_ns = 900;
+  alone.row.busy_ns = 80;
   const auto nothing = join_ranks({alone});
   ASSERT_EQ(nothing.ranks.size(), 1u);
   EXPECT_EQ(nothing.ranks[0].path, "rank5.json");
@@ -368,7 +368,7 @@ TEST(JobResult, ARankWithoutAScheduleIsListedAndNotJoined) {
   EXPECT_EQ(job.ranks[1].waited_ns, 100);
   EXPECT_EQ(job.ranks[2].gain_us, 0.1);
   EXPECT_EQ(job.facts.unmatched, 1u);
-  EXPECT_EQ(job.collectives[0].last, 7);
+  EXPECT_EQ(job.joined_collectives[0].last, 7);
 }
 
 }  // namespace
