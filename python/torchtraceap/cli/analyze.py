@@ -15,7 +15,6 @@ from torchtraceap.cli.analyze_job import (
     is_joined,
     job_source,
     read_job,
-    recording_option,
     refuse_forms,
     show_job,
 )
@@ -68,7 +67,6 @@ def add(commands: Commands) -> None:
         help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
-    recording_option(command)
     group = command.add_argument_group("what to write (-: to standard output)")
     report_options(group, OUTPUTS)
     command.add_argument(

@@ -55,16 +55,6 @@ _FORMS = (*_TEXTS, "perfetto")
 _FAILED = "rank_failed"  # a note for each file that could not be read
 
 
-def recording_option(command: argparse.ArgumentParser) -> None:
-    """Add ``--recording`` to a command that takes the ranks of a job."""
-    command.add_argument(
-        "--recording",
-        metavar="NAME",
-        help="of a folder or pattern with several recordings, this one: its name, a "
-        "pattern for it, or its folder (default: the last of the fullest)",
-    )
-
-
 def job_source(options: argparse.Namespace) -> RankSource | None:
     """Return what the traces that a command was given are as one job: a folder, a
     pattern, or a list of files that tell of different ranks; None if each is by itself.
@@ -79,8 +69,6 @@ def job_source(options: argparse.Namespace) -> RankSource | None:
                 "the files of one job."
             )
         return traces[0]
-    if options.recording is not None:
-        raise Refused("--recording chooses in a folder or pattern. Name one.")
     if len(traces) > 1:
         try:
             files = find_ranks(traces).recording.files
@@ -113,7 +101,6 @@ def read_job(
             source,
             plan_load(**options.loading),
             plan_analysis(None, **options.analysis, detector=detector),
-            recording=options.recording,
             counted=done,
             skips=True,
         )

@@ -13,7 +13,6 @@ from torchtraceap.cli.analyze_job import (
     failed_ranks,
     job_source,
     read_job,
-    recording_option,
 )
 from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option, share
 from torchtraceap.cli.output import (
@@ -68,7 +67,6 @@ def add(commands: Commands) -> None:
         "both. Exit code 0: within; 1: over, or it cannot be told; 2: bad input.",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
-    recording_option(command)
     group = command.add_argument_group("what to hold them against")
     group.add_argument(
         "--budget",

@@ -78,7 +78,7 @@ def candidates_of(source: object) -> Candidates:
     traces = []
     for path, first in zip(paths, looks, strict=True):
         if not first.trouble:
-            traces.append(Candidate(path, read_name(path, top), first))
+            traces.append(Candidate(path, read_name(path, top, first.rank), first))
         elif is_list:
             hint = "Leave it out, or see what `torchtraceap inspect` says of it"
             raise trace_error(path, "not_a_trace", first.trouble, hint)
@@ -178,8 +178,9 @@ def _each_file(paths: Iterable[str]) -> Iterator[str]:
 def _top_of(source: str, paths: list[str]) -> str:
     if os.path.isdir(source):
         return source
-    folders = [os.path.dirname(os.path.abspath(path)) for path in paths]
-    return os.path.commonpath(folders) if folders else os.curdir
+    if not glob.has_magic(source):  # Of a list, some may be absolute.
+        paths = [os.path.abspath(path) for path in paths]
+    return os.path.commonpath(map(os.path.dirname, paths)) if paths else os.curdir
 
 
 def _less_merged(

@@ -20,9 +20,15 @@ from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.joining import JobRank, JoinedJob
 from torchtraceap.ranks.rank_files import RankSource, find_ranks
 from torchtraceap.ranks.rank_record import RankRecord, record_of
-from torchtraceap.ranks.recordings import FILE, RankFile, RankFiles, Recording
+from torchtraceap.ranks.recordings import (
+    FILE,
+    RankFile,
+    RankFiles,
+    Recording,
+    settle,
+    settled,
+)
 from torchtraceap.ranks.reducing import needed_bytes, reduce_files
-from torchtraceap.ranks.settling import settle, settled
 from torchtraceap.report import Report
 
 # Of files that need less memory together, the reports are kept, and no process is
@@ -53,7 +59,6 @@ def job_of_files(
     loading: LoadPlan,
     plan: AnalysisPlan,
     *,
-    recording: str | None = None,
     counted: Counted | None = None,
     skips: bool = False,
 ) -> JobReport:
@@ -70,7 +75,7 @@ def job_of_files(
     if named and not isinstance(source, str | os.PathLike | Mapping):
         paths = [os.fsdecode(path) for path in source]
     try:
-        files = find_ranks(source, recording)
+        files = find_ranks(source)
         for path, count in Counter(paths).items():
             if count > 1:
                 raise trace_error(path, "rank_clash", "it is named twice", _ONCE)

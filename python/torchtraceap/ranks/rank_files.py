@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rank_files.py: from what a user names to the files of one recording of one job."""
+"""rank_files.py: from what a user names to the files of the ranks of one job."""
 
 from __future__ import annotations
 
+import glob
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from torchtraceap.base.arguments import checked_int
 from torchtraceap.ranks.candidates import Candidate, candidates_of, trace_error
 from torchtraceap.ranks.file_names import axes_text, natural, ranks_of_axes
 from torchtraceap.ranks.first_look import MOST_RANKS
-from torchtraceap.ranks.grouping import in_recordings
 from torchtraceap.ranks.recordings import (
     FILE,
     GIVEN,
@@ -21,8 +21,6 @@ from torchtraceap.ranks.recordings import (
     RankFile,
     RankFiles,
     Recording,
-    names_text,
-    refuse_clash,
 )
 
 #: A folder, a glob, a list of paths, or the path of each rank.
@@ -33,34 +31,83 @@ RankSource = (
     | Mapping[int, str | os.PathLike[str]]
 )
 
+_NAMED = 8  # Of more recordings, how many there are.
+# What may tell the recordings of a folder apart, if their names are alike otherwise:
+# replicas that count their ranks from 0, cycles with a stamp that all ranks share, and
+# programs of one process.
+_APART: tuple[tuple[str, ...], ...] = ((), ("DP",), ("stamp",), ("process", "stamp"))
 
-def find_ranks(source: RankSource, recording: str | None = None) -> RankFiles:
+
+def find_ranks(source: RankSource) -> RankFiles:
     """Find the traces of a job: those below a folder, those of a glob, or a list.
 
-    A folder or glob may hold several recordings (iteration_10 and iteration_20, cycles
-    of one profiler, EXTEND and DECODE). The last complete one is taken, of the most
-    ranks; ``recording`` names another: by its `Recording.name`, a pattern for it, or
-    its folder. A list is one recording. A mapping {0: path, 1: path} gives the ranks.
+    All of them are one recording. A mapping {0: path, 1: path} gives the ranks.
 
     Reads at most 64 KiB at both ends of each file (1 MiB where the header is longer).
     What only the loader sees is put right by `settle`.
 
     Raises TraceError if nothing is there, nothing there is a trace, two files are of
-    one rank, or ``recording`` names none; TypeError for another source.
+    one rank or of jobs of different sizes: of a folder with several recordings it names
+    what to pass for each. TypeError for another source.
     """
     found = candidates_of(source)
     given = _given(source) if isinstance(source, Mapping) else {}
-    groups = (
-        {"the list": found.traces}
-        if found.is_list
-        else in_recordings(found.traces, found.top)
-    )
-    every = [_recording(name, files, given) for name, files in groups.items()]
-    every = _by_time(every)
-    chosen = _chosen(every, found.source, recording)
-    others = tuple(one for one in every if one is not chosen)
-    refuse_clash(chosen.files)
-    return RankFiles(found.source, chosen, others, found.skipped)
+    alike: dict[str, list[Candidate]] = defaultdict(list)
+    for trace in found.traces:
+        alike[trace.name.pattern()].append(trace)
+    files = {
+        trace.path: _rank_file(trace, given.get(trace.path), of_axes)
+        for group in alike.values()
+        for trace, of_axes in zip(
+            group, ranks_of_axes([trace.name.axes for trace in group]), strict=True
+        )
+    }
+    name = "the list" if found.is_list else "*"
+    if len(alike) == 1 and not found.is_list:
+        (name,) = alike
+    choice = "" if found.is_list else _choice(found.traces, files, found.top)
+    recording = Recording.of(name, files.values(), choice)
+    return RankFiles(found.source, recording, found.skipped, choice=choice)
+
+
+def _choice(
+    traces: Sequence[Candidate], files: Mapping[str, RankFile], top: str
+) -> str:
+    """Say which recordings files may be of, by their names; "" if those tell none."""
+    for fixed in _APART:
+        groups: dict[str, list[RankFile]] = defaultdict(list)
+        for trace in traces:
+            groups[trace.name.pattern(fixed)].append(files[trace.path])
+        if len(groups) > 1 and _are_recordings(list(groups.values())):
+            break
+    else:
+        return ""
+    names = [
+        f"{_glob(top, name, group)!r} ({len(group)} file{'s' if group[1:] else ''})"
+        for name, group in sorted(groups.items(), key=lambda item: natural(item[0]))
+    ]
+    if more := len(names) - _NAMED:
+        names[_NAMED:] = [f"{more} more"] if more > 0 else []
+    return f"If these are several recordings, pass one of them: {', '.join(names)}"
+
+
+def _are_recordings(groups: Sequence[Sequence[RankFile]]) -> bool:
+    """Tell whether each group can be a recording: each rank once, of one job."""
+    for group in groups:
+        ranks = [file.rank for file in group]
+        if len(set(ranks)) < len(ranks):
+            return False
+        if len({file.world_size for file in group} - {None}) > 1:
+            return False
+    # Files one by one are recordings of their own only if none is beside another rank.
+    ranks = [file.rank for group in groups for file in group]
+    return len(groups) < len(ranks) or len(set(ranks)) == 1
+
+
+def _glob(top: str, pattern: str, group: Sequence[RankFile]) -> str:
+    if len(group) == 1:
+        return group[0].path
+    return os.path.join(glob.escape(top), pattern)
 
 
 def _given(source: Mapping[int, str | os.PathLike[str]]) -> dict[str, int]:
@@ -73,19 +120,6 @@ def _given(source: Mapping[int, str | os.PathLike[str]]) -> dict[str, int]:
             hint = "Name a file for each rank"
             raise trace_error(os.fsdecode(path), "rank_clash", cause, hint)
     return given
-
-
-def _recording(
-    name: str, files: Sequence[Candidate], given: Mapping[str, int]
-) -> Recording:
-    by_axes = ranks_of_axes([file.name.axes for file in files])
-    return Recording.of(
-        name,
-        [
-            _rank_file(file, given.get(file.path), of_axes)
-            for file, of_axes in zip(files, by_axes, strict=True)
-        ],
-    )
 
 
 def _rank_file(file: Candidate, given: int | None, of_axes: int | None) -> RankFile:
@@ -109,44 +143,3 @@ def _rank_file(file: Candidate, given: int | None, of_axes: int | None) -> RankF
         None if name.rank_is_local else name.rank,
         file.first.odd_rank,
     )
-
-
-def _fullness(recording: Recording) -> tuple[bool, bool, int]:
-    count = len(recording.files)
-    return count > 1, recording.complete, count
-
-
-def _by_time(recordings: list[Recording]) -> list[Recording]:
-    starts = {
-        one.name: min(
-            (f.start_us for f in one.files if f.start_us is not None), default=None
-        )
-        for one in recordings
-    }
-    if None in starts.values():
-        return sorted(recordings, key=lambda one: natural(one.name))
-    return sorted(recordings, key=lambda one: (starts[one.name], natural(one.name)))
-
-
-def _chosen(
-    recordings: Sequence[Recording], source: str, wanted: str | None
-) -> Recording:
-    """Return the recording that is wanted, else the last of the fullest."""
-    if wanted is None:
-        return max(reversed(recordings), key=_fullness)
-    exact = [one for one in recordings if one.name == wanted]
-    inside = wanted.strip("/") + "/"
-    meant = exact or [
-        one
-        for one in recordings
-        if fnmatchcase(one.name, wanted) or one.name.startswith(inside)
-    ]
-    if len(meant) == 1:
-        return meant[0]
-    cause = (
-        f"{len(meant)} recordings are called {wanted!r}"
-        if meant
-        else f"no recording is called {wanted!r}"
-    )
-    hint = f"There are {names_text(recordings)}"
-    raise trace_error(source, "recording", cause, hint)
