@@ -38,8 +38,7 @@ from torchtraceap.cli.targets import (
     write_report,
 )
 from torchtraceap.data.wish import AUTO, OFF
-from torchtraceap.ranks.horovod import is_horovod, read_horovod
-from torchtraceap.ranks.horovod_text import horovod_text
+from torchtraceap.ranks.horovod import horovod_text, is_horovod
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.merged import merged_ranks
 from torchtraceap.report import Report
@@ -183,7 +182,7 @@ def _show_horovod(trace: Trace, wanted: Collection[Output]) -> None:
             f"{trace.path}: a Horovod timeline has no report to write, only a summary. "
             f"Leave out --{next(iter(wanted)).name}."
         )
-    say(horovod_text(read_horovod(trace)))
+    say(horovod_text(trace))
 
 
 def _analyze(
