@@ -13,10 +13,11 @@ from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.analyze_job import (
     TRACES,
     is_joined,
-    job_source,
+    ranks_of,
     read_job,
     refuse_forms,
     show_job,
+    traces_of,
 )
 from torchtraceap.cli.options import analysis_parsers, count, quiet_option
 from torchtraceap.cli.output import (
@@ -114,16 +115,17 @@ def _detector_of(options: argparse.Namespace) -> str:
 def run(options: argparse.Namespace) -> int:
     wanted = report_targets(options, OUTPUTS)
     several = len(options.traces) > 1
-    source = job_source(options)
-    if source is not None:
+    files = ranks_of(options)
+    inputs = traces_of(options, files)
+    if files is not None:
         refuse_forms(wanted, options)
-        refuse_unwritable(list(wanted.values()), options.traces)
-        if (job := read_job(source, options, _detector_of(options))) is not None:
+        refuse_unwritable(list(wanted.values()), inputs)
+        if (job := read_job(files, options, _detector_of(options))) is not None:
             return show_job(job, options, wanted)
     for output in wanted:
         if several and not output.takes_several:
             raise Refused(f"--{output.name} takes one trace. Run it for each.")
-    refuse_unwritable(list(wanted.values()), options.traces)
+    refuse_unwritable(list(wanted.values()), inputs)
     detector = _detector_of(options)
     shown = prints_summary(options, wanted.values())
     asks = shown or any(output.asks_detector for output in wanted)

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-#: What the names of files end with that may be traces.
-ENDINGS = (".json", ".json.gz")
+from torchtraceap.data.source import ENDINGS
 
 
 @dataclass(frozen=True)
@@ -148,14 +147,6 @@ def ranks_of_axes(axes: Sequence[Mapping[str, int]]) -> list[int | None]:
 def axes_text(axes: Mapping[str, int]) -> str:
     """Return what a name calls a rank: "TP 1, PP 0"; "" if nothing."""
     return ", ".join(f"{axis} {number}" for axis, number in axes.items())
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """Return a key that sorts iteration_9 before iteration_10."""
-    return [
-        (int(part[:20]), part) if part.isdigit() and part.isascii() else (-1, part)
-        for part in _NUMBER.split(text)
-    ]
 
 
 def _place(place: tuple[int, ...], sizes: list[int]) -> int:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
-from torchtraceap.base.errors import TraceError
+from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.base.units import time_text
 from torchtraceap.data.facts import Note, TraceFacts
-from torchtraceap.ranks.candidates import Skipped, trace_error
-from torchtraceap.ranks.file_names import natural
+from torchtraceap.data.source import Skipped, natural
 from torchtraceap.ranks.first_look import sensible_rank
 
 #: Where a rank is from, the surest first.
@@ -102,6 +101,8 @@ class RankFiles:
 
     source: str  #: As given; "the list" for several paths.
     recording: Recording
+    is_list: bool = False  #: The caller named each file.
+    order: tuple[str, ...] = ()  #: Of a list that gives no ranks: its paths as given.
     skipped: tuple[Skipped, ...] = ()  #: Files that may look like traces, and are none.
     apart: tuple[Note, ...] = ()  #: On files recorded at another time; see `settle`.
     choice: str = ""  #: What to do if these are several recordings, for errors.

@@ -47,10 +47,10 @@ def test_forms_of_a_job_and_of_its_ranks(
         (["analyze", "{}", "--tables"], "--tables takes one trace"),
         (["analyze", "{}", "{}/rank0.json"], "a job of its own. Run it for each"),
         (["analyze", "{}/nothing*.json"], "no file matches this pattern"),
-        (["analyze", "{}", "--json", "{}/rank0.json"], "would overwrite a trace of"),
+        (["analyze", "{}", "--json", "{}/rank0.json"], "would overwrite"),
         (
             ["analyze", "{}/*.json", "--html", "{}/rank0.json"],
-            "would overwrite a trace",
+            "would overwrite",
         ),
         (["check", "{}", "--baseline", "{}/rank0.json"], "Name the file of one rank"),
     ],
