@@ -140,8 +140,8 @@ def _choice(traces: Sequence[_Trace], files: Mapping[str, RankFile], top: str) -
         f"{_glob(top, name, group)!r} ({len(group)} file{'s' if group[1:] else ''})"
         for name, group in sorted(groups.items(), key=lambda item: natural(item[0]))
     ]
-    if more := len(names) - _NAMED:
-        names[_NAMED:] = [f"{more} more"] if more > 0 else []
+    if names[_NAMED:]:
+        names[_NAMED:] = [f"{len(names) - _NAMED} more"]
     return f"If these are several recordings, pass one of them: {', '.join(names)}"
 
 
