@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap.analysis import analyze
+from torchtraceap.analysis import analyze_one
 from torchtraceap.base.files import refuse_trace
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import Finding
 from torchtraceap.data.from_core import from_core
-from torchtraceap.data.load import Source
 from torchtraceap.data.replay import Gain, read_fidelity
+from torchtraceap.data.source import Source
 from torchtraceap.data.what_if import Edit, StepTimes, WhatIfData
 from torchtraceap.edits import as_edit, core_edits
 from torchtraceap.report import Report
@@ -92,9 +92,7 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
             it; the message says why. And what ``analyze`` raises.
         TypeError: What is given is no edit.
     """
-    report = trace if isinstance(trace, Report) else analyze(trace)
-    if not isinstance(report, Report):
-        raise TypeError("what_if takes one trace, not a list")
+    report = trace if isinstance(trace, Report) else analyze_one(trace, "what_if")
     core = report.core_replay
     made = tuple(map(as_edit, edits))
     if core.fidelity is None:
