@@ -47,6 +47,12 @@ py::object& times_class() {
     members["__missing__"] =
         py::cpp_function([](const py::object&, const py::object&) { return 0.0; },
                          py::is_method(py::none()));
+    members["__reduce__"] = py::cpp_function(
+        [](const py::object& self) {
+          const py::handle dict(reinterpret_cast<PyObject*>(&PyDict_Type));
+          return py::make_tuple(dict, py::make_tuple(dict(self)));
+        },
+        py::is_method(py::none()));
     members["__doc__"] = "Microseconds by name; of a name that is not listed, 0.";
     members["__module__"] = "torchtraceap._core";
     const py::handle type(reinterpret_cast<PyObject*>(&PyType_Type));
@@ -284,7 +290,6 @@ void add_properties(const RecordInfo& info, py::handle cls, ReadField read,
 }
 
 void bind_records(py::module_& m) {
-  m.attr("ByName") = times_class();
   using Field = py::typing::Tuple<py::str, py::str, py::str>;
   m.def(
       "fields",

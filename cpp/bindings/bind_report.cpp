@@ -28,8 +28,6 @@ using Calls = std::vector<std::pair<timeline::Calls, std::int64_t>>;
 using PythonLineOf = std::function<std::optional<std::int64_t>(
     const Location&, const Calls&, std::int64_t)>;
 
-double us(std::int64_t ns) { return record::us_of(ns); }
-
 std::vector<Device> working_devices(const TraceFacts& trace) {
   std::vector<Device> out;
   std::ranges::copy_if(trace.devices, std::back_inserter(out),
@@ -70,7 +68,8 @@ Nodes window_tree(const Analysis& a, std::size_t index) {
 
 void bind_parts(py::module_& m) {
   bind_record<Unexplained>(m).def_property_readonly(
-      "duration_us", [](const Unexplained& u) { return us(u.end_ns - u.start_ns); },
+      "duration_us",
+      [](const Unexplained& u) { return record::us_of(u.end_ns - u.start_ns); },
       "Length of the stretch.");
   bind_record<Note>(m);
   bind_record<Quality>(m).def_property_readonly(
@@ -86,13 +85,14 @@ void bind_parts(py::module_& m) {
   bind_record<Simulated>(m);
   bind_record<TraceFacts>(m)
       .def_property_readonly(
-          "span_us", [](const TraceFacts& t) { return us(t.end_ns - t.start_ns); },
+          "span_us",
+          [](const TraceFacts& t) { return record::us_of(t.end_ns - t.start_ns); },
           "Length of the analyzed time, with or without device work.")
       .def_property_readonly(
           "device_time_us",
           [](const TraceFacts& t) {
             const auto rows = std::max(t.processes, working_devices(t).size());
-            return us(t.end_ns - t.start_ns) *
+            return record::us_of(t.end_ns - t.start_ns) *
                    static_cast<double>(std::max<std::size_t>(1, rows));
           },
           "The span once for each working device, or for each process of a trace "
@@ -103,20 +103,23 @@ void bind_parts(py::module_& m) {
           "The devices with work in the trace; none for a CPU-only one.");
   bind_record<Balance>(m).def_property_readonly(
       "busy_fraction",
-      [](const Balance& b) { return b.span_ns ? us(b.busy_ns) / us(b.span_ns) : 0.0; },
+      [](const Balance& b) {
+        return b.span_ns ? record::us_of(b.busy_ns) / record::us_of(b.span_ns) : 0.0;
+      },
       "Share of the span in which the device (or any operator) worked, 0 to 1.");
   bind_record<Step>(m);
   bind_record<RuleOutcome>(m);
   bind_record<Label>(m);
   bind_record<Window>(m)
       .def_property_readonly(
-          "duration_us", [](const Window& w) { return us(w.end_ns - w.start_ns); },
+          "duration_us",
+          [](const Window& w) { return record::us_of(w.end_ns - w.start_ns); },
           "Length of the window.")
       .def_property_readonly(
           "wasted_us",
           [](const Window& w) {
             double sum = 0;
-            for (const auto& label : w.labels) sum += us(label.wasted_ns);
+            for (const auto& label : w.labels) sum += record::us_of(label.wasted_ns);
             return sum;
           },
           "Time that its labels waste together.")
@@ -139,11 +142,11 @@ void bind_parts(py::module_& m) {
           "Name in the trace.")
       .def_readonly("category", &Node::category, "Category in the trace.")
       .def_property_readonly(
-          "start_us", [](const Node& n) { return us(n.event.start_ns); },
+          "start_us", [](const Node& n) { return record::us_of(n.event.start_ns); },
           "Start, on the trace's clock.")
       .def_property_readonly(
-          "duration_us", [](const Node& n) { return us(n.event.duration_ns); },
-          "Length.")
+          "duration_us",
+          [](const Node& n) { return record::us_of(n.event.duration_ns); }, "Length.")
       .def_readonly("children", &Node::children, "In order of time.")
       .def(
           "walk",

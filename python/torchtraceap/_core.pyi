@@ -13,9 +13,7 @@ import numpy.typing
 __all__: list[str] = [
     "Balance",
     "BlockingCall",
-    "ByName",
     "Claim",
-    "Clock",
     "Copy",
     "Counts",
     "CriticalPath",
@@ -32,12 +30,10 @@ __all__: list[str] = [
     "Gpu",
     "Insertion",
     "Job",
-    "JoinedMeeting",
-    "JoinedMember",
+    "JobResult",
     "Kernel",
     "KernelCounts",
     "Label",
-    "Lateness",
     "LoadOptions",
     "Location",
     "NO_ID",
@@ -54,8 +50,8 @@ __all__: list[str] = [
     "Perturbed",
     "Program",
     "Quality",
-    "RankMeeting",
-    "RankStep",
+    "RankCollective",
+    "RankRecord",
     "RankWork",
     "Recomputed",
     "Recovery",
@@ -77,7 +73,6 @@ __all__: list[str] = [
     "Unexplained",
     "Warning",
     "Window",
-    "WorkPlace",
     "WorkTables",
     "analyze",
     "built_for_torch",
@@ -216,16 +211,6 @@ class LoadOptions:
     def threads(self) -> int: ...
     @threads.setter
     def threads(self, arg1: typing.SupportsInt | typing.SupportsIndex) -> None: ...
-
-class ByName(dict):
-    """
-    Microseconds by name; of a name that is not listed, 0.
-    """
-    @staticmethod
-    def __missing__(*args, **kwargs):
-        """
-        (self: object, arg0: object) -> float
-        """
 
 class PatternInfo:
     """
@@ -696,9 +681,9 @@ class OwnRule:
         propose: typing.Any,
     ) -> None: ...
 
-class RankMeeting:
+class RankCollective:
     """
-    A collective as one rank recorded it.
+    A collective of one rank.
     """
     def __init__(
         self,
@@ -711,48 +696,11 @@ class RankMeeting:
         """
         `key`: the same of all members; begin and end: stops.
         """
-    @property
-    def begin(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def exposed_ns(self) -> int: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def sequence(self) -> int: ...
-    @property
-    def step(self) -> int: ...
-
-class RankStep:
-    @property
-    def begin(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def number(self) -> int: ...
-
-class WorkPlace:
-    """
-    Where time goes, on each rank the same.
-    """
-    @property
-    def kind(self) -> str: ...
-    @property
-    def location(self) -> Location | None: ...
-    @property
-    def name(self) -> str: ...
 
 class RankWork:
     """
-    A rank reduced to where it met others and what it did between.
+    A rank reduced to its collectives and its work between them.
     """
-    @staticmethod
-    def from_bytes(data: bytes) -> RankWork: ...
     def __init__(
         self,
         rank: typing.SupportsInt | typing.SupportsIndex,
@@ -772,7 +720,7 @@ class RankWork:
                 ],
             ]
         ],
-        meetings: collections.abc.Sequence[RankMeeting],
+        collectives: collections.abc.Sequence[RankCollective],
         steps: collections.abc.Sequence[
             tuple[
                 typing.SupportsInt | typing.SupportsIndex,
@@ -786,82 +734,13 @@ class RankWork:
         """
     def to_bytes(self) -> bytes: ...
     @property
-    def meetings(self) -> list[RankMeeting]: ...
-    @property
     def rank(self) -> int: ...
-    @rank.setter
-    def rank(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
     @property
     def recorded_ns(self) -> list[int]: ...
     @property
     def stage(self) -> int: ...
     @property
-    def steps(self) -> list[RankStep]: ...
-
-class JoinedMember:
-    @property
-    def begin_ns(self) -> int: ...
-    @property
-    def end_ns(self) -> int: ...
-    @property
-    def meeting(self) -> int: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def transfer_ns(self) -> int: ...
-    @property
-    def wait_ns(self) -> int: ...
-    @property
-    def waited(self) -> bool: ...
-
-class JoinedMeeting:
-    """
-    A collective of which two ranks know.
-    """
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def last(self) -> int: ...
-    @property
-    def members(self) -> list[JoinedMember]: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def sequence(self) -> int: ...
-    @property
-    def step(self) -> int: ...
-    @property
-    def transfer_ns(self) -> int: ...
-    @property
-    def wait_ns(self) -> int: ...
-
-class Clock:
-    """
-    How a rank's clock stands to the others'.
-    """
-    @property
-    def residual_ns(self) -> int: ...
-    @property
-    def shared(self) -> int: ...
-    @property
-    def shift_ns(self) -> int: ...
-
-class Lateness:
-    """
-    Waiting, and what kept whom.
-    """
-    @property
-    def late_ns(self) -> int: ...
-    @property
-    def meeting(self) -> int: ...
-    @property
-    def place(self) -> int | None: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def waited_ns(self) -> int: ...
+    def step_count(self) -> int: ...
 
 class Job:
     """
@@ -870,18 +749,6 @@ class Job:
     def __init__(
         self, ranks: collections.abc.Sequence[RankWork], *, by_kind: bool = False
     ) -> None: ...
-    def finding_of(
-        self,
-        rank: typing.SupportsInt | typing.SupportsIndex,
-        place: typing.SupportsInt | typing.SupportsIndex,
-    ) -> int:
-        """
-        Place among the findings of the rank's report; -1: none.
-        """
-    def lateness(self) -> list[Lateness]:
-        """
-        Waiting, given to what made others late, each nanosecond once.
-        """
     def recorded_step_ns(self) -> float: ...
     def replayed_step_ns(
         self,
@@ -890,19 +757,15 @@ class Job:
         rank: typing.SupportsInt | typing.SupportsIndex | None = None,
         stage: typing.SupportsInt | typing.SupportsIndex | None = None,
         kind: str | None = None,
-        place: typing.SupportsInt | typing.SupportsIndex | None = None,
     ) -> float:
         """
         The mean step: as it was or, with `usual`, with what is selected as others have it, everything if nothing is selected.
         """
     @property
-    def clocks(self) -> list[Clock]: ...
-    @property
-    def contradicted(self) -> int: ...
-    @property
-    def meetings(self) -> list[JoinedMeeting]: ...
-    @property
-    def places(self) -> list[WorkPlace]: ...
+    def kinds(self) -> set[str]:
+        """
+        Kinds of work, and names of collectives.
+        """
     @property
     def ranks(self) -> list[RankWork]: ...
     @property
@@ -910,8 +773,53 @@ class Job:
         """
         By number: length recorded, length replayed as it was.
         """
+
+class RankRecord:
+    """
+    What a job needs of one rank.
+    """
+    def __init__(
+        self,
+        *,
+        rank: typing.SupportsInt | typing.SupportsIndex,
+        path: str,
+        host: str,
+        device: str,
+        verdict: str,
+        steps: typing.SupportsInt | typing.SupportsIndex,
+        span_ns: typing.SupportsInt | typing.SupportsIndex,
+        busy_ns: typing.SupportsInt | typing.SupportsIndex,
+        findings: collections.abc.Sequence[str],
+        work: bytes | None,
+    ) -> None:
+        """
+        `findings`: their patterns; `work`: RankWork.to_bytes(), None without a schedule.
+        """
+
+class JobResult:
+    """
+    The rows of a job, by their public names.
+    """
+    def __init__(self, ranks: collections.abc.Sequence[RankRecord]) -> None:
+        """
+        Raises RuntimeError if ranks contradict each other.
+        """
     @property
-    def unmatched(self) -> int: ...
+    def causes(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def collectives(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def culprits(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def facts(self) -> dict[str, typing.Any]: ...
+    @property
+    def joined_collectives(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def late(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def ranks(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def steps(self) -> list[dict[str, typing.Any]]: ...
 
 class Unexplained:
     """

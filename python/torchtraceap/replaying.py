@@ -11,10 +11,10 @@ from typing import Any
 
 from torchtraceap import _core
 from torchtraceap._core import Finding
-from torchtraceap.analysis import analyze
+from torchtraceap.analysis import analyze_one
 from torchtraceap.base.files import refuse_trace
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.load import Source
+from torchtraceap.data.source import Source
 from torchtraceap.data.what_if import Edit, WhatIfData
 from torchtraceap.edits import as_edit, core_edits
 from torchtraceap.report import Report
@@ -90,7 +90,7 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
             it; the message says why. And what ``analyze`` raises.
         TypeError: What is given is no edit.
     """
-    report = trace if isinstance(trace, Report) else analyze(trace)
+    report = trace if isinstance(trace, Report) else analyze_one(trace, "what_if")
     if not isinstance(report, Report):
         raise TypeError("what_if takes one trace, not a list")
     core = report.core_replay

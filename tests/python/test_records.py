@@ -78,6 +78,7 @@ def test_figures_by_name() -> None:
     row = Balance(idle_us={"sync_stall": 1.5})
     assert row.idle_us["sync_stall"] == 1.5 and row.idle_us["launch_bound"] == 0
     assert row.idle_ns == {"sync_stall": 1500}
+    assert pickle.loads(pickle.dumps(row.idle_us)) == {"sync_stall": 1.5}
     stage = Stage(id="busy", figures={"span_us": 2.5, "kernels": 3})
     assert stage.figures == {"span_us": 2.5, "kernels": 3}
     assert pickle.loads(pickle.dumps(stage)) == stage

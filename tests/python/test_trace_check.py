@@ -111,7 +111,9 @@ OF_STORED: Table = {
     ),
     "test_unknown": failed("E *ValueError: unknown must be one of *, but is 'maybe'"),
     "test_options": failed("E *TypeError: steps: the Report is made already"),
-    "test_several": failed("E *TypeError: trace_check takes one trace: call it for e*"),
+    "test_several": failed(
+        "E *TypeError: trace_check takes one trace, not a list: call it for e*"
+    ),
     "test_nothing": failed(
         'nothing was checked: add check.no("..."), or another [[]trace_check[]]'
     ),

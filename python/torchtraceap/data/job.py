@@ -44,6 +44,7 @@ class RankRow:
     steps: int
     begin_us: float
     end_us: float
+    span_us: float  #: From begin to end; 0 of a rank that is not joined.
     busy_us: float  #: Its devices busy; of a rank without, its process in operators.
     waited_us: float  #: It waited for others in collectives.
     transfer_us: float  #: It was in collectives with all others there.
@@ -57,11 +58,6 @@ class RankRow:
     #: median distance of its collectives' ends from those of the others.
     clock_shift_us: float
     clock_residual_us: float
-
-    @property
-    def span_us(self) -> float:
-        """Length of what it recorded."""
-        return self.end_us - self.begin_us
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +181,7 @@ class JobFacts:
     #: With the work of each rank at the others' median, and of stages shared evenly.
     even_us: float
     replay_error: float  #: Mean of how far a step is off, as a share of it.
+    slowdown: float  #: replayed_us / even_us; 1 is a job without stragglers.
     waited_us: float
     meetings: int
     unmatched: int  #: Collectives of one rank that no other has.
@@ -192,11 +189,6 @@ class JobFacts:
     clock_residual_us: float  #: The worst of a rank's.
     culprit: int | None  #: The rank of the first Late that is one; None: nobody is.
     notes: tuple[Note, ...]
-
-    @property
-    def slowdown(self) -> float:
-        """A step as it was, over an even one; 1 is a job without stragglers."""
-        return self.replayed_us / self.even_us if self.even_us > 0 else 1.0
 
 
 class JobData(Protocol):

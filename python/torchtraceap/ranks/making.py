@@ -3,26 +3,30 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from torchtraceap._core import Note
 from torchtraceap.analysis_plan import AnalysisPlan
-from torchtraceap.base.errors import TraceError
+from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.load import LoadPlan
+from torchtraceap.data.source import LIST, RankPaths
 from torchtraceap.ranks.analyzed_ranks import FAULTS, analyzed_ranks
-from torchtraceap.ranks.candidates import is_of_ranks, trace_error
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.joining import JobRank, JoinedJob
-from torchtraceap.ranks.rank_files import RankSource, find_ranks
+from torchtraceap.ranks.rank_files import find_ranks
 from torchtraceap.ranks.rank_record import RankRecord, record_of
-from torchtraceap.ranks.recordings import FILE, RankFile, RankFiles, Recording
+from torchtraceap.ranks.recordings import (
+    FILE,
+    RankFile,
+    RankFiles,
+    Recording,
+    settle,
+    settled,
+)
 from torchtraceap.ranks.reducing import needed_bytes, reduce_files
-from torchtraceap.ranks.settling import settle, settled
 from torchtraceap.report import Report
 
 # Of files that need less memory together, the reports are kept, and no process is
@@ -48,44 +52,59 @@ class _Read:
         return settled(self.file, self.record.facts).rank
 
 
-def job_of_files(
-    source: RankSource,
+def job_of_files(source: RankPaths, loading: LoadPlan, plan: AnalysisPlan) -> JobReport:
+    """Analyze the files of a folder, a glob, a mapping or a list of paths.
+
+    Raises TraceError if nothing can be read of a folder or glob, or its files are no
+    ranks of one job. What the caller named file by file raises what ``analyze`` does,
+    and need be of no job.
+    """
+    try:
+        files = find_ranks(source)
+    except TraceError as fault:
+        if not source.is_list or source.by_rank is not None:
+            raise
+        alone = [RankFile(path, None) for path in source.paths]
+        read, _ = _read(alone, loading, plan)
+        return JobReport([one.report for one in read], None, fault)
+    return job_of_ranks(files, loading, plan, skips=not files.is_list)
+
+
+def job_of_ranks(
+    files: RankFiles,
     loading: LoadPlan,
     plan: AnalysisPlan,
     *,
-    recording: str | None = None,
+    counted: Counted | None = None,
+    skips: bool,
+) -> JobReport:
+    """Analyze the traces of a job; raises what `job_of_files` does.
+
+    With ``skips``, what cannot be read is left out, and the job's notes say so; only if
+    nothing is left is it an error.
+    """
+    read, notes = _read(files.recording.files, loading, plan, counted, skips)
+    if files.order:
+        read.sort(key=lambda one: files.order.index(one.file.path))
+    job = _joined(files, read, notes)
+    if job.fault is not None and not files.is_list:
+        raise job.fault
+    return job
+
+
+def _read(
+    files: Sequence[RankFile],
+    loading: LoadPlan,
+    plan: AnalysisPlan,
     counted: Counted | None = None,
     skips: bool = False,
-) -> JobReport:
-    """Analyze the files that a folder, a glob, a mapping or a list of paths stands for.
-
-    Of a folder or glob, what cannot be read is left out, and the job's notes say so; a
-    TraceError if nothing is left, or the files are no ranks of one job. What the caller
-    named file by file raises what ``analyze`` does, and need be of no job; but with
-    ``skips`` it is left out as well.
-    """
-    named = not is_of_ranks(source)
-    fault: TraceError | None = None
-    paths: list[str] = []
-    if named and not isinstance(source, str | os.PathLike | Mapping):
-        paths = [os.fsdecode(path) for path in source]
-    try:
-        files = find_ranks(source, recording)
-        for path, count in Counter(paths).items():
-            if count > 1:
-                raise trace_error(path, "rank_clash", "it is named twice", _ONCE)
-    except TraceError as error:
-        if not paths:
-            raise
-        fault = error
-        one_by_one = [RankFile(path, None) for path in paths]
-        files = RankFiles("the list", Recording("the list", tuple(one_by_one), None))
+) -> tuple[list[_Read], list[Note]]:
     read: list[_Read] = []
     notes: list[Note] = []
-    for answer in _reduced(files.recording.files, loading, plan, counted):
+    for answer in _reduced(files, loading, plan, counted):
         if not isinstance(answer, Exception):
             read += answer
-        elif named and not skips:
+        elif not skips:
             raise answer
         else:
             why = printable(str(answer), 600)
@@ -93,14 +112,7 @@ def job_of_files(
             last_fault = answer
     if not read:
         raise last_fault
-    if fault is not None:
-        return JobReport([one.report for one in read], None, fault)
-    if paths:
-        read.sort(key=lambda one: paths.index(one.file.path))
-    job = _joined(files, read, notes)
-    if job.fault is not None and not named:
-        raise job.fault
-    return job
+    return read, notes
 
 
 def job_of_reports(reports: Sequence[Report]) -> JobReport:
@@ -113,13 +125,13 @@ def job_of_reports(reports: Sequence[Report]) -> JobReport:
         )
         for r in reports
     ]
-    return _joined(RankFiles("the list", Recording("the list", (), None)), read, [])
+    return _joined(RankFiles(LIST, Recording(LIST, (), None), True), read, [])
 
 
 def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport:
     """Join what was read, where it is of one job."""
     if not read:
-        nothing = trace_error("the list", "no_traces", "it is empty", _ONCE)
+        nothing = trace_error(LIST, "no_traces", "it is empty", _ONCE)
         return JobReport([], None, nothing)
     ordered = [one.report for one in read]
     recording = replace(files.recording, files=tuple(one.file for one in read))
@@ -137,7 +149,7 @@ def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport
         return JobReport(ordered, None, alone)
     # The settled files are in order of rank; each is the one of its path and number.
     by_file = {(one.file.path, one.rank): one for one in read}
-    if files.source != "the list":
+    if not files.is_list:
         read = [by_file[file.path, file.rank] for file in recording.files]
         ordered = [one.report for one in read]
     places = {one.rank or 0: place for place, one in enumerate(read)}
@@ -229,6 +241,5 @@ def _analyzed(path: str, loading: LoadPlan, plan: AnalysisPlan, place: int) -> R
     for at, report in enumerate(analyzed_ranks(path, loading, plan)):
         if at == place:
             return report
-    raise TraceError(
-        f"{path}: the file was changed since it was read.", path, "changed"
-    )
+    hint = "Load it again when it is whole"
+    raise trace_error(path, "changed", "the file was changed since it was read", hint)

@@ -19,7 +19,7 @@ from threading import local
 from typing import IO
 
 from torchtraceap.analysis_plan import AnalysisPlan
-from torchtraceap.base.errors import TraceError
+from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.data.load import LoadPlan
 from torchtraceap.ranks.analyzed_ranks import FAULTS
 from torchtraceap.ranks.rank_record import RankRecord
@@ -129,7 +129,7 @@ def _crashed(path: str, code: int) -> TraceError:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     cause = f"the process that read it ended with {how}"
     hint = "Analyze this file alone; if memory ran out, load fewer categories or steps"
-    return TraceError(f"{path}: {cause}. {hint}.", path, "crashed", hint)
+    return trace_error(path, "crashed", cause, hint)
 
 
 def needed_bytes(path: str) -> int:

@@ -28,11 +28,11 @@ def job_json(job: JobData) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "torchtraceap", "version": _core.__version__},
         "job": {
-            **members(facts, *(f.name for f in fields(facts)), "slowdown"),
+            **members(facts, *(f.name for f in fields(facts))),
             "missing": list(facts.missing),
             "notes": [note.to_dict() for note in facts.notes],
         },
-        "ranks": [{**asdict(row), "span_us": row.span_us} for row in job.ranks],
+        "ranks": [asdict(row) for row in job.ranks],
         "late": [_late_form(late) for late in job.late],
         "culprits": [asdict(row) for row in job.culprits],
         "collectives": [asdict(row) for row in job.collectives],

@@ -152,7 +152,7 @@ def test_the_page_shows_what_is_said_of_its_own_script(
     (tmp_path / "trace.json").write_text(trace)
     report = torchtraceap.analyze("trace.json")
     told = explained(report, report.findings[0], DIGEST)
-    assert told.change and told.change.place == "train.py:7"
+    assert told.change and told.change.place == "train.py:9, 11"
     figure = re.compile(r"[\d.]+ (?:µs|ms|s|%)")
     said = explanation_text(told)
     assert figure.sub("#", said).split() == figure.sub("#", shown).split()

@@ -27,14 +27,15 @@ def job_of(works: Sequence[_core.RankWork]) -> JoinedJob:
 
 
 def _record(work: _core.RankWork) -> RankRecord:
-    begin, end = work.recorded_ns[0] / _US, max(work.recorded_ns) / _US
+    begin, end = work.recorded_ns[0], max(work.recorded_ns)
     return RankRecord(
-        facts=TraceFacts("<bytes>", 1, begin, end, (), work.rank, None),
+        facts=TraceFacts("<bytes>", 1, begin / _US, end / _US, (), work.rank, None),
         host="node",
         device="NVIDIA H100 80GB HBM3",
         verdict="ok",
-        busy_us=(end - begin) / 2,
-        step_count=len(work.steps),
+        span_ns=end - begin,
+        busy_ns=(end - begin) // 2,
+        step_count=work.step_count,
         findings=tuple[RankFinding, ...](),
         work=work.to_bytes(),
         refusal="",
@@ -62,7 +63,7 @@ def _data_parallel(
     recorded: list[list[int]] = [[0] for _ in range(ranks)]
     passages: list[list[tuple[int, int, int, list[tuple[int, int]]]]]
     passages = [[] for _ in range(ranks)]
-    met: list[list[_core.RankMeeting]] = [[] for _ in range(ranks)]
+    met: list[list[_core.RankCollective]] = [[] for _ in range(ranks)]
     borders: list[list[tuple[int, int, int]]] = [[] for _ in range(ranks)]
     for step in range(steps):
         first = len(recorded[0])
@@ -80,7 +81,7 @@ def _data_parallel(
                 now[rank] = end
                 key = f"{step} {at}"
                 met[rank].append(
-                    _core.RankMeeting(key, "all_reduce", step, stop - 1, stop)
+                    _core.RankCollective(key, "all_reduce", step, stop - 1, stop)
                 )
         for rank in range(ranks):
             borders[rank].append((step, first, len(recorded[rank]) - 1))

@@ -15,6 +15,7 @@ import pytest
 from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
 from torchtraceap.base.errors import TraceError
 from torchtraceap.data.load import plan_load
+from torchtraceap.data.source import RankPaths, source_of
 from torchtraceap.ranks import making, reducing
 from torchtraceap.ranks.rank_record import RankRecord
 from torchtraceap.ranks.recordings import RankFile
@@ -96,10 +97,12 @@ def test_what_is_no_fault_of_a_file_is_raised(
     put(tmp_path / "rank0.json", rank_trace(0, 2))
     put(tmp_path / "rank1.json", rank_trace(1, 2))
     broken = replace(plan_load(), settings={"no_such_option": 1})
+    found = source_of(tmp_path)
+    assert isinstance(found, RankPaths)
     if not kept:
         monkeypatch.setattr(making, "_KEPT_BYTES", 0)
     with pytest.raises(AttributeError, match="no_such_option"):
-        making.job_of_files(str(tmp_path), broken, plan())
+        making.job_of_files(found, broken, plan())
 
 
 _CHILD = "import os, time; from torchtraceap.ranks import worker; worker.watch_parent()"

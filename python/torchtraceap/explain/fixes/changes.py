@@ -21,7 +21,6 @@ from torchtraceap.explain.fixes.model_changes import (
     drop_bias,
     whole_graph,
 )
-from torchtraceap.explain.fixes.read_changes import read_later
 from torchtraceap.explain.fixes.rewrite import Rewrite, change_by
 from torchtraceap.explain.fixes.step_changes import (
     collect_less,
@@ -46,7 +45,7 @@ _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {
     "cpu_init_then_copy": (make_on_device,),
     "pageable_copy": (pin_batches,),
     "frequent_memcpy": (make_on_device,),
-    "sync_stall": (drop_waits, pin_batches, make_on_device, read_later),
+    "sync_stall": (drop_waits, pin_batches, make_on_device),
     "graph_break": (whole_graph,),
     "unfused_optimizer": (fuse_optimizer,),
     "zero_grad_fill": (drop_gradients,),

@@ -18,16 +18,6 @@ from torchtraceap.base.program_files import project_source
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: What makes complex numbers, which sums and fused optimizers do not take.
-COMPLEX = (
-    "complex",
-    "complex32",
-    "complex64",
-    "complex128",
-    "cfloat",
-    "cdouble",
-    "fft",
-)
 #: What hands on the elements of its first argument.
 _THROUGH = {"enumerate", "iter", "islice", "tqdm", "trange", "next", "cycle", "track"}
 

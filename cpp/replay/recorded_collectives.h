@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/meetings.h: where a rank meets others: the collectives of its model.
+// replay/recorded_collectives.h: the collectives of one rank, as its model has them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tta::replay {
 
 /// A collective, or a message, as one of its ranks recorded it.
-struct Meeting {
+struct RecordedCollective {
   /// Its process group, "" if unknown: name and ranks, for groups that were split off
   /// of one may share a name.
   std::string group{}, ranks{};
@@ -30,10 +30,11 @@ struct Meeting {
   timeline::Interval waited{};
 };
 
-/// Returns the meetings of a model by begin: its kernels of communication or, without
-/// device work, the ranges of its host's backends. Those asked for before the trace
-/// began are left out, as nothing in it can be blamed for their time.
-/// O(n log n) in the tasks.
-std::vector<Meeting> find_meetings(const Model& model, const timeline::EventArgs& args);
+/// Returns the collectives of a model by begin: its kernels of communication or,
+/// without device work, the ranges of its host's backends. Those asked for before the
+/// trace began are left out, as nothing in it can be blamed for their time. O(n log n)
+/// in the tasks.
+std::vector<RecordedCollective> recorded_collectives(const Model& model,
+                                                     const timeline::EventArgs& args);
 
 }  // namespace tta::replay

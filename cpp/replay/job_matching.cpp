@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/job_meetings.cpp: who meets whom, by whose clock, and how long each waited.
+// replay/job_matching.cpp: who meets whom, by whose clock, and how long each waited.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -26,7 +26,7 @@ bool has(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;
 }
 
-bool is_message(const RankMeeting& m) {
+bool is_message(const RankCollective& m) {
   return has(m.name, "send") || has(m.name, "recv");
 }
 
@@ -48,7 +48,7 @@ void Job::match() {
   std::map<Key, std::vector<JoinedMember>> all;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     std::map<Key, std::uint32_t> before;
-    const auto& list = ranks_[r].meetings;
+    const auto& list = ranks_[r].collectives;
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       const auto& m = list[i];
       Key key{m.group, m.ranks, m.name, m.sequence, m.sequence < 0 ? m.step : -1, 0};
@@ -75,21 +75,21 @@ void Job::match() {
       ++unmatched_;
       continue;
     }
-    const auto& one = ranks_[members[0].rank].meetings[members[0].meeting];
-    JoinedMeeting made;
+    const auto& one = ranks_[members[0].rank].collectives[members[0].collective];
+    JoinedCollective made;
     made.name = one.name;
     made.group = one.group;
     made.sequence = one.sequence;
     made.step = one.step;
     made.bytes = one.bytes;
     made.members = std::move(members);
-    meetings_.push_back(std::move(made));
+    collectives_.push_back(std::move(made));
   }
 }
 
 std::int64_t Job::end_of(const JoinedMember& m) const {
   const auto& r = ranks_[m.rank];
-  return r.recorded[r.meetings[m.meeting].end];
+  return r.recorded[r.collectives[m.collective].end];
 }
 
 // Sets each of `clock`, of which ranks may share one, by the ends that two of them have
@@ -97,8 +97,8 @@ std::int64_t Job::end_of(const JoinedMember& m) const {
 std::vector<int64_t> Job::shifts(const std::vector<std::uint32_t>& clock) const {
   const auto clocks = *std::ranges::max_element(clock) + 1;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<int64_t>> apart;
-  // All with the first of a meeting: along a chain of members errors would add up.
-  const auto compare = [&](const JoinedMeeting& c) {
+  // All with the first of a collective: along a chain of members errors would add up.
+  const auto compare = [&](const JoinedCollective& c) {
     const auto& a = c.members[0];
     for (const auto& b : c.members) {
       if (clock[a.rank] == clock[b.rank]) continue;
@@ -106,12 +106,12 @@ std::vector<int64_t> Job::shifts(const std::vector<std::uint32_t>& clock) const 
       apart[{clock[b.rank], clock[a.rank]}].push_back(end_of(b) - end_of(a));
     }
   };
-  for (const auto& c : meetings_) {
+  for (const auto& c : collectives_) {
     if (!one_sided(c.name)) compare(c);
   }
   std::set<std::uint32_t> reached;
   for (const auto& [pair, list] : apart) reached.insert(pair.first);
-  for (const auto& c : meetings_) {
+  for (const auto& c : collectives_) {
     if (!one_sided(c.name)) continue;
     const bool wanted = std::ranges::any_of(c.members, [&](const JoinedMember& m) {
       return !reached.contains(clock[m.rank]);
@@ -144,7 +144,7 @@ std::vector<int64_t> Job::shifts(const std::vector<std::uint32_t>& clock) const 
 // the median; in nanoseconds.
 std::vector<int64_t> Job::residuals(const std::vector<int64_t>& shift) const {
   std::vector<std::vector<int64_t>> off(ranks_.size());
-  for (const auto& c : meetings_) {
+  for (const auto& c : collectives_) {
     if (one_sided(c.name)) continue;
     std::vector<int64_t> sorted;
     for (const auto& m : c.members) sorted.push_back(end_of(m) + shift[m.rank]);
@@ -205,13 +205,13 @@ void Job::set_clocks() {
 }
 
 void Job::take_apart() {
-  std::vector<JoinedMeeting> kept;
-  for (auto& c : meetings_) {
+  std::vector<JoinedCollective> kept;
+  for (auto& c : collectives_) {
     auto last = std::numeric_limits<int64_t>::min();
     auto first_end = std::numeric_limits<int64_t>::max();
     for (auto& m : c.members) {
       const auto& r = ranks_[m.rank];
-      const auto& own = r.meetings[m.meeting];
+      const auto& own = r.collectives[m.collective];
       m.begin = r.recorded[own.begin] + clocks_[m.rank].shift;
       m.end = r.recorded[own.end] + clocks_[m.rank].shift;
       last = std::max(last, m.begin);
@@ -224,12 +224,12 @@ void Job::take_apart() {
       kept.push_back(std::move(c));
     }
   }
-  meetings_ = std::move(kept);
+  collectives_ = std::move(kept);
 }
 
 void Job::measure() {
   std::map<std::pair<std::string, int64_t>, std::vector<int64_t>> alike;
-  for (auto& c : meetings_) {
+  for (auto& c : collectives_) {
     auto last = std::numeric_limits<int64_t>::min();
     auto first_end = std::numeric_limits<int64_t>::max();
     auto shortest = first_end;
@@ -258,9 +258,11 @@ void Job::measure() {
   for (auto& [what, list] : alike) {
     if (!list.empty()) usual[what] = timeline::lower_median(list);
   }
-  std::ranges::stable_sort(
-      meetings_, {}, [](const JoinedMeeting& c) { return c.members[c.last].begin; });
-  for (const auto& c : meetings_) usual_transfer_.push_back(usual[{c.name, c.bytes}]);
+  std::ranges::stable_sort(collectives_, {}, [](const JoinedCollective& c) {
+    return c.members[c.last].begin;
+  });
+  for (const auto& c : collectives_)
+    usual_transfer_.push_back(usual[{c.name, c.bytes}]);
 }
 
 }  // namespace tta::replay

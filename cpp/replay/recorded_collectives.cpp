@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/meetings.cpp: asks kernels, and operators for them, which collective they are.
-#include "replay/meetings.h"
+// replay/recorded_collectives.cpp: asks kernels, and operators for them, which
+// collective they are.
+#include "replay/recorded_collectives.h"
 
 #include <algorithm>
 
@@ -9,8 +10,8 @@ namespace {
 
 using timeline::kNoRow;
 
-void name_it(Meeting& out, const timeline::Timeline& t, const timeline::EventArgs& args,
-             std::uint32_t row) {
+void name_it(RecordedCollective& out, const timeline::Timeline& t,
+             const timeline::EventArgs& args, std::uint32_t row) {
   const auto* known = args.collective(row);
   const auto owner = known != nullptr ? kNoRow : t.owner_of(row);
   if (owner != kNoRow) known = args.collective(owner);
@@ -26,12 +27,12 @@ void name_it(Meeting& out, const timeline::Timeline& t, const timeline::EventArg
 }
 
 void add_device_work(const Model& m, const timeline::EventArgs& args,
-                     std::vector<Meeting>& out) {
+                     std::vector<RecordedCollective>& out) {
   const auto& t = *m.timeline;
   for (const auto i : m.tasks.by_launch) {
     const auto& task = m.tasks.all[i];
     if (!t.is_communication(task.row) || task.call == kNone) continue;
-    Meeting made{
+    RecordedCollective made{
         .row = task.row,
         .asked = m.begin + m.points[m.calls.all[task.call].begin_point].recorded,
         .begin = task.start_point,
@@ -51,16 +52,16 @@ std::pair<PointId, PointId> moments_of(const Model& m, const HostCollective& c) 
   return {*std::prev(after), *after};
 }
 
-void add_host_work(const Model& m, std::vector<Meeting>& out) {
+void add_host_work(const Model& m, std::vector<RecordedCollective>& out) {
   for (const auto& c : m.collectives) {
     if (c.asked < 0) continue;
     const auto [begin, end] = moments_of(m, c);
     if (end == kOrigin) continue;
-    Meeting made{.name = std::string(m.timeline->trace->name(c.row)),
-                 .row = c.row,
-                 .asked = c.asked,
-                 .begin = begin,
-                 .end = end};
+    RecordedCollective made{.name = std::string(m.timeline->trace->name(c.row)),
+                            .row = c.row,
+                            .asked = c.asked,
+                            .begin = begin,
+                            .end = end};
     if (c.woken >= 0) made.waited = {c.waiting_since, c.woken};
     out.push_back(std::move(made));
   }
@@ -68,12 +69,14 @@ void add_host_work(const Model& m, std::vector<Meeting>& out) {
 
 }  // namespace
 
-std::vector<Meeting> find_meetings(const Model& m, const timeline::EventArgs& args) {
-  std::vector<Meeting> out;
+std::vector<RecordedCollective> recorded_collectives(const Model& m,
+                                                     const timeline::EventArgs& args) {
+  std::vector<RecordedCollective> out;
   add_device_work(m, args, out);
   add_host_work(m, out);
-  std::ranges::stable_sort(
-      out, {}, [&](const Meeting& one) { return m.points[one.begin].recorded; });
+  std::ranges::stable_sort(out, {}, [&](const RecordedCollective& one) {
+    return m.points[one.begin].recorded;
+  });
   return out;
 }
 
