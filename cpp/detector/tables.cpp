@@ -23,11 +23,10 @@ constexpr std::size_t kMostNames = 4096;
 constexpr std::int32_t kNone = -1;
 
 std::size_t side_of(std::string_view name) {
-  const auto all = patterns::patterns();
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const auto& p) { return p.name == name; });
-  // What is no pattern any more counts for neither side; it has to be on one.
-  return found == all.end() || found->side == patterns::PatternSide::kGpu;
+  for (const auto& pattern : patterns::patterns()) {
+    if (pattern.name == name) return pattern.side == patterns::PatternSide::kGpu;
+  }
+  throw std::logic_error("a column of no pattern: " + std::string(name));
 }
 
 Tables tables_of(const features::Definition& definition) {

@@ -50,13 +50,6 @@ constexpr std::array kStatisticColumns = {TTA_FEATURES(TTA_INFO)};
 constexpr std::array kTokenColumns = {TTA_TOKENS(TTA_INFO)};
 #undef TTA_INFO
 
-// What was a pattern when weights were made that are in use. The column stays, 0, and
-// so do the fingerprint and the number of what a model tells of; the next weights that
-// are made for another table need it no more.
-constexpr ColumnInfo kRetired[] = {{"cause_queue_full", "float32", "share", "window",
-                                    "unusable trace",
-                                    "No pattern any more: always 0."}};
-
 }  // namespace
 
 std::span<const ColumnInfo> window_columns() {
@@ -70,7 +63,6 @@ std::span<const ColumnInfo> window_columns() {
       out.push_back({names[i], "float32", "share", "window", "unusable trace",
                      patterns::patterns()[i].summary});
     }
-    out.insert(out.end(), std::begin(kRetired), std::end(kRetired));
     for (auto& column : out) column = with_version("window.", column);
     return out;
   }();

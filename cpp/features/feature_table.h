@@ -32,7 +32,7 @@ inline constexpr std::size_t kStatistics = 0
     ;
 
 /// The columns of a window: the statistics, then the wasted share by each pattern of
-/// the pattern table, named after it, then those of patterns that are none any more.
+/// the pattern table, named after it.
 std::span<const ColumnInfo> window_columns();
 
 /// The columns of a token.

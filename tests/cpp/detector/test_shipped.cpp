@@ -91,24 +91,25 @@ void expect_same(const Said& a, const Said& b) {
   EXPECT_EQ(a.strangeness, b.strangeness);
 }
 
+// Where an entry is in a table; its size if it is not there.
+std::size_t place(const auto& table, std::string_view name) {
+  return static_cast<std::size_t>(
+      std::find_if(table.begin(), table.end(),
+                   [&](const auto& entry) { return entry.name == name; }) -
+      table.begin());
+}
+
+// Where a window column is: a statistic or, as "cause_...", a pattern's.
+std::size_t window_column(const Tables& tables, std::string_view name) {
+  if (!name.starts_with("cause_")) return place(tables.statistics, name);
+  return tables.statistics.size() + place(tables.patterns, name.substr(6));
+}
+
 // The default of a window column of the shipped weights.
-float usual(std::size_t column) {
-  return Model::load(kShipped, "cpu").stack().known.middle.at(column);
-}
-
-// Where the shipped weights, and this version, have a statistic.
-std::size_t statistic(const Tables& tables, std::string_view name) {
-  const auto& all = tables.statistics;
-  const auto found = std::find_if(
-      all.begin(), all.end(), [&](const auto& column) { return column.name == name; });
-  return static_cast<std::size_t>(found - all.begin());
-}
-
-std::size_t pattern(const Tables& tables, std::string_view name) {
-  const auto& all = tables.patterns;
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const auto& p) { return p.name == name; });
-  return static_cast<std::size_t>(found - all.begin());
+float usual(std::string_view name) {
+  const auto model = Model::load(kShipped, "cpu");
+  const auto column = window_column(model.network()->tables(), name);
+  return model.stack().known.middle.at(column);
 }
 
 TEST(Shipped, NewColumnsPatternsAndKindsChangeNoScore) {
@@ -131,17 +132,17 @@ TEST(Shipped, NewColumnsPatternsAndKindsChangeNoScore) {
             0.5f);
   const auto model = Model::load(kShipped, "cpu", next.tables);
   const auto& known = model.network()->tables().patterns;
-  EXPECT_EQ(pattern(model.network()->tables(), "dummy_pattern"), known.size());
+  EXPECT_EQ(place(known, "dummy_pattern"), known.size());
 }
 
 TEST(Shipped, AColumnThatIsGoneOrOfAnotherVersionIsAsUsual) {
-  const auto column = statistic(own_tables(), "busy");
+  const auto column = window_column(own_tables(), "busy");
   auto gone = today(), raised = today(), as_usual = today();
   gone.drop_column(column);
   gone.tables.statistics.erase(gone.tables.statistics.begin() +
                                static_cast<std::ptrdiff_t>(column));
   ++raised.tables.statistics[column].version;
-  as_usual.set_column(column, usual(column));
+  as_usual.set_column(column, usual("busy"));
   const auto expected = as_usual.say();
   expect_same(gone.say(), expected);
   expect_same(raised.say(), expected);
@@ -149,20 +150,20 @@ TEST(Shipped, AColumnThatIsGoneOrOfAnotherVersionIsAsUsual) {
 }
 
 TEST(Shipped, APatternThatIsGoneOrOfAnotherVersionIsNeverNamed) {
-  const auto at = pattern(own_tables(), "launch_bound");
-  const auto column = own_tables().statistics.size() + at;
+  const auto at = place(own_tables().patterns, "launch_bound");
+  const auto column = window_column(own_tables(), "cause_launch_bound");
   auto gone = today(), raised = today(), as_usual = today();
   gone.drop_column(column);
   gone.tables.patterns.erase(gone.tables.patterns.begin() +
                              static_cast<std::ptrdiff_t>(at));
   ++raised.tables.patterns[at].version;
-  as_usual.set_column(column, usual(column));
+  as_usual.set_column(column, usual("cause_launch_bound"));
   const auto expected = as_usual.say();
   for (auto* version : {&gone, &raised}) {
     expect_same(version->say(), expected);
     const auto model = Model::load(kShipped, "cpu", version->tables);
     const auto& network = *model.network();
-    const auto named = pattern(network.tables(), "launch_bound");
+    const auto named = place(network.tables().patterns, "launch_bound");
     EXPECT_EQ(network.matching().patterns[named], -1);
     EXPECT_GE(network.matching().patterns[named + 1], 0);
   }
@@ -170,21 +171,19 @@ TEST(Shipped, APatternThatIsGoneOrOfAnotherVersionIsNeverNamed) {
 
 TEST(Shipped, AFigureOfAnotherVersionIsAsUsual) {
   auto raised = today(), as_usual = today();
-  std::size_t figure = 0;
-  while (own_tables().figures[figure].name != "duration_ratio") ++figure;
+  const auto figure = place(own_tables().figures, "duration_ratio");
   ++raised.tables.figures[figure].version;
-  const auto matching =
-      Model::load(kShipped, "cpu", raised.tables).network()->matching();
+  const auto model = Model::load(kShipped, "cpu", raised.tables);
+  const auto known = place(model.network()->tables().figures, "duration_ratio");
   const std::vector<float> ratios(as_usual.arrays.tokens(),
-                                  matching.usual_figures.at(figure));
+                                  model.network()->matching().usual_figures.at(known));
   as_usual.arrays.duration_ratio = ratios;
   expect_same(raised.say(), as_usual.say());
 }
 
 TEST(Shipped, ANewKindIsTheGeneralOneOfItsSort) {
   auto next = today(), general = today();
-  std::size_t kernel = 0;
-  while (own_tables().kinds[kernel].name != "kernel") ++kernel;
+  const auto kernel = place(own_tables().kinds, "kernel");
   next.tables.kinds.push_back({{"dummy_kernel"}, "kernel"});
   int changed = 0;
   for (std::size_t i = 0; i < next.kind.size(); i += 7) {
