@@ -31,7 +31,8 @@ PARTS = {
     "patterns": ["replay", "timeline"],
     "features": ["timeline", "patterns/pattern.h"],
     "detector": ["features"],
-    "pipeline/report.h": ["patterns"],
+    "record": [],
+    "pipeline/report.h": ["patterns", "record"],
     "pipeline/quality": ["pipeline/report.h"],
     "pipeline/pricing": ["pipeline/report.h"],
     "pipeline/accounting": ["pipeline/pricing"],
@@ -54,7 +55,10 @@ HEADER_LIBRARIES = {
     "pipeline_report": "pipeline/report.h",
 }
 # What such a header takes from its own folder.
-BESIDE = {"patterns/pattern.h": {"patterns/pattern_rows.h"}}
+BESIDE = {
+    "patterns/pattern.h": {"patterns/pattern_rows.h"},
+    "pipeline/report.h": {"pipeline/records.h"},
+}
 # Headers that only one rule needs lie in a folder of its name beside it.
 OF_ONE_RULE = re.compile(r"(patterns/rules/\w+)/")
 # The same for folders of tests/cpp/ only, which every test may use.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "pipeline/report.h"
 #include "replay/job.h"
 #include "replay/job_blame.h"
 
@@ -75,7 +76,12 @@ void bind_rank_work(py::module_& m) {
       .def_readonly("end", &RankStep::end);
   py::class_<WorkPlace>(m, "WorkPlace", "Where time goes, on each rank the same.")
       .def_readonly("kind", &WorkPlace::kind)
-      .def_readonly("frame", &WorkPlace::frame)
+      .def_property_readonly(
+          "location",
+          [](const WorkPlace& w) {
+            return w.frame ? std::optional(pipeline::location_of(*w.frame))
+                           : std::nullopt;
+          })
       .def_readonly("name", &WorkPlace::name);
   py::class_<RankWork>(m, "RankWork",
                        "A rank reduced to where it met others and what it did between.")

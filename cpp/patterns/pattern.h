@@ -20,6 +20,9 @@ enum class PatternId : std::uint8_t {
 
 /// Whose code has to change.
 enum class PatternSide : std::uint8_t { kCpu, kGpu };
+constexpr auto words_of(PatternSide) {
+  return std::array<std::string_view, 2>{"cpu", "gpu"};
+}
 
 /// What the time is lost to, for colors: more than thirty cannot be told apart by eye.
 enum class PatternFamily : std::uint8_t {

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from torchtraceap._core import Window
 from torchtraceap.analysis import analyze
 from torchtraceap.base.errors import TrainingError
 from torchtraceap.base.torch_module import load_torch_module
-from torchtraceap.data.events import Window
 from torchtraceap.detection.detection import SIDES, sides_of
 from torchtraceap_train.traces import OWN, LearningTrace
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+from torchtraceap._core import Finding
 from torchtraceap.analysis import analyze
 from torchtraceap.base.arguments import checked_names
 from torchtraceap.base.location import NAME_WIDTH, whole_place
@@ -28,7 +29,6 @@ from torchtraceap.checking.outcome import (
     checked_unknown,
 )
 from torchtraceap.checking.recording import Recording
-from torchtraceap.data.findings import Finding
 from torchtraceap.data.load import Source
 from torchtraceap.gate.budget import read_budget
 from torchtraceap.gate.budget_data import Violation

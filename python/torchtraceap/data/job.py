@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from torchtraceap.base.location import Location
-from torchtraceap.data.facts import Note
+from torchtraceap._core import Location, Note
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtraceap import _core
-from torchtraceap.data.events import Window
+from torchtraceap._core import Window
 from torchtraceap.data.features import Features
 from torchtraceap.data.wish import AUTO, OFF, VARIABLE
 from torchtraceap.detection import LOSS, NOT_ASKED

@@ -9,7 +9,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from statistics import median
 
 from torchtraceap import _core
-from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import WAITS
 from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
@@ -70,8 +69,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
     on_devices = all(report.trace.working_devices for report in reports)
     rows = [(r, b) for r in reports for b in r.balance if b.device is not None]
     if complete and on_devices and rows:
-        pauses_ns = [report.core.longest_pause(row._key) for report, row in rows]
-        longest_us = us_from_ns(max(end - begin for begin, end in pauses_ns))
+        longest_us = max(row.pause_end_us - row.pause_start_us for _, row in rows)
         yield f"max_gap_us = {_rounded(longest_us * more)}"
         busy = min(row.busy_fraction for _, row in rows) * less
         yield f"min_busy = {_rounded(busy, ROUND_FLOOR)}"

@@ -288,7 +288,7 @@ def _tensors(
         kinds.update(names[n] for n in rest.name[done][outer] if not kinds)
         tensors.append(
             HorovodTensor(
-                printable(called.get(int(pid), trace.identity(int(pid)))),
+                printable(called.get(int(pid), str(trace.identity(int(pid))))),
                 printable(kinds.most_common(1)[0][0]) if kinds else "",
                 own.stop - own.start,
                 int(np.count_nonzero(ticks.named[own])),

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchtraceap import _core
-from torchtraceap.base.location import read_location
+from torchtraceap._core import Note
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.facts import Note
 from torchtraceap.data.job import (
     Arrival,
     Cause,
@@ -252,7 +251,7 @@ class JoinedJob:
         gain_us = None
         if asked and place is not None:
             gain_us = self._gain_us(rank=rank, place=place)
-        location = read_location(where.frame) if where else None
+        location = where.location if where else None
         return Late(
             rank=self._name(rank),
             kind=where.kind if where else "",

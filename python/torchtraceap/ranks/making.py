@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from torchtraceap._core import Note
 from torchtraceap.analysis_plan import AnalysisPlan
 from torchtraceap.base.errors import TraceError
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.facts import Note
 from torchtraceap.data.load import LoadPlan
 from torchtraceap.ranks.analyzed_ranks import FAULTS, analyzed_ranks
 from torchtraceap.ranks.candidates import is_of_ranks, trace_error

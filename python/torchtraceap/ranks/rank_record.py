@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
-from torchtraceap.data.facts import TraceFacts
+from torchtraceap._core import TraceFacts
 from torchtraceap.data.job import RankFinding
 
 if TYPE_CHECKING:

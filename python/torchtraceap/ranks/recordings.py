@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from torchtraceap._core import Note
 from torchtraceap.base.errors import TraceError
-from torchtraceap.data.facts import Note
 from torchtraceap.ranks.candidates import Skipped, trace_error
 from torchtraceap.ranks.file_names import natural
 

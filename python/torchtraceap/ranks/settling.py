@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
+from torchtraceap._core import Note, TraceFacts
 from torchtraceap.base.units import time_text
-from torchtraceap.data.facts import Note, TraceFacts
 from torchtraceap.ranks.candidates import trace_error
 from torchtraceap.ranks.first_look import sensible_rank
 from torchtraceap.ranks.recordings import (

@@ -30,7 +30,7 @@ def job_json(job: JobData) -> dict[str, Any]:
         "job": {
             **members(facts, *(f.name for f in fields(facts)), "slowdown"),
             "missing": list(facts.missing),
-            "notes": [asdict(note) for note in facts.notes],
+            "notes": [note.to_dict() for note in facts.notes],
         },
         "ranks": [{**asdict(row), "span_us": row.span_us} for row in job.ranks],
         "late": [_late_form(late) for late in job.late],

@@ -75,7 +75,7 @@ def _write_plain(
 
 def _zero_ns(row: RankRow, report: ReportData) -> int:
     """Return when the job began, by the clock of a rank's trace."""
-    return report.core.trace.begin_ns - _ns(row.begin_us)
+    return report.trace.start_ns - _ns(row.begin_us)
 
 
 def _ns(us: float) -> int:

@@ -8,14 +8,12 @@ It has over 400 lines: nearly all are sources before and after, in tables of one
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from torchtraceap.base.location import Location
-from torchtraceap.data.findings import Finding
+from torchtraceap._core import Finding, Location
 from torchtraceap.explain.fixes.changes import change_of
 from torchtraceap.explain.pattern_pages import pattern_page
 
@@ -960,7 +958,7 @@ def test_a_copy_to_the_device_has_an_example_of_that_way(folder: Path) -> None:
 
 def test_on_a_cpu_only_the_fused_form_helps(folder: Path) -> None:
     advice = "Build it with fused=True, which Adagrad has for a CPU too."
-    one = replace(finding("unfused_optimizer", 3), advice=advice)
+    one = finding("unfused_optimizer", 3).replace(advice=advice)
     source = "import torch\no = torch.optim.{}(p)\no.step()\n"
     for name, fused in (("Adagrad", True), ("RMSprop", False)):
         (folder / "train.py").write_text(source.format(name))
@@ -1018,7 +1016,7 @@ def test_a_file_that_is_nobodys_program_is_not_read(folder: Path) -> None:
     assert change and change.place == "train.py:2"
     library = Location("train.py", 2, "<module>", False)
     for place in (None, library, Location("../train.py", 2, "<module>", True)):
-        change = change_of(replace(one, location=place))
+        change = change_of(one.replace(location=place))
         assert change and change.place == ""
 
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from torchtraceap import _core
-from torchtraceap.data.facts import TraceFacts
+from torchtraceap._core import TraceFacts
 from torchtraceap.data.job import RankFinding
 from torchtraceap.ranks.joining import JobRank, JoinedJob
 from torchtraceap.ranks.rank_record import RankRecord

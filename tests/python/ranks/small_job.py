@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torchtraceap.base.location import Location
-from torchtraceap.data.facts import Note
+from torchtraceap._core import Location, Note
 from torchtraceap.data.job import (
     Arrival,
     Cause,

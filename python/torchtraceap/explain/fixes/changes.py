@@ -7,8 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from torchtraceap.base.location import Location
-from torchtraceap.data.findings import Finding
+from torchtraceap._core import Finding, Location
 from torchtraceap.explain.explanation import CodeChange
 from torchtraceap.explain.fixes.input_changes import (
     add_workers,
@@ -62,7 +61,7 @@ def change_of(finding: Finding) -> CodeChange | None:
     """Return the fix as code before and after; None if none would be right.
 
     The user's file is read if it lies in a project of theirs, and parsed, not run."""
-    page = pattern_page(finding.pattern, finding.subtype, finding.advice)
+    page = pattern_page(finding.pattern, finding.subtype or "", finding.advice)
     site = _site_of(finding)
     for adapt in _ADAPTED.get(finding.pattern, ()) if site else ():
         if (

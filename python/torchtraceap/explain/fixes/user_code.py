@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torchtraceap._core import Finding
 from torchtraceap.base.program_files import project_source
-from torchtraceap.data.findings import Finding
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")

@@ -82,12 +82,12 @@ TEST(Price, PathsAddUpAndNameTheLongest) {
   ASSERT_EQ(whole.places.size(), paths[0].places.size());
   for (std::size_t i = 0; i < whole.places.size(); ++i) {
     EXPECT_EQ(whole.places[i].name, paths[0].places[i].name);
-    EXPECT_EQ(whole.places[i].ns, paths[0].places[i].ns);
+    EXPECT_EQ(whole.places[i].us, paths[0].places[i].us);
   }
   EXPECT_FALSE(paths[0].step);
   for (const auto& path : paths) {
     std::int64_t sum = 0;
-    for (const auto ns : path.by_category) sum += ns;
+    for (const auto& [name, ns] : path.by_category) sum += ns;
     EXPECT_EQ(sum, path.span_ns);
     ASSERT_FALSE(path.places.empty());
     EXPECT_EQ(path.places[0].name,
@@ -116,7 +116,7 @@ TEST(Price, APathChargesNoEventMoreThanItsLength) {
   ASSERT_EQ(path.places.size(), 2u);
   // Five operators each, the last of them with its kernel.
   for (const auto& place : path.places) {
-    EXPECT_LE(place.ns, place.name == "aten::add" ? 5 * 100'000 + 50'000 : 5 * 100'000)
+    EXPECT_LE(place.us, place.name == "aten::add" ? 5 * 100 + 50 : 5 * 100)
         << place.name;
   }
 }
@@ -137,8 +137,8 @@ TEST(WhatIf, WithoutEditsIsTheRecording) {
   EXPECT_EQ(outcome.gain.high, 0);
   ASSERT_EQ(outcome.steps.size(), 10u);
   EXPECT_EQ(outcome.steps[4].number, 4);
-  EXPECT_EQ(outcome.steps[4].recorded_ns, 3'999'000);
-  EXPECT_EQ(outcome.steps[4].changed_ns, outcome.steps[4].replayed_ns);
+  EXPECT_EQ(outcome.steps[4].span_ns, 3'999'000);
+  EXPECT_EQ(outcome.steps[4].changed_span_ns, outcome.steps[4].replayed_span_ns);
 }
 
 TEST(WhatIf, EditsByNameAddUpAsSets) {
@@ -278,9 +278,10 @@ TEST(PathSegments, JoinAndAddUpToThePath) {
   for (std::size_t place = 0; place < paths.size(); ++place) {
     const auto path = path_segments(*replay.model, place);
     ASSERT_FALSE(path.empty());
-    std::vector<std::int64_t> sums(path_categories().size(), 0);
+    TimesByName sums;
+    for (const auto& name : path_categories()) sums.emplace_back(name, 0);
     for (std::size_t i = 0; i < path.size(); ++i) {
-      sums[path[i].category] += path[i].end - path[i].begin;
+      sums[path[i].category].second += path[i].end - path[i].begin;
       EXPECT_EQ(path[i].begin, i > 0 ? path[i - 1].end : path[i].begin);
     }
     EXPECT_EQ(sums, paths[place].by_category);
