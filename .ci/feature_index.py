@@ -84,8 +84,10 @@ print(report.windows[first[0]].start_us, report.windows[last[0]].end_us)
   `analyze(path).features()`, or is given copies of the arrays.
 - `table()`, `token_table()` and `kinds()` say what columns and kinds are, as below.
 - `fingerprint` changes with the names, types, units, normalizations, what is missing,
-  order and kinds, and with a version that is raised when a column comes to hold
-  something else. What was trained on arrays of another fingerprint must not read these.
+  versions, order and kinds: arrays that were kept with another one do not fit these.
+  A version is raised when a column or kind comes to hold something else under its name.
+  Weights do not depend on the fingerprint
+  ([weights and versions](detector.md#weights-and-versions)).
 - Shares are 0 to 1. A log2 ratio of `a` to `b` is log2(1 + a / b), 1 where they are
   equal; a log2 count (or log2 bytes, ns) log2(1 + n). The *launch cost* is the trace's
   median launch call; without any, of other runtime calls, else of operators that call

@@ -39,6 +39,7 @@ class MadeUp:
 
     def __init__(self, windows: int) -> None:
         self.card = {"name": "made-up"}
+        self.patterns, self.unknown_patterns = PATTERNS, list[str]()
         self.asked = 0
         self.told = {
             "probability": np.full((windows, 2), 0.1, np.float32),
@@ -70,7 +71,6 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         module = SimpleNamespace(
             Model=SimpleNamespace(load=lambda path, device: model),
             Arrays=lambda *arrays: arrays,
-            pattern_names=lambda: PATTERNS,
         )
         weights = tmp_path / "weights"
         weights.write_bytes(b"")

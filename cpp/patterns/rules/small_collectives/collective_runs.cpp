@@ -16,7 +16,7 @@ bool can_merge(CollectiveKind kind) {
   return kind != CollectiveKind::kOther && kind != CollectiveKind::kAllToAll;
 }
 
-struct Work {
+struct Placed {
   std::uint32_t row, lane;
   std::int64_t launched;
   const timeline::CollectiveArgs* collective;  // null: no communication, or unknown
@@ -36,7 +36,7 @@ class Device {
 
   CollectiveRuns runs() {
     if (!list()) return {};
-    std::vector<const Work*> run;
+    std::vector<const Placed*> run;
     std::size_t between = 0;
     for (const auto& w : work_) {
       if (!run.empty() && run.back()->lane != w.lane) flush(run);
@@ -61,7 +61,7 @@ class Device {
 
  private:
   // How many steps had begun: what one step sends, no other can wait for.
-  std::ptrdiff_t step_of(const Work& w) const {
+  std::ptrdiff_t step_of(const Placed& w) const {
     const auto& steps = t_.spans.steps;
     return std::upper_bound(steps.begin(), steps.end(), w.launched,
                             [](std::int64_t when, const timeline::Span& step) {
@@ -70,12 +70,12 @@ class Device {
            steps.begin();
   }
 
-  bool is_small(const Work& w) const {
+  bool is_small(const Placed& w) const {
     return w.bytes < 0 ? can_merge(w.kind) && c_.dur[w.row] < small_.time_ns
                        : static_cast<double>(w.bytes) < small_.bytes;
   }
 
-  bool alike(const Work& a, const Work& b) const {
+  bool alike(const Placed& a, const Placed& b) const {
     if (a.kind != b.kind || (a.bytes < 0) != (b.bytes < 0)) return false;
     if (a.collective == nullptr || b.collective == nullptr) {
       return a.collective == b.collective && c_.name[a.row] == c_.name[b.row] &&
@@ -93,7 +93,7 @@ class Device {
     double number = 0, unsized = 0, unsized_small = 0;
     for (const auto row : t_.devices[index_].rows) {
       const auto launch = t_.launch_of(row);
-      Work w{row, timeline::kNoLane, c_.ts[row], nullptr, t_.is_communication(row)};
+      Placed w{row, timeline::kNoLane, c_.ts[row], nullptr, t_.is_communication(row)};
       if (launch != kNoRow) {
         w.lane = t_.lanes.lane[launch];
         w.launched = c_.ts[launch];
@@ -115,7 +115,7 @@ class Device {
       }
       if (launch != kNoRow) work_.push_back(w);
     }
-    std::stable_sort(work_.begin(), work_.end(), [](const Work& a, const Work& b) {
+    std::stable_sort(work_.begin(), work_.end(), [](const Placed& a, const Placed& b) {
       return std::tie(a.lane, a.launched) < std::tie(b.lane, b.launched);
     });
     if (small == 0) return false;
@@ -124,7 +124,7 @@ class Device {
     return static_cast<double>(small) >= small_.share * static_cast<double>(all);
   }
 
-  void flush(std::vector<const Work*>& run) {
+  void flush(std::vector<const Placed*>& run) {
     const bool sized = !run.empty() && run.front()->bytes >= 0;
     if (run.size() > 1 &&
         (sized || static_cast<double>(run.size()) >= small_.unsized_length)) {
@@ -139,7 +139,7 @@ class Device {
   const trace::Columns& c_;
   std::size_t index_;
   const SmallCollectives& small_;
-  std::vector<Work> work_;
+  std::vector<Placed> work_;
   CollectiveRuns out_;
 };
 
