@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """.ci/check_layers.py [ROOT]: holds every #include and import against tables.
 
-The tables are the layer table of the design (CONTRIBUTING.md, "Layers"): those of C++
-here, those of Python's rooms in check_rooms.py. A line that breaks one is printed as
+The tables are the order of the parts (docs/architecture.md): those of C++ are here,
+those of Python's packages in check_rooms.py. A line that breaks one is printed as
 ``file:line: what: rule``, and the exit code is 1.
 """
 

@@ -3,9 +3,9 @@
 
     sphinx-build -W --keep-going -b html docs build/docs
 
-Nothing is fetched: the site reads the same without a network. The pages of
-benchmarks/results are part of it, by the link `results`; other links that leave this
-folder lead to copies of the files they name.
+Nothing is fetched: the site reads the same without a network. It includes the pages of
+benchmarks/results and the notebooks, through the links `results` and `notebooks`; other
+links out of this folder lead to copies of the files they name.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ extensions = [
     "notebook_page",
 ]
 exclude_patterns = ["extensions"]
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 root_doc = "index"
 
 myst_heading_anchors = 4
@@ -77,14 +78,17 @@ def link_to_files(app: Sphinx, doctree: nodes.document) -> None:
     """Turn links to Markdown outside this folder into links to copies of the files."""
     from sphinx import addnodes
 
-    results = str((Path(app.srcdir) / "results").resolve())
+    inside = {
+        str((Path(app.srcdir) / name).resolve()): name
+        for name in ("results", "notebooks")
+    }
     for link in list(doctree.findall(addnodes.pending_xref)):
         target = f"{link.get('reftarget')}.md"
         if link.get("refdomain") != "doc" or not os.path.isabs(target):
             continue
         folder, name = os.path.split(link["reftarget"])
-        if folder == results:
-            link["reftarget"] = f"results/{name}"
+        if folder in inside:
+            link["reftarget"] = f"{inside[folder]}/{name}"
         else:  # A document outside the site has no name there, so it goes by its path.
             copy = addnodes.download_reference(
                 reftarget="/" + os.path.relpath(target, app.srcdir),

@@ -76,7 +76,10 @@ def measure_case(case: NamedCase) -> dict[str, Any]:
 def pages(cases: dict[str, NamedCase], results: dict[str, Any]) -> dict[str, str]:
     """Return all pages by their file's name, of the cases that have results."""
     known = {name: case for name, case in cases.items() if name in results}
-    out = {f"{n}.md": case_text.page(c, results[n]) for n, c in known.items()}
+    topics = {case.topic: [] for case in known.values()}
+    for case in known.values():
+        topics[case.topic].append(case)
+    out = {f"{t}.md": case_text.page(t, c, results) for t, c in topics.items()}
     return out | {"README.md": case_text.index_page(known, results)}
 
 

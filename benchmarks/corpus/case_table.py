@@ -17,6 +17,13 @@ from case_results import SCALE, Row
 from workloads.families import FAMILIES
 from workloads.pairs import PAIRS, named
 
+TOPICS = {  # A page each, with its title.
+    "input": "Loading and copying the input",
+    "reads": "Values that the host reads",
+    "launches": "Many small launches",
+    "kernels": "Kernels, types and layouts",
+    "runtime": "Compilation, memory and ranks",
+}
 WORDS = Path(__file__).with_name("cases.toml")
 KNOWN = {pair.name: pair for pair in (*PAIRS, *named.UNSEEN)}
 
@@ -26,6 +33,7 @@ class NamedCase:
     """A case as its page tells it.
 
     Attributes:
+        topic: The page it is on, a key of TOPICS.
         what: What it is and where it is met.
         slow, fixed: Code to show, each ``MODULE:NAME`` of something in workloads.
         rows: The pairs that show it.
@@ -36,6 +44,7 @@ class NamedCase:
     """
 
     name: str
+    topic: str
     title: str
     what: str
     slow: tuple[str, ...]
@@ -50,7 +59,7 @@ def read_cases() -> dict[str, NamedCase]:
     """Return all cases by name, in the order of the index.
 
     Raises:
-        KeyError: A case names a pair or a family that there is not.
+        KeyError: A case names an unknown pair or family.
     """
     words = tomllib.loads(WORDS.read_text("utf-8"))
     out = {}

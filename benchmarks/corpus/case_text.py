@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from case_results import DRY_STEPS, GPU, HOST_US, PROTOCOL, RECORDINGS
-from case_table import NamedCase, code_of
+from case_table import TOPICS, NamedCase, code_of
 
 MADE_BY = (
     "<!-- Written by `python benchmarks/corpus/case_pages.py`; words are in "
@@ -20,9 +21,9 @@ INDEX = f"""\
 
 Slow programs that users meet, each beside a fixed form that computes the same. What was
 gained on a CPU was measured; what a GPU would gain was simulated by a
-[dry run](../dryrun.md), in which no time is measured. A page shows the code of both
-forms, what their traces show, and what torchtraceap says before and after. The words
-of a page are written by hand, its figures and what torchtraceap says are not.
+[dry run](../dryrun.md), in which no time is measured. Each case shows the code of both
+forms, their traces, and the findings before and after. The text is written by hand, the
+figures and findings are not.
 """
 
 
@@ -37,7 +38,7 @@ def index_page(cases: dict[str, NamedCase], results: dict[str, Any]) -> str:
         first = results[name]["pairs"][case.rows[0].pair.name]
         cpu, dry = first.get("cpu"), first.get("dry")
         cells = [
-            f"[{case.title}]({name}.md)",
+            f"[{case.title}]({case.topic}.md#{anchor(case.title)})",
             f"{ms(cpu['slow'])} → {ms(cpu['fixed'])}" if cpu else "-",
             saved(cpu) if cpu else "-",
             named(list(results[name]["pairs"].values())),
@@ -81,20 +82,32 @@ def named_in(row: dict[str, Any], where: str) -> list[str]:
     ]
 
 
-def page(case: NamedCase, result: dict[str, Any]) -> str:
-    """Return the page of a case."""
+def anchor(title: str) -> str:
+    """Return the name that GitHub and Sphinx give to a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def page(topic: str, cases: Iterable[NamedCase], results: dict[str, Any]) -> str:
+    """Return the page of a topic, a section for each case."""
+    sections = [section(case, results[case.name]) for case in cases]
+    return "\n\n".join([f"# {TOPICS[topic]}", MADE_BY, *sections]) + "\n"
+
+
+def section(case: NamedCase, result: dict[str, Any]) -> str:
+    """Return the section of a case."""
     rows = result["pairs"]
     parts = [
-        f"# {case.title}", MADE_BY, case.what.strip(),
-        "## Slow", f"```python\n{code_of(case.slow)}\n```",
+        f"## {case.title}", case.what.strip(),
+        "### Slow", f"```python\n{code_of(case.slow)}\n```",
     ]  # fmt: skip
     if case.fixed:
-        parts += ["## Fixed", f"```python\n{code_of(case.fixed)}\n```"]
-    parts += ["## Measured on a CPU", measured(case, rows), machine(result)]
-    parts += ["## In the trace", case.trace.strip(), operators(rows)]
-    parts += ["## What torchtraceap says", said(rows, "cpu"), RECORDED]
-    parts += ["## On a GPU", case.gpu.strip(), simulated(case, rows), said(rows, "dry")]
-    return "\n\n".join(part for part in parts if part) + "\n"
+        parts += ["### Fixed", f"```python\n{code_of(case.fixed)}\n```"]
+    parts += ["### Measured on a CPU", measured(case, rows), machine(result)]
+    parts += ["### In the trace", case.trace.strip(), operators(rows)]
+    parts += ["### Findings", said(rows, "cpu"), RECORDED]
+    parts += ["### On a GPU", case.gpu.strip()]
+    parts += [simulated(case, rows), said(rows, "dry")]
+    return "\n\n".join(part for part in parts if part)
 
 
 def measured(case: NamedCase, rows: dict[str, Any]) -> str:

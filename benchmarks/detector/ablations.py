@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ablations.py CORPUS: what each part of the detector, and each way to teach it, adds.
 
-    python benchmarks/detector/ablations.py CORPUS          # prints the table
-    python benchmarks/detector/ablations.py CORPUS --page   # docs/detector_ablations.md
+    python benchmarks/detector/ablations.py CORPUS         # prints the table
+    python benchmarks/detector/ablations.py CORPUS --page  # writes the page
 
 The network alone, without trees and rules beside it, is trained anew for each row, on a
 fold of unseen programs and, where it is about what data add, on one of unseen origins
@@ -36,7 +36,7 @@ from window_labels import label_windows
 
 _ROOT = Path(__file__).resolve().parents[2]
 RESULTS = _ROOT / "benchmarks" / "results" / "ablations.json"
-PAGE = _ROOT / "docs" / "detector_ablations.md"
+PAGE = _ROOT / "benchmarks" / "results" / "detector_ablations.md"
 #: Fewer than of the table, for there are many rows.
 _STEPS = 150
 FOLDS = {"S1-classification": "unseen programs", "S8": "unseen origins"}
@@ -192,7 +192,7 @@ Written by `python benchmarks/detector/ablations.py CORPUS --page`; not edited b
 {date}, commit {commit}{dirty}; corpus `{corpus}`; seeds: {seeds}.
 
 The network alone, without trees and rules beside it, trained anew for each row with
-{steps} steps of 96 windows, on two folds of docs/benchmark.md: S1, where all model
+{steps} steps of 96 windows, on two folds of results/benchmark.md: S1, where all model
 families of image classification are held out, and S8, origins of real traces that
 nothing was ever trained on. Area under the ROC curve, mean over sources, with 95 %
 intervals over whole groups. Differences below the intervals' width are none.

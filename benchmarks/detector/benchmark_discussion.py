@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_discussion.py: what the figures of docs/benchmark.md say, in paragraphs.
+"""benchmark_discussion.py: what the figures of results/benchmark.md say, in paragraphs.
 
 Which patterns rules solve, where only learned methods can help, what a detector could
 lean on that has nothing to do with patterns, and what betrays the simulator. Every

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_findings.py: sentences that the figures of docs/benchmark.md come to."""
+"""benchmark_findings.py: sentences that the figures of results/benchmark.md come to."""
 
 from __future__ import annotations
 

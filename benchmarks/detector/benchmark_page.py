@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_page.py: results/benchmark.json, and from it docs/benchmark.md and the
+"""benchmark_page.py: results/benchmark.json, and from it results/benchmark.md and the
 tables beside it, results/benchmark_tables.md."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ten_checks.report import report_text
 
 _ROOT = Path(__file__).resolve().parents[2]
 RESULTS = _ROOT / "benchmarks" / "results" / "benchmark.json"
-PAGE = _ROOT / "docs" / "benchmark.md"
+PAGE = _ROOT / "benchmarks" / "results" / "benchmark.md"
 TABLES = RESULTS.with_name("benchmark_tables.md")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_parts.py: tables of docs/benchmark.md that no terminal shows."""
+"""benchmark_parts.py: tables of results/benchmark.md that no terminal shows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_text.py: the words of docs/benchmark.md and of the tables beside it.
+"""benchmark_text.py: the words of results/benchmark.md and of the tables beside it.
 
 Numbers come from the data.
 """
@@ -34,14 +34,14 @@ folds shows their mean.
 """
 
 MORE = """\
-[More tables](../benchmarks/results/benchmark_tables.md): how far each is ahead of each
+[More tables](benchmark_tables.md): how far each is ahead of each
 on the same folds, S1 in detail, the other splits.
 """
 
 TABLES = """\
 # How well anti-patterns are found: more tables
 
-Written with [the benchmark](../../docs/benchmark.md), which says what the figures are;
+Written with [the benchmark](benchmark.md), which says what the figures are;
 not edited by hand.
 """
 

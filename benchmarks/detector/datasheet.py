@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/detector/datasheet.py: the figures of docs/corpus.md, from a corpus.
+"""datasheet.py: the figures of docs/reference/corpus.md, from a corpus.
 
     python benchmarks/detector/datasheet.py CORPUS [--page]
 
@@ -30,7 +30,7 @@ from window_labels import BANDS, POSITIVE, Labels, label_windows
 sys.path.append(str(Path(__file__).resolve().parents[1] / "corpus"))
 from origins import held_out_origins
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "corpus.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "corpus.md"
 MARKS = "<!-- figures -->\n", "<!-- end of figures -->\n"
 
 

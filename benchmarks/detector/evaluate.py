@@ -3,7 +3,7 @@
 
     python benchmarks/detector/evaluate.py CORPUS            # all, prints the table
     python benchmarks/detector/evaluate.py CORPUS --quick    # one seed, small models
-    python benchmarks/detector/evaluate.py CORPUS --page     # and docs/benchmark.md
+    python benchmarks/detector/evaluate.py CORPUS --page     # and results/benchmark.md
 
 It reads the compact form of the corpus only. Results are kept in the corpus' folder:
 what was evaluated once is not again. Exits with 1 if a check fails, see ten_checks.
@@ -72,7 +72,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", type=Path, help="folder of a corpus")
     parser.add_argument("--quick", action="store_true", help="one seed, small models")
-    parser.add_argument("--page", action="store_true", help="write docs/benchmark.md")
+    parser.add_argument(
+        "--page", action="store_true", help="write results/benchmark.md"
+    )
     parser.add_argument("--report-only", action="store_true", help="exit 0 anyway")
     parser.add_argument("--no-checks", action="store_true", help="the table only")
     parser.add_argument("--seeds", type=int, default=0, help="default: 5, quick: 1")

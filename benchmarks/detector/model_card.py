@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """model_card.py CORPUS: what the shipped weights are, how good on what they never saw.
 
-    python benchmarks/detector/model_card.py CORPUS               # prints it
-    python benchmarks/detector/model_card.py CORPUS --page        # docs/model_card.md
+    python benchmarks/detector/model_card.py CORPUS         # prints it
+    python benchmarks/detector/model_card.py CORPUS --page  # results/model_card.md
 
 The bundled file itself is asked about origins of real traces that are held out (S8)
 and, with --open-gold, about gold (S7). How its recipe does on the other splits, where
-it has to be trained anew, is in docs/benchmark.md.
+it has to be trained anew, is in results/benchmark.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from torchtraceap_train.traces import read_set
 
 _ROOT = Path(__file__).resolve().parents[2]
 RESULTS = _ROOT / "benchmarks" / "results" / "model_card.json"
-PAGE = _ROOT / "docs" / "model_card.md"
+PAGE = _ROOT / "benchmarks" / "results" / "model_card.md"
 #: Rows of the table: what is said, and its name in words.
 VOICES = {
     "rules": "rules", "trees": "trees", "network": "network", "probability": "stack",
@@ -232,10 +232,11 @@ alone), other profilers' traces, or claims about a single window: probabilities 
 calibrated over many.
 
 It was trained on recorded CPU programs, simulated CUDA timelines and real CUDA traces
-into which patterns were put by replay: docs/corpus.md. No trace recorded on a GPU for
-this purpose was among them. How the recipe does on unseen programs, GPUs, strengths,
-mechanisms, patterns and generators is in docs/benchmark.md, what each part adds in
-docs/detector_ablations.md. Here the file itself is asked, about what it never saw."""
+into which patterns were put by replay: docs/reference/corpus.md. No trace recorded on a
+GPU for this purpose was among them. How the recipe does on unseen programs, GPUs,
+strengths, mechanisms, patterns and generators is in results/benchmark.md, what each
+part adds in results/detector_ablations.md. Here the file itself is asked, about what it
+never saw."""
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
 """speed.py [TRACE...]: what the learned detector adds to an analysis, and how it grows.
 
     python benchmarks/detector/speed.py              # a few minutes; prints the page
-    python benchmarks/detector/speed.py --page       # and writes docs/detector_speed.md
+    python benchmarks/detector/speed.py --page       # and writes it
     python benchmarks/detector/speed.py --device cuda  # and what a GPU makes of it
 
 For each trace and number of threads: load and analysis without the detector, its
@@ -52,7 +52,7 @@ THRICE, LONGER = 3, 4
 #: Has the C library of Linux map every larger piece of memory, and unmap it at once.
 SPARING = {"MALLOC_MMAP_THRESHOLD_": "65536"}
 RESULT = ROOT / "benchmarks" / "results" / "detector_speed.json"
-PAGE = ROOT / "docs" / "detector_speed.md"
+PAGE = ROOT / "benchmarks" / "results" / "detector_speed.md"
 
 
 def once(

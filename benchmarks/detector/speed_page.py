@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""speed_page.py: docs/detector_speed.md from what speed.py measured."""
+"""speed_page.py: results/detector_speed.md from what speed.py measured."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 They are kept in two files, so that everybody is asked the same:
 
     corpus_windows.jsonl   of the corpus, chosen by choose.py; the truth is a
-                           counterfactual (docs/corpus.md)
+                           counterfactual (docs/reference/corpus.md)
     trace_windows.jsonl    of public traces; the truth is what a reader of the raw
                            events wrote down, before rules or a model were asked
 """

@@ -135,7 +135,7 @@ Written by `python benchmarks/explain/feedback.py CORPUS --page`; not edited by 
 
 In the paper what stage 2 names in flagged windows is fed back into stage 1. Tried here
 is one round of that. A network that has seen no program of a task (S1 of [the
-benchmark](../../docs/benchmark.md); 500 steps) flags windows, with rules, in half A of
+benchmark](benchmark.md); 500 steps) flags windows, with rules, in half A of
 the task's groups. A teacher names each one's pattern. As `torchtraceap train --from
 NETWORK --labels FILE` would (200 steps at a rate of 1e-4; the network moves, trees, mix
 and thresholds stay), it learns that the window has this pattern, on its side; of "none"

@@ -44,7 +44,7 @@ std::string_view name_of(PatternFamily family);
 // claims.
 #define TTA_FIXES(X)                                                                  \
   X(kShorten, "shorten", "the launching thread's work in the claimed idle time")      \
-  X(kHide, "hide", "the thread's own work; what it waits for, it waits for still")    \
+  X(kHide, "hide", "the thread's own work; its waits stay")                           \
   X(kSkip, "skip", "the thread's work and what it waits for meanwhile")               \
   X(kDropWaits, "drop_waits",                                                         \
     "the wait for the device, and the operator that reads with its small copy")       \

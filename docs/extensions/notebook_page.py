@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """notebook_page.py: shows executed notebooks, with their outputs, as pages.
 
-A page of ``docs/notebooks/`` holds a link to a notebook, for readers of the repository.
-In the site the notebook stands in its place: text as text, code as code, of an output
-what a browser may show of it. Nothing is executed.
+``docs/notebooks`` is a link to the notebooks of the repository. Each becomes Markdown
+before it is parsed: text as text, code as code, and the part of an output that a
+browser can show. Nothing is executed.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,39 +16,22 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-_LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
-
 
 def show_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put a notebook in the place of the page that links to it."""
-    if not docname.startswith("notebooks/"):
-        return
-    page = Path(app.env.doc2path(docname))
-    (target,) = (t for t in _LINK.findall(source[0]) if t.endswith(".ipynb"))
-    path = page.parent / target
-    app.env.note_dependency(str(path))
-    notebook = json.loads(path.read_text("utf-8"))
-    source[0] = "\n\n".join(_parts(notebook, path, page))
+    """Turn the JSON of a notebook into Markdown."""
+    path = Path(app.env.doc2path(docname))
+    if path.suffix == ".ipynb":
+        source[0] = "\n\n".join(_parts(json.loads(source[0])))
 
 
-def _parts(notebook: dict[str, Any], path: Path, page: Path) -> Iterator[str]:
-    for number, cell in enumerate(notebook["cells"]):
+def _parts(notebook: dict[str, Any]) -> Iterator[str]:
+    for cell in notebook["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            yield _LINK.sub(lambda m: f"]({_from_page(m[1], path, page)}", text)
+            yield text
         else:
             yield _fenced("python", text)
             yield from map(_output, cell["outputs"])
-        if number == 0:
-            yield f"This page is [{path.name}]({os.path.relpath(path, page.parent)})."
-
-
-def _from_page(target: str, path: Path, page: Path) -> str:
-    """A link of the notebook's as one of the page's: of a notebook, to its page."""
-    beside = page.parent / Path(target).with_suffix(".md").name
-    if target.endswith(".ipynb") and beside.exists():
-        return beside.name
-    return os.path.relpath((path.parent / target).resolve(), page.parent.resolve())
 
 
 def _output(out: dict[str, Any]) -> str:

@@ -177,7 +177,7 @@ def analyze(
             the defaults; no file is looked for.
         rules: Rules of your own, as ``torchtraceap.rule`` makes them, or their names:
             ``"module:function"``, or an entry point of the group
-            ``torchtraceap.rules``. See docs/rules.md.
+            ``torchtraceap.rules``. See docs/reference/rules.md.
         detector: The learned detector that is asked about each window when the report
             is first read, beside the rules: "auto" is the bundled one where torch is
             installed, on its GPU if it has one, and none elsewhere, which the summary

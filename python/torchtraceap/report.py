@@ -132,7 +132,7 @@ class Report(ReportData):
         return write_tables(self)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report in its JSON form, as docs/formats.md describes it."""
+        """Return the report in its JSON form (docs/reference/formats.md)."""
         from torchtraceap.views.json_form import report_form
 
         return report_form(self)
@@ -168,7 +168,7 @@ class Report(ReportData):
         of their own, for ui.perfetto.dev and chrome://tracing.
 
         Every event of the trace is in it, and the trace is read again for that. A
-        ``path`` that ends in ``.gz`` is compressed. See docs/outputs.md.
+        ``path`` that ends in ``.gz`` is compressed. See docs/reference/outputs.md.
 
         Raises:
             ValueError: ``path`` is the trace itself or cannot be written.
@@ -211,7 +211,7 @@ class Report(ReportData):
         """Return windows that a person had best look at, the most useful first: where
         rules and the learned detector differ, then where that is unsure.
 
-        Each is a dict as docs/formats.md describes it, with ``cpu``, ``gpu`` and
+        Each is a dict (docs/reference/formats.md) with ``cpu``, ``gpu`` and
         ``pattern`` for the person to fill in.
 
         Args:
@@ -240,8 +240,8 @@ class Report(ReportData):
     def to_pandas(self) -> Tables[pd.DataFrame]:
         """Return the report, what ran and all events as pandas DataFrames.
 
-        ``report.to_pandas().windows``, and so on; docs/outputs.md lists them. Each
-        is made when it is first asked for.
+        ``report.to_pandas().windows``, and so on; docs/reference/outputs.md lists them.
+        Each is made when it is first asked for.
 
         Raises:
             ImportError: pandas is not installed; the message names the extra.

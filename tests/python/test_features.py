@@ -177,7 +177,7 @@ def test_the_page_is_made_of_the_table(
 ) -> None:
     root = Path(__file__).resolve().parents[2]
     monkeypatch.chdir(root)
-    page = (root / "docs" / "features.md").read_text("utf-8")
+    page = (root / "docs" / "reference" / "features.md").read_text("utf-8")
     script = root / ".ci" / "feature_index.py"
     made = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, check=True

@@ -21,18 +21,9 @@ from torchtraceap.data.rule_view import RuleView
 from torchtraceap.data.rules import ENTRY_POINTS
 from torchtraceap.views.table_columns import TABLES
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
+from .pages import DOCS, ROOT, blocks, page
+
 README = (ROOT / "README.md").read_text("utf-8")
-
-
-def page(name: str) -> str:
-    return (DOCS / f"{name}.md").read_text("utf-8")
-
-
-def blocks(text: str, language: str) -> list[str]:
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [block for kind, block in found if kind == language]
 
 
 def test_links_lead_somewhere() -> None:
@@ -51,7 +42,9 @@ def test_sources_name_pages_that_are_there() -> None:
         for path in (ROOT / folder).rglob("*"):
             if path.suffix not in (".py", ".h", ".cpp", ".md", ".ipynb", ".json"):
                 continue
-            named = re.findall(r"\bdocs/([a-z_]+)\.md", path.read_text("utf-8"))
+            named = re.findall(
+                r"\bdocs/([a-z_]+(?:/[a-z_]+)?)\.md", path.read_text("utf-8")
+            )
             found += len(named)
             for name in named:
                 there = (DOCS / f"{name}.md").exists()
@@ -61,7 +54,7 @@ def test_sources_name_pages_that_are_there() -> None:
 
 def test_pages_of_results_lead_somewhere() -> None:
     """Each is named by one page of docs; its links, and those in READMEs, lead on."""
-    told = page("measured") + page("benchmark")
+    told = page("measured")
     for path in (ROOT / "benchmarks").rglob("*.md"):
         if path.parent.name == "results":
             assert f"(../benchmarks/results/{path.name})" in told, path.name
@@ -127,21 +120,21 @@ def test_the_code_for_those_who_come_from_elsewhere(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pandas")
-    run(page("coming_from"), "coming_from.md")
+    run(page("reference/coming_from"), "coming_from.md")
     assert "events of over 50 ms" in capsys.readouterr().out
 
 
 def test_the_code_that_takes_data_out(folder: Path) -> None:
     pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    text = page("outputs")
+    text = page("reference/outputs")
     assert set(TABLES) <= set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
     run(text, "outputs.md")
     assert (folder / "findings.csv").exists()
 
 
 def test_the_code_of_rules(folder: Path) -> None:
-    text = page("rules")
+    text = page("reference/rules")
     (folder / "settings.toml").write_text(blocks(text, "toml")[0])
     assert read_changes("settings.toml", {}) == {
         "sync_stall": {"min_share": 0.02},
@@ -156,7 +149,7 @@ def test_the_code_of_rules(folder: Path) -> None:
 
 
 def test_the_page_of_rules_describes_the_view_and_how_rules_are_found() -> None:
-    text = page("rules")
+    text = page("reference/rules")
     public = {name for name in vars(RuleView) if not name.startswith("_")}
     described = set(re.findall(r"`view\.(\w+)", text))
     assert described == public | {"trace", "thresholds"}
@@ -169,4 +162,4 @@ def test_every_pattern_of_torchtidy_has_its_row() -> None:
     patterns -= {matcher.Pattern, matcher.NamePattern}
     for pattern in patterns:
         if issubclass(pattern, matcher.Pattern):
-            assert f"`{pattern.__name__}`" in page("coming_from")
+            assert f"`{pattern.__name__}`" in page("reference/coming_from")

@@ -29,7 +29,7 @@ TOGETHER = "mean of LightGBM, CatBoost, RealMLP"
 _TREES = f"at most {trees.MOST:,} windows"
 _BAGS = (
     f"a network of two layers on statistics of windows, at most {bags.MOST_TRACES} "
-    "traces; on the detector's encoder: docs/detector_ablations.md"
+    "traces; on the detector's encoder: results/detector_ablations.md"
 )
 _STEPS = (
     f"{transformer.STEPS} steps of 96 windows with a dropout of 0.1, on four of five "

@@ -31,7 +31,7 @@ def add(commands: Commands) -> None:
         "mcp",
         help="serve an agent: analyses as tools of the Model Context Protocol",
         description="Serve an agent that starts this program and speaks the Model "
-        "Context Protocol over standard input and output (docs/agents.md). No file is "
+        "Context Protocol over standard input and output (docs/cli.md). No file is "
         "read but below the roots, and none is written.",
     )
     command.add_argument(

@@ -142,7 +142,9 @@ class RuleOptions(TypedDict):
 
 def _rules_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False)
-    group = parser.add_argument_group("what counts as a finding (docs/rules.md)")
+    group = parser.add_argument_group(
+        "what counts as a finding (docs/reference/rules.md)"
+    )
     group.add_argument(
         "--config",
         metavar="FILE",

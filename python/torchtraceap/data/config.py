@@ -12,7 +12,7 @@
 Beside ``patterns``, ``detector`` says which learned detector is asked (wish.py).
 
 Of a file with the name ``pyproject.toml``, the section ``[tool.torchtraceap]`` holds
-this. docs/rules.md is for users.
+this. docs/reference/rules.md is for users.
 """
 
 from __future__ import annotations

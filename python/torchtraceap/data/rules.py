@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rules.py: users' own rules: how one is defined, and found by a name.
 
-docs/rules.md is for users; cpp/patterns/own_rule.h says what becomes of the claims.
+docs/reference/rules.md is for users; cpp/patterns/own_rule.h explains how claims are
+granted.
 """
 
 from __future__ import annotations

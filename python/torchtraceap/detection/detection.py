@@ -18,8 +18,8 @@ from torchtraceap import _core
 #: alarms; whoever must look at more does not look at all.
 FALSE_ALARMS = 0.01
 #: Where so few negatives are doubtful that the promise would be kept by less, a window
-#: is flagged only if a loss is likelier than none (docs/model_card.md: what that does
-#: to windows of programs and origins that were not trained on).
+#: is flagged only if a loss is likelier than none (results/model_card.md: the effect on
+#: windows of programs and origins that were not trained on).
 LIKELIER = 0.5
 #: In the order of the columns of what the model says.
 SIDES = ("cpu", "gpu")

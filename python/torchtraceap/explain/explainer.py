@@ -41,7 +41,7 @@ def explained(report: ReportData, finding: Finding, digest: Digest) -> Explanati
         change=change_of(finding),
         gain=" ".join(_gain(report, finding)),
         check=check_of(finding),
-        docs=finding.docs if _has_page(finding.pattern) else "docs/rules.md",
+        docs=finding.docs if _has_page(finding.pattern) else "docs/reference/rules.md",
         digest=digest,
     )
 

@@ -2,7 +2,7 @@
 """json_form.py: a report in its JSON form.
 
 Of steps, windows and paths only so many are listed: to write 100,000 of them took 22 s
-and 2.45 GB. The tables have all (docs/outputs.md).
+and 2.45 GB. The tables have all (docs/reference/outputs.md).
 
 Members may be added without notice. Removing one, or changing what it means, takes a
 new ``SCHEMA_VERSION``.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """perfetto.py: the trace with the report's tracks, for Perfetto.
 
-What the tracks are is told in the core, where they are made; docs/outputs.md is for
+The core, which makes the tracks, describes them; docs/reference/outputs.md is for
 users.
 """
 

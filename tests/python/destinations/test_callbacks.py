@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from torchtraceap.integrations.prometheus import Prometheus
 from torchtraceap.integrations.tensorboard import TensorBoard
 from torchtraceap.integrations.wandb import WandB
 
+from ..pages import blocks, page, section
 from ..small_work import CPU, SEVERAL_CYCLES, work
 from .reading import OLD_PANDAS, events_of, records_of, rows_of, samples
 
@@ -91,31 +91,32 @@ def test_an_absent_package_is_named(
 
 @OLD_PANDAS
 @SEVERAL_CYCLES
-@pytest.mark.parametrize("page", ["tensorboard", "wandb", "mlflow", "prometheus"])
-def test_the_code_of_a_page(
-    page: str,
-    root: Path,
+@pytest.mark.parametrize(
+    "destination", ["TensorBoard", "Weights & Biases", "MLflow", "Prometheus"]
+)
+def test_the_code_of_a_destination(
+    destination: str,
     wandb: Any,
     mlflow: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = (root / "docs" / "integrations" / f"{page}.md").read_text("utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len([line for line in code.splitlines() if line]) <= 15
+    text = section(page("integrations"), "Where results go")
+    train = blocks(text, "python")[0]
+    (code,) = blocks(section(text, destination), "python")
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, f"{page}.py", "exec"), {})
+    exec(compile(train + code, f"{destination}.py", "exec"), {})
     assert "dataloader_bound (single_process)" in capsys.readouterr().out
     name = "torchtraceap_wasted_seconds/dataloader_bound"
-    if page == "tensorboard":
+    if destination == "TensorBoard":
         scalars = events_of(tmp_path / "runs" / "example").Scalars(name)
         assert [scalar.step for scalar in scalars] == [4, 9]
-    elif page == "wandb":
+    elif destination == "Weights & Biases":
         rows = [row for row in rows_of(records_of(tmp_path)) if name in row]
         assert [row["torchtraceap/step"] for row in rows] == [4, 9]
         assert all("loss" in row for row in rows)  # It has no rows of its own.
-    elif page == "mlflow":
+    elif destination == "MLflow":
         (run,) = mlflow.MlflowClient().search_runs(["0"])
         history = mlflow.MlflowClient().get_metric_history(run.info.run_id, name)
         assert [metric.step for metric in history] == [4, 9]

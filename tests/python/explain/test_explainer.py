@@ -208,7 +208,7 @@ def test_a_rule_of_a_users_own_is_explained_by_its_words(
     one = report.findings[0].replace(pattern="slow_checkpoint", message="It is slow.")
     told = explained(report, one, DIGEST)
     assert told.what.endswith("It is slow.") and told.fix == one.advice
-    assert told.change is None and told.docs == "docs/rules.md"
+    assert told.change is None and told.docs == "docs/reference/rules.md"
     assert "rules=[slow_checkpoint]" in told.check
 
 
