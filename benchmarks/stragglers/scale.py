@@ -31,7 +31,15 @@ from scale_job import LAYERS, SLOW_LINE, SLOW_RANK, STEPS, write_job  # noqa: E4
 RESULTS = environments.ROOT / "benchmarks" / "results"
 #: Of the same records once more: what joining takes, and reading all rows in Python.
 PARTS = ("joining", "reading")
-ROWS = ("ranks", "late", "causes", "steps", "meetings", "collectives", "culprits")
+ROWS = (
+    "ranks",
+    "late",
+    "causes",
+    "steps",
+    "joined_collectives",
+    "collectives",
+    "culprits",
+)
 
 
 def analyze_once(folder: str) -> dict[str, Any]:
@@ -39,30 +47,29 @@ def analyze_once(folder: str) -> dict[str, Any]:
     import resource
 
     import torchtraceap
-    from torchtraceap.ranks import making
-    from torchtraceap.ranks.joining import JobRank, JoinedJob
+    from torchtraceap.ranks import joining
 
     given: list[Any] = []
 
-    class Kept(JoinedJob):
+    class Kept(joining.JoinedJob):
         def __init__(self, *what: Any) -> None:
             given[:] = what
             super().__init__(*what)
 
-    making.JoinedJob = Kept  # type: ignore[misc]
+    joining.JoinedJob = Kept  # type: ignore[misc]
     if hasattr(os, "sched_setaffinity"):  # two processors, so two children
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     began = time.perf_counter()
     torchtraceap.analyze(folder)
     out: dict[str, Any] = {"analyze_s": time.perf_counter() - began}
     began = time.perf_counter()
-    joined = JoinedJob(*given)
+    joined = Kept(*given)
     parts = {"joining": time.perf_counter() - began}
     began = time.perf_counter()
     for name in ROWS:
         getattr(joined, name)
     parts["reading"] = time.perf_counter() - began
-    ranks: list[JobRank] = given[2]
+    ranks: list[joining.AnalyzedRank] = given[2]
     cause = joined.late[0]
     file, line, function = SLOW_LINE.replace("): ", "(").split("(")
     assert cause.location is not None

@@ -50,8 +50,8 @@ from torchtraceap.data.job import Arrival as Arrival
 from torchtraceap.data.job import CollectiveRow as CollectiveRow
 from torchtraceap.data.job import Culprit as Culprit
 from torchtraceap.data.job import JobFacts as JobFacts
+from torchtraceap.data.job import JoinedCollective as JoinedCollective
 from torchtraceap.data.job import Late as Late
-from torchtraceap.data.job import Meeting as Meeting
 from torchtraceap.data.job import RankFinding as RankFinding
 from torchtraceap.data.job import RankRow as RankRow
 from torchtraceap.data.opinion import Opinion as Opinion

@@ -231,7 +231,7 @@ def analyze(
         if isinstance(found, _core.Trace):
             refuse_loading(given, "a Trace", "Pass them to load")
             return analysis.report(found)
-        from torchtraceap.ranks.making import job_of_files, job_of_reports
+        from torchtraceap.ranks.job import job_of_files, job_of_reports
 
         if isinstance(found, RankPaths):
             return job_of_files(found, reading, analysis)

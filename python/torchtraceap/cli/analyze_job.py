@@ -29,8 +29,8 @@ from torchtraceap.cli.targets import (
 from torchtraceap.data.load import plan_load
 from torchtraceap.data.source import RankPaths, is_of_ranks, source_of
 from torchtraceap.data.wish import OFF
+from torchtraceap.ranks.job import job_of_ranks
 from torchtraceap.ranks.job_report import JobReport
-from torchtraceap.ranks.making import job_of_ranks
 from torchtraceap.ranks.rank_files import find_ranks
 from torchtraceap.ranks.recordings import RankFiles
 from torchtraceap.views.job_json import job_json_text
@@ -116,8 +116,8 @@ def read_job(
 
 
 def is_joined(job: JobReport) -> bool:
-    """Tell whether traces are of ranks that met."""
-    return job.fault is None and job.facts.meetings > 0
+    """Tell whether traces are of ranks with a collective in common."""
+    return job.fault is None and job.facts.joined_collectives > 0
 
 
 def failed_ranks(job: JobReport) -> int:

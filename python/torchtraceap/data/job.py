@@ -95,7 +95,7 @@ class Late:
 class Cause:
     """What ranks waited in one collective because of one of them."""
 
-    meeting: int  #: Place in ``JobData.meetings``.
+    collective: int  #: Place in ``JobData.joined_collectives``.
     rank: int  #: Whom they waited for.
     late: int | None  #: Why: place in ``JobData.late``; None: too little to be there.
     late_us: float  #: How much longer than others took.
@@ -123,7 +123,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meeting:
+class JoinedCollective:
     """A collective, or a message, of which two ranks or more are known."""
 
     name: str
@@ -183,7 +183,7 @@ class JobFacts:
     replay_error: float  #: Mean of how far a step is off, as a share of it.
     slowdown: float  #: replayed_us / even_us; 1 is a job without stragglers.
     waited_us: float
-    meetings: int
+    joined_collectives: int  #: Also messages; of two ranks or more.
     unmatched: int  #: Collectives of one rank that no other has.
     contradicted: int  #: Whose members were not there at one time: not joined.
     clock_residual_us: float  #: The worst of a rank's.
@@ -192,7 +192,7 @@ class JobFacts:
 
 
 class JobData(Protocol):
-    """What views show of a job: ``JobReport``, which says what each is."""
+    """A job as views see it: a ``JobReport``, which documents the members."""
 
     @property
     def facts(self) -> JobFacts: ...
@@ -201,7 +201,7 @@ class JobData(Protocol):
     @property
     def late(self) -> tuple[Late, ...]: ...
     @property
-    def meetings(self) -> tuple[Meeting, ...]: ...
+    def joined_collectives(self) -> tuple[JoinedCollective, ...]: ...
     @property
     def collectives(self) -> tuple[CollectiveRow, ...]: ...
     @property

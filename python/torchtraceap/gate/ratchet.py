@@ -43,7 +43,7 @@ def ranks_toml(job: JobData, headroom: float) -> str:
     Raises ValueError if nothing can be said of its ranks together.
     """
     facts, more = job.facts, 1 + headroom
-    if not facts.meetings:
+    if not facts.joined_collectives:
         raise ValueError(f"no budget can be made of {facts.source}: {NOT_JOINED}")
     late_us = max((row.gain_us or 0.0 for row in job.ranks), default=0.0)
     share = facts.waited_us / sum(row.span_us for row in job.ranks)

@@ -144,11 +144,6 @@ def ranks_of_axes(axes: Sequence[Mapping[str, int]]) -> list[int | None]:
     return [None] * len(axes)
 
 
-def axes_text(axes: Mapping[str, int]) -> str:
-    """Return what a name calls a rank: "TP 1, PP 0"; "" if nothing."""
-    return ", ".join(f"{axis} {number}" for axis, number in axes.items())
-
-
 def _place(place: tuple[int, ...], sizes: list[int]) -> int:
     rank = 0
     for number, size in zip(place, sizes, strict=True):

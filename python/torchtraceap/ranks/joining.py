@@ -1,55 +1,131 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""joining.py: the rows of a job, as the core joins its reduced ranks."""
+"""joining.py: analyzed ranks joined into a job, where they are of one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from torchtraceap import _core
 from torchtraceap._core import Note
+from torchtraceap.base.errors import TraceError, trace_error
+from torchtraceap.base.safe_text import printable
 from torchtraceap.data.job import (
     Arrival,
     Cause,
     CollectiveRow,
     Culprit,
     JobFacts,
+    JoinedCollective,
     Late,
-    Meeting,
     RankRow,
     StepOfRank,
 )
+from torchtraceap.data.source import LIST
+from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.rank_record import RankRecord
-from torchtraceap.ranks.recordings import RankFile, Recording
+from torchtraceap.ranks.recordings import (
+    RankFile,
+    RankFiles,
+    Recording,
+    settle,
+    settled,
+)
+from torchtraceap.report import Report
+
+_ONCE = "Name the files of one recording, each once"
 
 
 @dataclass(frozen=True)
-class JobRank:
-    """A rank of a job: its file and what was kept of its trace."""
+class AnalyzedRank:
+    """A rank whose trace was analyzed."""
 
     file: RankFile
     record: RankRecord
+    report: Callable[[], Report]  #: Returns its report, or analyzes its file again.
 
     @property
-    def number(self) -> int:
-        """Its rank; -1 if unknown."""
-        return -1 if self.file.rank is None else self.file.rank
+    def rank(self) -> int | None:
+        """Its number; None if neither its file nor its name has one."""
+        return settled(self.file, self.record.facts).rank
+
+
+def join_ranks(
+    files: RankFiles, ranks: Sequence[AnalyzedRank], notes: Sequence[Note]
+) -> JobReport:
+    """Join ranks; where they are not of one job, the report's ``fault`` says why."""
+    if not ranks:
+        nothing = trace_error(LIST, "no_traces", "it is empty", _ONCE)
+        return JobReport([], None, nothing)
+    ordered = [one.report for one in ranks]
+    recording = replace(files.recording, files=tuple(one.file for one in ranks))
+    try:
+        known = settle(
+            replace(files, recording=recording), [one.record.facts for one in ranks]
+        )
+    except TraceError as fault:
+        return JobReport(ordered, None, fault)
+    recording = known.recording
+    if len(ranks) == 1 and recording.world_size in (None, 1):
+        hint = "Name the folder, or the files, that the profilers of all ranks wrote"
+        cause = "it is no rank of a job of several"
+        alone = trace_error(ranks[0].file.path, "one_rank", cause, hint)
+        return JobReport(ordered, None, alone)
+    # The settled files are in order of rank; each is the one of its path and number.
+    by_file = {(one.file.path, one.rank): one for one in ranks}
+    by_rank = [
+        replace(by_file[file.path, file.rank], file=file) for file in recording.files
+    ]
+    if not files.is_list:
+        ranks = by_rank
+        ordered = [one.report for one in ranks]
+    places = {one.rank or 0: place for place, one in enumerate(ranks)}
+    every_note = [*known.notes, *notes, *_rank_notes(by_rank)]
+    path = by_rank[0].file.path
+    try:
+        joined = JoinedJob(files.source, recording, by_rank, every_note)
+    except RuntimeError as error:
+        cause = f"the ranks were not there at the same collectives ({error})"
+        contrary = trace_error(path, "contrary", cause, _ONCE)
+        return JobReport(ordered, None, contrary)
+    if known.apart and not joined.facts.joined_collectives:
+        # Neither a time nor a collective that two of them share.
+        cause = f"{known.apart[0].detail} They have no collective in common"
+        apart = trace_error(path, "other_job", cause, "Name the files of one job")
+        return JobReport(ordered, None, apart)
+    return JobReport(ordered, joined, None, places)
+
+
+def _rank_notes(ranks: Sequence[AnalyzedRank]) -> Iterable[Note]:
+    """Yield notes on ranks that are not joined, and on unequal numbers of steps."""
+    for rank in ranks:
+        if rank.record.work is None:
+            why = f"{rank.file.path}: {rank.record.refusal}. It is not joined."
+            yield Note("rank_not_joined", 1, printable(why, 600), "degraded")
+    counts = {rank.record.step_count for rank in ranks}
+    if len(counts) > 1:
+        text = (
+            f"the ranks recorded {min(counts)} to {max(counts)} steps: only those that "
+            "all have can be compared. Record the same steps on all ranks."
+        )
+        yield Note("uneven_steps", len(counts), text, "degraded")
 
 
 class JoinedJob:
-    """Ranks in order of their numbers, joined. Raises RuntimeError if they contradict
-    each other."""
+    """The rows of a job, as the core writes them."""
 
     def __init__(
         self,
         source: str,
         recording: Recording,
-        ranks: Sequence[JobRank],
+        ranks: Sequence[AnalyzedRank],
         notes: Sequence[Note],
     ) -> None:
-        self._findings = {one.number: one.record.findings for one in ranks}
+        """Join ranks in order of their numbers. Raises RuntimeError if they contradict
+        each other."""
+        self._findings = {_number(one): one.record.findings for one in ranks}
         self._core = _core.JobResult([_core_record(one) for one in ranks])
         self.facts = JobFacts(
             source=source,
@@ -82,11 +158,11 @@ class JoinedJob:
         return _rows(StepOfRank, self._core.steps)
 
     @cached_property
-    def meetings(self) -> tuple[Meeting, ...]:
+    def joined_collectives(self) -> tuple[JoinedCollective, ...]:
         rows = self._core.joined_collectives
         for row in rows:
             row["arrivals"] = _rows(Arrival, row["arrivals"])
-        return _rows(Meeting, rows)
+        return _rows(JoinedCollective, rows)
 
     @cached_property
     def collectives(self) -> tuple[CollectiveRow, ...]:
@@ -104,10 +180,14 @@ def _rows(cls: type[_Row], rows: Iterable[dict[str, Any]]) -> tuple[_Row, ...]:
     return tuple(cls(**row) for row in rows)
 
 
-def _core_record(rank: JobRank) -> _core.RankRecord:
+def _number(rank: AnalyzedRank) -> int:
+    return -1 if rank.file.rank is None else rank.file.rank
+
+
+def _core_record(rank: AnalyzedRank) -> _core.RankRecord:
     record = rank.record
     return _core.RankRecord(
-        rank=rank.number,
+        rank=_number(rank),
         path=rank.file.path,
         host=record.host,
         device=record.device,

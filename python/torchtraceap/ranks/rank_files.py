@@ -15,7 +15,6 @@ from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.data.source import LIST, RankPaths, Skipped, natural
 from torchtraceap.ranks.file_names import (
     FileName,
-    axes_text,
     ranks_of_axes,
     read_name,
 )
@@ -178,21 +177,20 @@ def _given(by_rank: Mapping[int, str]) -> dict[str, int]:
 def _rank_file(file: _Trace, given: int | None, of_axes: int | None) -> RankFile:
     name = file.name
     by_name = LOCAL_NAME if name.rank_is_local else NAME
-    told = (
+    sources = (
         (given, GIVEN),
         (file.first.rank, FILE),
         (name.rank, by_name),
         (of_axes if name.axes else None, NAME),
     )
-    rank, rank_from = next(((r, f) for r, f in told if r is not None), (None, UNKNOWN))
+    known = ((rank, rank_from) for rank, rank_from in sources if rank is not None)
+    rank, rank_from = next(known, (None, UNKNOWN))
     return RankFile(
         file.path,
         rank,
         rank_from,
         file.first.world_size,
         file.first.start_us,
-        file.first.host,
-        axes_text(name.axes),
         None if name.rank_is_local else name.rank,
         file.first.odd_rank,
     )

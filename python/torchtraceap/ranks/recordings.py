@@ -45,8 +45,6 @@ class RankFile:
     rank_from: str = UNKNOWN
     world_size: int | None = None  #: As the file tells.
     start_us: float | None = None  #: Of one of its first events, on the file's clock.
-    host: str = ""  #: Where it was recorded; "" if it does not tell.
-    label: str = ""  #: What the name calls the rank beside its number: "TP 1, PP 0".
     name_rank: int | None = None  #: The rank in the name; None if local, or none.
     odd_rank: str = ""  #: Why what the file tells is no rank; "" if it is one.
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from torchtraceap import _core
 from torchtraceap._core import TraceFacts
 from torchtraceap.data.job import RankFinding
-from torchtraceap.ranks.joining import JobRank, JoinedJob
+from torchtraceap.ranks.joining import AnalyzedRank, JoinedJob
 from torchtraceap.ranks.rank_record import RankRecord
 from torchtraceap.ranks.recordings import RankFile, Recording
+from torchtraceap.report import Report
 
 _US = 1000
 
@@ -19,11 +20,17 @@ _US = 1000
 def job_of(works: Sequence[_core.RankWork]) -> JoinedJob:
     """Join works as if each had been read from a file of its own."""
     ranks = [
-        JobRank(RankFile(f"runs/rank{work.rank}.json", work.rank), _record(work))
+        AnalyzedRank(
+            RankFile(f"runs/rank{work.rank}.json", work.rank), _record(work), _none
+        )
         for work in works
     ]
     files = tuple(rank.file for rank in ranks)
     return JoinedJob("runs", Recording("rank*.json", files, len(works)), ranks, [])
+
+
+def _none() -> Report:
+    raise AssertionError("there is no trace")
 
 
 def _record(work: _core.RankWork) -> RankRecord:
@@ -47,16 +54,16 @@ def data_parallel_job(
     slow: int,
     *,
     steps: int = 4,
-    meetings: int = 6,
+    collectives: int = 6,
     name: str = "all_reduce",
 ) -> JoinedJob:
-    """A job whose ranks reduce their gradients ``meetings`` times a step, all at once;
-    the work of rank ``slow`` takes 3 times as long as that of the others."""
-    return job_of(list(_data_parallel(ranks, slow, steps, meetings)))
+    """A job whose ranks reduce their gradients ``collectives`` times a step, all at
+    once; the work of rank ``slow`` takes 3 times as long as that of the others."""
+    return job_of(list(_data_parallel(ranks, slow, steps, collectives)))
 
 
 def _data_parallel(
-    ranks: int, slow: int, steps: int, meetings: int
+    ranks: int, slow: int, steps: int, collectives: int
 ) -> Iterator[_core.RankWork]:
     chance = random.Random(ranks)
     now = [0] * ranks
@@ -67,7 +74,7 @@ def _data_parallel(
     borders: list[list[tuple[int, int, int]]] = [[] for _ in range(ranks)]
     for step in range(steps):
         first = len(recorded[0])
-        for at in range(meetings):
+        for at in range(collectives):
             for rank in range(ranks):
                 work = int(chance.gauss(1_000, 60) * _US) * (3 if rank == slow else 1)
                 stop = len(recorded[rank])

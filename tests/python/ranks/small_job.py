@@ -13,8 +13,8 @@ from torchtraceap.data.job import (
     CollectiveRow,
     Culprit,
     JobFacts,
+    JoinedCollective,
     Late,
-    Meeting,
     RankFinding,
     RankRow,
     StepOfRank,
@@ -43,7 +43,7 @@ class SmallJob:
     facts: JobFacts
     ranks: tuple[RankRow, ...]
     late: tuple[Late, ...] = ()
-    meetings: tuple[Meeting, ...] = ()
+    joined_collectives: tuple[JoinedCollective, ...] = ()
     collectives: tuple[CollectiveRow, ...] = ()
     culprits: tuple[Culprit, ...] = ()
     causes: tuple[Cause, ...] = ()
@@ -68,7 +68,7 @@ def facts(**changes: Any) -> JobFacts:
             replay_error=0.012,
             slowdown=1.5,
             waited_us=500e3,
-            meetings=6,
+            joined_collectives=6,
             unmatched=0,
             contradicted=0,
             clock_residual_us=12.5,
@@ -133,7 +133,7 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
         Arrival(rank=r, begin_us=0.0, end_us=20.0, wait_us=0.0 if r == 3 else 10.0)
         for r in range(ranks)
     )
-    meeting = Meeting(
+    collective = JoinedCollective(
         name="allreduce",
         group="default",
         sequence=118,
@@ -154,7 +154,7 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
         facts(ranks=ranks, world_size=ranks),
         tuple(rows),
         (late(), replace(unexplained, gain_us=None, culprit=False), noise),
-        (meeting,),
+        (collective,),
         (
             CollectiveRow(
                 name="allreduce",
@@ -171,7 +171,11 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
             Culprit(what="kind", name="host", gain_us=8.1e3, share=0.81),
             Culprit(what="rank", name="5", gain_us=40.0, share=0.004),
         ),
-        (Cause(meeting=0, rank=3, late=0, late_us=11e3, waited_us=meeting.wait_us),),
+        (
+            Cause(
+                collective=0, rank=3, late=0, late_us=11e3, waited_us=collective.wait_us
+            ),
+        ),
     )
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""making.py: from what a user names to the report of a job."""
+"""job.py: from the traces of several ranks to the report of their job."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from torchtraceap._core import Note
@@ -13,43 +13,21 @@ from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.load import LoadPlan
 from torchtraceap.data.source import LIST, RankPaths
-from torchtraceap.ranks.analyzed_ranks import FAULTS, analyzed_ranks
 from torchtraceap.ranks.job_report import JobReport
-from torchtraceap.ranks.joining import JobRank, JoinedJob
+from torchtraceap.ranks.joining import AnalyzedRank, join_ranks
+from torchtraceap.ranks.merged import FAULTS, analyzed_ranks
 from torchtraceap.ranks.rank_files import find_ranks
 from torchtraceap.ranks.rank_record import RankRecord, record_of
-from torchtraceap.ranks.recordings import (
-    FILE,
-    RankFile,
-    RankFiles,
-    Recording,
-    settle,
-    settled,
-)
+from torchtraceap.ranks.recordings import FILE, RankFile, RankFiles, Recording
 from torchtraceap.ranks.reducing import needed_bytes, reduce_files
 from torchtraceap.report import Report
 
-# Of files that need less memory together, the reports are kept, and no process is
-# started for them: that takes longer than they do.
+# Reports of files that need less memory together are kept, and no process is started
+# for them: that takes longer than they do.
 _KEPT_BYTES = 128 << 20
-
-_ONCE = "Name the files of one recording, each once"
 
 #: Called with how many files are done, and of how many.
 Counted = Callable[[int, int], object]
-
-
-@dataclass(frozen=True)
-class _Read:
-    """A rank that could be read."""
-
-    file: RankFile
-    record: RankRecord
-    report: Callable[[], Report]
-
-    @property
-    def rank(self) -> int | None:
-        return settled(self.file, self.record.facts).rank
 
 
 def job_of_files(source: RankPaths, loading: LoadPlan, plan: AnalysisPlan) -> JobReport:
@@ -86,7 +64,7 @@ def job_of_ranks(
     read, notes = _read(files.recording.files, loading, plan, counted, skips)
     if files.order:
         read.sort(key=lambda one: files.order.index(one.file.path))
-    job = _joined(files, read, notes)
+    job = join_ranks(files, read, notes)
     if job.fault is not None and not files.is_list:
         raise job.fault
     return job
@@ -98,8 +76,8 @@ def _read(
     plan: AnalysisPlan,
     counted: Counted | None = None,
     skips: bool = False,
-) -> tuple[list[_Read], list[Note]]:
-    read: list[_Read] = []
+) -> tuple[list[AnalyzedRank], list[Note]]:
+    read: list[AnalyzedRank] = []
     notes: list[Note] = []
     for answer in _reduced(files, loading, plan, counted):
         if not isinstance(answer, Exception):
@@ -117,75 +95,8 @@ def _read(
 
 def job_of_reports(reports: Sequence[Report]) -> JobReport:
     """Join reports that are in memory: of bytes, of traces, of profilers."""
-    read = [
-        _Read(
-            RankFile(r.trace.path, None),
-            record_of(r),
-            partial(_same, r),
-        )
-        for r in reports
-    ]
-    return _joined(RankFiles(LIST, Recording(LIST, (), None), True), read, [])
-
-
-def _joined(files: RankFiles, read: list[_Read], notes: list[Note]) -> JobReport:
-    """Join what was read, where it is of one job."""
-    if not read:
-        nothing = trace_error(LIST, "no_traces", "it is empty", _ONCE)
-        return JobReport([], None, nothing)
-    ordered = [one.report for one in read]
-    recording = replace(files.recording, files=tuple(one.file for one in read))
-    try:
-        told = settle(
-            replace(files, recording=recording), [one.record.facts for one in read]
-        )
-    except TraceError as fault:
-        return JobReport(ordered, None, fault)
-    recording = told.recording
-    if len(read) == 1 and recording.world_size in (None, 1):
-        hint = "Name the folder, or the files, that the profilers of all ranks wrote"
-        cause = "it is no rank of a job of several"
-        alone = trace_error(read[0].file.path, "one_rank", cause, hint)
-        return JobReport(ordered, None, alone)
-    # The settled files are in order of rank; each is the one of its path and number.
-    by_file = {(one.file.path, one.rank): one for one in read}
-    if not files.is_list:
-        read = [by_file[file.path, file.rank] for file in recording.files]
-        ordered = [one.report for one in read]
-    places = {one.rank or 0: place for place, one in enumerate(read)}
-    ranks = [
-        JobRank(file, by_file[file.path, file.rank].record) for file in recording.files
-    ]
-    for rank in ranks:
-        if rank.record.work is None:
-            why = f"{rank.file.path}: {rank.record.refusal}. It is not joined."
-            notes.append(Note("rank_not_joined", 1, printable(why, 600), "degraded"))
-    notes += _uneven_steps(ranks)
-    path = ranks[0].file.path
-    try:
-        joined = JoinedJob(files.source, recording, ranks, [*told.notes, *notes])
-    except RuntimeError as error:
-        cause = f"the ranks were not there at the same collectives ({error})"
-        contrary = trace_error(path, "contrary", cause, _ONCE)
-        return JobReport(ordered, None, contrary)
-    if told.apart and not joined.facts.meetings:
-        # Neither a time nor a collective that two of them share.
-        cause = f"{told.apart[0].detail} They have no collective in common"
-        apart = trace_error(path, "other_job", cause, "Name the files of one job")
-        return JobReport(ordered, None, apart)
-    return JobReport(ordered, joined, None, places)
-
-
-def _uneven_steps(ranks: Sequence[JobRank]) -> list[Note]:
-    """Say that ranks recorded other numbers of steps: they share at most the least."""
-    counts = [rank.record.step_count for rank in ranks]
-    if len(set(counts)) < 2:
-        return []
-    text = (
-        f"the ranks recorded {min(counts)} to {max(counts)} steps: only those that all "
-        "have can be compared. Record the same steps on all ranks."
-    )
-    return [Note("uneven_steps", len(set(counts)), text, "degraded")]
+    ranks = [_kept(r, RankFile(r.trace.path, None), record_of(r)) for r in reports]
+    return join_ranks(RankFiles(LIST, Recording(LIST, (), None), True), ranks, [])
 
 
 def _reduced(
@@ -193,7 +104,7 @@ def _reduced(
     loading: LoadPlan,
     plan: AnalysisPlan,
     counted: Counted | None,
-) -> Iterator[list[_Read] | Exception]:
+) -> Iterator[list[AnalyzedRank] | Exception]:
     """Yield the ranks in each file, or why there are none."""
     paths = [file.path for file in files]
     # A user's own rules may be of a module that no other process can import.
@@ -204,7 +115,7 @@ def _reduced(
                 yield answer
                 continue
             yield [
-                _Read(
+                AnalyzedRank(
                     _file_of(file, record, len(answer)),
                     record,
                     partial(_analyzed, file.path, loading, plan, place),
@@ -215,10 +126,10 @@ def _reduced(
     for done, file in enumerate(files, 1):
         try:
             reports = list(analyzed_ranks(file.path, loading, plan))
-            records = [record_of(report) for report in reports]
+            pairs = [(report, record_of(report)) for report in reports]
             yield [
-                _Read(_file_of(file, record, len(records)), record, partial(_same, r))
-                for record, r in zip(records, reports, strict=True)
+                _kept(report, _file_of(file, record, len(pairs)), record)
+                for report, record in pairs
             ]
         except FAULTS as error:
             yield error
@@ -233,8 +144,8 @@ def _file_of(file: RankFile, record: RankRecord, ranks: int) -> RankFile:
     return replace(file, rank=record.facts.rank, rank_from=FILE, name_rank=None)
 
 
-def _same(report: Report) -> Report:
-    return report
+def _kept(report: Report, file: RankFile, record: RankRecord) -> AnalyzedRank:
+    return AnalyzedRank(file, record, lambda: report)
 
 
 def _analyzed(path: str, loading: LoadPlan, plan: AnalysisPlan, place: int) -> Report:
