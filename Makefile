@@ -18,7 +18,7 @@ DEMO_TRACE ?= tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz
 SHELL := /bin/bash
 VENV := $(CURDIR)/.venv
 BUILD_TOOLS := scikit-build-core 'pybind11>=3' 'cmake>=3.27' ninja
-CPP_FILES = $(shell find cpp tests/cpp -name '*.cpp' -o -name '*.h' -o -name '*.cu')
+CPP_FILES = $(shell find cpp benchmarks/lab/cpp tests/cpp -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 export PYTHON
 export VIRTUAL_ENV := $(VENV)
@@ -183,19 +183,19 @@ coverage: $(VENV)/.package  ## Measure which lines and branches of the loader te
 BENCH_FLAGS ?=
 
 bench: build  ## Measure the loader against others and write what was found
-	python benchmarks/loader/run.py $(BENCH_FLAGS)
+	python -m benchmarks.loader.run $(BENCH_FLAGS)
 
 # Where the corpus is made, and the seed that it is drawn with.
 CORPUS ?= build/corpus
 SEED ?= 1
 
 corpus: build extra-benchmark  ## Make the labeled corpus and the table of baselines (an hour on two cores)
-	python benchmarks/corpus/build.py --out $(CORPUS) --seed $(SEED)
-	python benchmarks/detector/evaluate.py $(CORPUS)
+	python -m benchmarks.lab.corpus.build --out $(CORPUS) --seed $(SEED)
+	python -m benchmarks.lab.detector.evaluate $(CORPUS)
 
 corpus-small: build extra-benchmark  ## Try every part of it on a small one (5 minutes)
-	python benchmarks/corpus/build.py --out $(CORPUS)-small --seed $(SEED) --small --tokens
-	python benchmarks/corpus/trial.py $(CORPUS)-small
+	python -m benchmarks.lab.corpus.build --out $(CORPUS)-small --seed $(SEED) --small --tokens
+	python -m benchmarks.lab.corpus.trial $(CORPUS)-small
 
 # --- Care ------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from check_rooms import check_python, check_rooms
+from check_rooms import check_benchmarks, check_python, check_rooms
 
 # --- The tables -------------------------------------------------------------------
 
@@ -48,6 +48,14 @@ PARTS = {
         "pipeline/ranks",
     ],
     "bindings": ["pipeline", "detector"],
+    # Beside the product, and in no wheel (benchmarks/lab/cpp): takes the reports that
+    # Python holds.
+    "lab": [
+        "pipeline",
+        "bindings/analysis.h",
+        "bindings/scheduled_model.h",
+        "bindings/signals.h",
+    ],
 }
 # The libraries of single headers (cpp/CMakeLists.txt), which bring nothing else.
 HEADER_LIBRARIES = {
@@ -87,7 +95,7 @@ LIBRARIES = [
     ),
     Library(
         r"Python\.h|pybind11/|torch/(extension|python)\.h|torch/csrc/.*pyth|.*pybind",
-        r"bindings/.*",
+        r"bindings/.*|lab/cpp/module\.cpp",
         "Python is known to bindings only",
     ),
     Library(
@@ -217,15 +225,17 @@ def _listed(parts: set[str], but: str) -> str:
 
 
 def check_cpp(root: Path) -> Iterator[str]:
-    """Yield a message for each forbidden include below cpp/ and tests/cpp/."""
-    for base, prefix in (("cpp", ""), ("tests/cpp", "tests/")):
+    """Yield a message for each forbidden include in C++ of ours, and of its tests."""
+    folders = {"cpp": "", "benchmarks/lab/cpp": "lab/cpp/", "tests/cpp": "tests/"}
+    for base, prefix in folders.items():
         for path in sorted((root / base).rglob("*")):
             if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
                 continue
             inner = path.relative_to(root / base).as_posix()
             name = prefix + inner
-            known = PARTS | SHARED_BY_TESTS if prefix else PARTS
-            if inner.split("/")[0] not in known:
+            in_tests = prefix == "tests/"
+            known = PARTS | SHARED_BY_TESTS if in_tests else PARTS
+            if (inner if in_tests else name).split("/")[0] not in known:
                 yield f"{path.relative_to(root)}:1: lies in no part of the table"
                 continue
             for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -240,7 +250,7 @@ def main() -> int:
     """Check the tree given, or the one this file lies in."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1])
     broken = [*check_tables(), *check_cmake(root), *check_cpp(root)]
-    broken += [*check_python(root), *check_rooms(root)]
+    broken += [*check_python(root), *check_rooms(root), *check_benchmarks(root)]
     print("\n".join(broken) or "layers: every include and import follows the table")
     return 1 if broken else 0
 

@@ -207,6 +207,36 @@ def check_rooms(root: Path) -> Iterator[str]:
         yield f"python:1: a circle of imports: {circle}"
 
 
+def check_benchmarks(root: Path) -> Iterator[str]:
+    """Yield a message where the product imports from benchmarks, where the laboratory
+    imports from benchmarks other than itself, and where one changes the path."""
+    for path in [*modules_of(root), *sorted((root / "benchmarks").rglob("*.py"))]:
+        where = path.relative_to(root).as_posix()
+        of_product = where.startswith("python/")
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif not of_product and is_the_path(node):
+                yield f"{where}:{node.lineno}: sys.path: python -m finds it"
+            for name in names:
+                parts = name.split(".")
+                others = parts[0] == "benchmarks" and parts[1:2] not in ([], ["lab"])
+                if of_product and parts[0] == "benchmarks":
+                    yield f"{where}:{node.lineno}: imports {name}: nobody installs it"
+                elif where.startswith("benchmarks/lab/") and others:
+                    yield f"{where}:{node.lineno}: imports {name}: lab stands below it"
+
+
+def is_the_path(node: ast.AST) -> bool:
+    """Tell whether a node is sys.path."""
+    if not isinstance(node, ast.Attribute) or node.attr != "path":
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id == "sys"
+
+
 def is_late(module: str) -> bool:
     """Tell whether a module may only be imported where it is used."""
     if not module.startswith(DRY_RUN):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """gallery.py: writes results/gallery.md: the verdict on each public trace, is it right?
 
-    python benchmarks/gallery.py FOLDER [--check]
+    python -m benchmarks.gallery FOLDER [--check]
 
 FOLDER holds the traces. The verdicts are the program's, of this tree; the judgments are
 people's, from the raw events, and stand in benchmarks/gallery.toml: whether the verdict
@@ -21,16 +21,16 @@ from typing import Any
 import tomllib
 
 import torchtraceap
+from benchmarks import RESULTS, ROOT
 from torchtraceap.base.units import share_text, time_text
 
-ROOT = Path(__file__).resolve().parent.parent
 JUDGMENTS = Path(__file__).with_name("gallery.toml")
-PAGE = ROOT / "benchmarks" / "results" / "gallery.md"
+PAGE = RESULTS / "gallery.md"
 MOST_CAUSES = 3
 
 HEAD = """# Gallery: every public trace, and whether the verdict is right
 
-Made by `python benchmarks/gallery.py FOLDER` at commit {commit}; the verdicts are the
+Made by `python -m benchmarks.gallery FOLDER` at commit {commit}; the verdicts are the
 program's own, the judgments were made by reading the raw events
 (`benchmarks/gallery.toml`). Where the traces come from is in [traces.md](traces.md).
 

@@ -4,7 +4,7 @@
 
 Prints a Markdown table. Times are CPU seconds of the process, the least of three runs:
 of loading and analyzing with the printed summary, and of the page after that; without
-the learned detector, of which benchmarks/detector/speed.py tells. With ``--times`` each
+the learned detector, see overhead/detector_speed.py. With ``--times`` each
 trace is first repeated so many times over, in a temporary file.
 """
 
@@ -14,12 +14,9 @@ import argparse
 import os
 import platform
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
-
-sys.path += [str(Path(__file__).parent / name) for name in ("analysis", "loader")]
 
 import torchtraceap
 
@@ -38,7 +35,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             trace, name = path, path.name.removesuffix(".json.gz")
             if options.times > 1:
-                from repeat import write_repeated
+                from benchmarks.analysis.repeat import write_repeated
 
                 trace = Path(folder) / "repeated.json"
                 write_repeated(path, options.times, trace)

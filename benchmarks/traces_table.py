@@ -4,7 +4,7 @@
 FOLDER holds ``*.json.gz`` and, for origins and devices, a ``manifest.tsv`` with the
 columns file, origin_repo, licence and gpu. The table is Markdown on standard output::
 
-    python benchmarks/traces_table.py tests/data > benchmarks/results/traces.md
+    python -m benchmarks.traces_table tests/data > benchmarks/results/traces.md
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import time
 from pathlib import Path, PurePosixPath
 
 import torchtraceap
+from benchmarks import ROOT
 from torchtraceap.base.units import share_text, time_text
 
-ROOT = Path(__file__).resolve().parents[1]
 HEAD = ("trace", "origin", "device", "events", "span", "windows", "labeled", "busy")
 HEAD += ("unattributed", "findings", "costliest", "its share", "quality", "seconds")
 
@@ -41,7 +41,7 @@ def main() -> None:
     seconds = time.perf_counter() - started
     print("# Every trace at hand, analysed\n")
     print(
-        "Made by `python benchmarks/traces_table.py FOLDER`; not edited by hand. "
+        "Made by `python -m benchmarks.traces_table FOLDER`; not edited by hand. "
         f"Commit {commit()}, {processor()}, Python {platform.python_version()}. "
         f"{len(paths)} traces in {seconds:.1f} s; the last column is loading and "
         "analysis of one, measured once on a machine with other work to do. "

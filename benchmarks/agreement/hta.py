@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hta.py: our figures beside those of Holistic Trace Analysis, and why they differ.
 
-    python benchmarks/agreement/hta.py [--traces FOLDER] [--only PART]
+    python -m benchmarks.agreement.hta [--traces FOLDER] [--only PART]
 
 Runs HTA 0.5.0 in an environment of its own on every trace of the folder and of
 tests/data, each twice: looking at what we look at, and with its defaults. Every
@@ -20,16 +20,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "loader"), str(HERE)]
+from benchmarks import DATA, RESULTS, TRACES
+from benchmarks.agreement import raw
+from benchmarks.agreement.ours import ours
+from benchmarks.loader import environments
+from benchmarks.loader.make_inputs import default_folder
 
-import environments  # noqa: E402
-import raw  # noqa: E402
-from make_inputs import default_folder  # noqa: E402
-from ours import ours  # noqa: E402
-
-ROOT = environments.ROOT
 HTA = "0.5.0"
+FIGURES_OF = Path(__file__).with_name("hta_figures.py")
 FIGURES = ("busy", "idle", "compute", "communication", "memory", "overlap")
 RUNS = {"same": False, "defaults": True}
 LISTED = 5  # kernels of each trace in the results
@@ -39,7 +37,7 @@ NEAR_US = 0.6
 
 def theirs(python: Path, path: Path, defaults: bool) -> dict[str, Any]:
     """Run HTA on one trace; return its figures by our names, in microseconds."""
-    command = [str(python), str(HERE / "hta_figures.py"), str(path)]
+    command = [str(python), "-I", str(FIGURES_OF), str(path)]
     command += ["--defaults"] if defaults else []
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -114,7 +112,7 @@ def kernel_differences(
 def traces(options: argparse.Namespace) -> Iterator[Path]:
     """Yield the traces of the folder and of tests/data, the smallest first."""
     paths = {p.name: p for p in options.traces.glob("*.json.gz")}
-    paths |= {p.name: p for p in (ROOT / "tests" / "data").glob("*.json.gz")}
+    paths |= {p.name: p for p in DATA.glob("*.json.gz")}
     for path in sorted(paths.values(), key=lambda p: p.stat().st_size):
         if options.only in path.name:
             yield path
@@ -123,8 +121,7 @@ def traces(options: argparse.Namespace) -> Iterator[Path]:
 def main() -> None:
     """Compare all, write what was found."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    shared = ROOT.parent / "shared" / "traces"
-    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--traces", type=Path, default=TRACES)
     parser.add_argument("--only", default="", help="part of a file's name")
     options = parser.parse_args()
     python, missing = environments.environment(default_folder(), "tools")
@@ -143,7 +140,7 @@ def main() -> None:
     ]
     if not options.only:
         results["traces"] = dict(sorted(results["traces"].items()))
-        kept = ROOT / "benchmarks" / "results" / "hta.json"
+        kept = RESULTS / "hta.json"
         kept.write_text(json.dumps(results, indent=1) + "\n")
     if unexplained:
         sys.exit("differences without a reason: " + ", ".join(unexplained))

@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from raw import MEMORY, MTIA, MTIA_COPY, MTIA_WAITS, OUR_COMMUNICATION
 
 import torchtraceap
+from benchmarks.agreement.raw import (
+    MEMORY,
+    MTIA,
+    MTIA_COPY,
+    MTIA_WAITS,
+    OUR_COMMUNICATION,
+)
 
 WORK = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op")
 

@@ -13,7 +13,6 @@ import gzip
 import json
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "loader"))
-
-from figures import DEVICE_WORK, exact_ns
+from benchmarks.loader.figures import DEVICE_WORK, exact_ns
 
 # MTIA's work; what its streams wait for is recorded beside it and is none.
 MTIA, MTIA_WAITS = "mtia_ccp_events", {"event_wait", "event_record"}

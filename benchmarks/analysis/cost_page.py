@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from render import machine_text, scaling_rows, table, target_rows
-from targets import Results, Target
+from benchmarks.loader.render import machine_text, scaling_rows, table, target_rows
+from benchmarks.loader.targets import Results, Target
 
 INTRODUCTION = """\
 # What the analysis costs
 
-Written by `python benchmarks/analysis/run.py`; not edited by hand. *Analysis* is all
+Written by `python -m benchmarks.analysis.run`; not edited by hand. *Analysis* is all
 that `analyze` does after the load: links, timeline, quality, every rule, balance,
 windows. The args that rules read are kept from the load, each text once; only where
 little of them repeats is the file read again (`cpp/trace/args_kept.h`). **Ratios of one

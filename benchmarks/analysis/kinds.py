@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hostile import CPU, Text, launched, x
+from benchmarks.loader.hostile import CPU, Text, launched, x
 
 LAUNCHER = '"pid":1,"tid":2'
 

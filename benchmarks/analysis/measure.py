@@ -12,14 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "loader"))
-
-import hostile
-import kinds
-import scaling
+from benchmarks.analysis import kinds
+from benchmarks.loader import hostile, scaling
 
 FORMS = ("raw", "gzip")
 

@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from figures import exact_ns
-from layouts import Compact
-from make_inputs import write_trace
-from steps import Event, Repeating, Steps
+from benchmarks.loader.figures import exact_ns
+from benchmarks.loader.layouts import Compact
+from benchmarks.loader.make_inputs import write_trace
+from benchmarks.loader.steps import Event, Repeating, Steps
 
 # Each of these numbers counts in its own way; those of a pair count together.
 COUNTED = (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py: what the analysis costs beside the load, and how it grows with the trace.
 
-    python benchmarks/analysis/run.py [--quick] [--traces FOLDER]
+    python -m benchmarks.analysis.run [--quick] [--traces FOLDER]
 
 All that `analyze` does (links, timeline, quality, every rule, balance, windows) on the
 largest public traces, as JSON and as gzip, against loading them with one thread; then
@@ -22,15 +22,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
+from benchmarks import DATA, RESULTS, ROOT, TRACES
+from benchmarks.analysis import cost_page
+from benchmarks.analysis.repeat import write_repeated
+from benchmarks.loader import environments
+from benchmarks.loader.make_inputs import default_folder
 
-import cost_page  # noqa: E402
-import environments  # noqa: E402
-from make_inputs import default_folder  # noqa: E402
-from repeat import write_repeated  # noqa: E402
-
-ROOT = environments.ROOT
 LARGEST = 4  # traces; loading smaller ones takes too little to be measured well
 REPEATED = 600_000  # bytes of gzip at most: four times that is repeated
 
@@ -62,8 +59,7 @@ def main() -> None:
     """Build, measure, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few rounds; only print")
-    shared = ROOT.parent / "shared" / "traces"
-    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--traces", type=Path, default=TRACES)
     options = parser.parse_args()
     began = time.perf_counter()
     machine = environments.machine()
@@ -73,10 +69,10 @@ def main() -> None:
     if missing:
         sys.exit(f"cannot install {missing}")
     found = [*options.traces.glob("*.json.gz")]
-    found = found or [*(ROOT / "tests" / "data").glob("*.json.gz")]
+    found = found or [*DATA.glob("*.json.gz")]
     found.sort(key=lambda path: path.stat().st_size, reverse=True)
     rounds, scale = ("3", "0.5") if options.quick else ("9", "1")
-    command = [str(python), str(HERE / "measure.py"), rounds, scale]
+    command = [str(python), "-m", "benchmarks.analysis.measure", rounds, scale]
     where = folder / "analysis"
     for pair in inputs(where, found[:LARGEST]):
         command += ["--trace", *map(str, pair)]
@@ -87,6 +83,7 @@ def main() -> None:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
+        cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(package), "PYTHONHASHSEED": "0"},
     )
     results: dict[str, Any] = {"machine": machine, "versions": {}}
@@ -98,9 +95,9 @@ def main() -> None:
     if options.quick:
         print(text)
         return
-    kept = ROOT / "benchmarks" / "results" / "analysis.json"
+    kept = RESULTS / "analysis.json"
     kept.write_text(json.dumps(results, indent=1) + "\n")
-    (ROOT / "benchmarks" / "results" / "analysis_cost.md").write_text(text)
+    (RESULTS / "analysis_cost.md").write_text(text)
     print(text)
 
 

@@ -19,16 +19,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from findings import ROOT, Findings, parse, synchronize
+
+import torchtraceap
+from benchmarks import ROOT
+from benchmarks.device.findings import Findings, parse, synchronize
 
 # The corpus first: its modules import a package of its own.
-sys.path[:0] = [str(ROOT / "benchmarks" / name) for name in ("corpus", "dryrun")]
-
-from models import gpt_training, resnet_training  # noqa: E402
-from workloads.families import FAMILIES  # noqa: E402
-from workloads.training import Lab, Training  # noqa: E402
-
-import torchtraceap  # noqa: E402
+from benchmarks.dryrun.models import gpt_training, resnet_training
+from benchmarks.lab.corpus.workloads.families import FAMILIES
+from benchmarks.lab.corpus.workloads.training import Lab, Training
 
 Step = Callable[[], Any]
 #: Assumed by the dry run in a rehearsal, and for a GPU that its table lacks.
@@ -115,7 +114,8 @@ def dry_rows(device: str, seconds: float) -> tuple[dict[str, Any], str]:
         gpu = known[0] if known else USUAL_GPU
     try:
         done = subprocess.run(
-            [sys.executable, __file__, "dry", device, gpu],
+            [sys.executable, "-m", "benchmarks.device.estimates", "dry", device, gpu],
+            cwd=ROOT,
             env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
             capture_output=True,
             text=True,

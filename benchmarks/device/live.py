@@ -23,16 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from findings import ROOT, Findings, parse, synchronize
-
-import small_training
-from small_training import SmallTraining, check, lines_that_wait
-
-sys.path.append(str(ROOT / "benchmarks" / "integrations"))
-
-from pair_cost import Case, added, ratio
 
 import torchtraceap
+from benchmarks import ROOT
+from benchmarks.device import small_training
+from benchmarks.device.findings import Findings, parse, synchronize
+from benchmarks.device.small_training import SmallTraining, check, lines_that_wait
+from benchmarks.integrations.pair_cost import Case, added, ratio
 
 STEPS = 60
 SCHEDULE = {"wait": 6, "warmup": 2, "active": 10, "repeat": 1}
@@ -207,7 +204,8 @@ def waits(found: Findings, device: str) -> None:
     with found.part("waits are found dry"):
         # A dry run begins only where torch sees no GPU.
         done = subprocess.run(
-            [sys.executable, small_training.__file__, "dry"],
+            [sys.executable, "-m", small_training.__name__, "dry"],
+            cwd=ROOT,
             env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
             capture_output=True,
             text=True,

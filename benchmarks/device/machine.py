@@ -13,11 +13,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from findings import ROOT, Findings, parse
-
-sys.path.append(str(ROOT / "benchmarks" / "loader"))
-
-import environments
+from benchmarks.device.findings import Findings, parse
+from benchmarks.loader import environments
 
 PACKAGES = ("numpy", "pytest", "pybind11", "scikit-build-core", "torch", "triton")
 COMMANDS = ("nvcc --version", "g++ --version", "cmake --version", "ninja --version")

@@ -16,18 +16,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from findings import ROOT, Findings, parse, write
+import torchtraceap
+from benchmarks import ROOT
+from benchmarks.device.findings import Findings, parse, write
+from benchmarks.lab.corpus.manifest import read_archive
+from benchmarks.lab.corpus.workloads.pairs import PAIRS, cases
+from benchmarks.replay.predicting import predict, step_ms
 
-CORPUS = ROOT / "benchmarks" / "corpus"
-# The corpus first: its modules import a package of its own.
-sys.path[:0] = [str(CORPUS), str(ROOT / "benchmarks" / "replay")]
-
-from manifest import read_archive  # noqa: E402
-from predicting import predict, step_ms  # noqa: E402
-from workloads.pairs import PAIRS, cases  # noqa: E402
-
-import torchtraceap  # noqa: E402
-
+RECORD = "benchmarks.lab.corpus.record_cuda"
 MOST_MB = 20  # What the repository keeps; two archives.
 #: Of the time, what the table may take; a trace takes well under a second.
 TABLE_SHARE, TABLE_MOST_S = 0.25, 25.0
@@ -56,12 +52,12 @@ def chosen(device: str, seconds: float) -> str:
 
 def recorded(device: str, folder: Path, seconds: float) -> tuple[bool, str]:
     """Record for so long; returns whether that went well, and how it ended."""
-    command = [sys.executable, str(CORPUS / "record_cuda.py"), "--device", device]
+    command = [sys.executable, "-m", RECORD, "--device", device]
     command += ["--out", str(folder), "--max-mb", str(MOST_MB)]
     command += ["--minutes", str(seconds / 60), "--pairs", chosen(device, seconds)]
     try:
         # Its own limit is soft while it times.
-        done = subprocess.run(command, timeout=seconds + GRACE_S)
+        done = subprocess.run(command, cwd=ROOT, timeout=seconds + GRACE_S)
     except subprocess.TimeoutExpired:
         return True, "was stopped at its limit"
     ends = {0: "is done", 1: "had a case that failed", 3: "had no time for the rest"}

@@ -26,8 +26,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from findings import ROOT, write
-from step_results import Outcome, Results, results_of
+from benchmarks import ROOT
+from benchmarks.device.findings import write
+from benchmarks.device.step_results import Outcome, Results, results_of
 
 HERE = Path(__file__).resolve().parent
 #: The folder of Python tests.
@@ -68,7 +69,7 @@ def script(name: str) -> Callable[[argparse.Namespace, float], list[str]]:
     def command(given: argparse.Namespace, seconds: float) -> list[str]:
         options = ["--device", given.device, "--seconds", str(round(seconds))]
         options += ["--out", str(given.out)]
-        return [sys.executable, str(HERE / f"{name}.py"), *options]
+        return [sys.executable, "-m", f"benchmarks.device.{name}", *options]
 
     return command
 
@@ -98,8 +99,8 @@ def probes(given: argparse.Namespace, seconds: float) -> list[str]:
     if given.device == "cpu":
         file = TESTS / "dryrun" / "test_probe_tools.py"
         return [sys.executable, "-m", "pytest", "-m", "verify", str(file)]
-    tool = ROOT / "benchmarks" / "dryrun" / "sync_table_on_gpu.py"
-    command = [sys.executable, str(tool), "--out", str(given.out / "probes.json")]
+    tool = "benchmarks.dryrun.sync_table_on_gpu"
+    command = [sys.executable, "-m", tool, "--out", str(given.out / "probes.json")]
     return [*command, "--seconds", str(round(seconds))]
 
 

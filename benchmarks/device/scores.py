@@ -20,17 +20,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from findings import ROOT, Findings, parse
-
-sys.path += [str(ROOT / "benchmarks" / name) for name in ("loader", "analysis")]
-
-from repeat import write_repeated
 
 import torchtraceap
+from benchmarks import DATA
+from benchmarks.analysis.repeat import write_repeated
+from benchmarks.device.findings import Findings, parse
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.detection import BUNDLED
 
-DATA = ROOT / "tests" / "data"
 LONG = "kineto2021-v100-resnet50-workers0-memory"
 #: How often the long trace is repeated; batches; rounds of each figure.
 SIZES = {

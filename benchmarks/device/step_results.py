@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from findings import as_json, write
+from benchmarks.device.findings import as_json, write
 
 WIDTH = 98  # Of the summary's lines, which should fit on a screen.
 LOG_BYTES = 4_000_000  # Of each log, its end: OUT stays small whatever a step prints.

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from render import table
-
+from benchmarks.loader.render import table
 from torchtraceap_dryrun.estimate.kernel_time import CLASSES
 
 INTRODUCTION = """\
 # How near a dry run's estimates come
 
-Written by `python benchmarks/dryrun/run.py`; not edited by hand.
+Written by `python -m benchmarks.dryrun.run`; not edited by hand.
 
 {machine} torch {torch}.
 

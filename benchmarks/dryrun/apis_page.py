@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "python"))
+from benchmarks import RESULTS
+from tests.python.dryrun.probe import HOW, Probe
+from tests.python.dryrun.probe_sources import SOURCES
+from tests.python.dryrun.probes import PARTS, PROBES
 
-from dryrun.probe import HOW, Probe
-from dryrun.probe_sources import SOURCES
-from dryrun.probes import PARTS, PROBES
-
-PAGE = Path(__file__).resolve().parents[1] / "results" / "dryrun_apis.md"
+PAGE = RESULTS / "dryrun_apis.md"
 
 WORDS = {
     "scalar": "a value is read",
@@ -30,7 +28,7 @@ WORDS = {
 HEAD = """\
 # Which calls wait for CUDA
 
-Written by `python benchmarks/dryrun/apis_page.py --write`; not edited by hand.
+Written by `python -m benchmarks.dryrun.apis_page --write`; not edited by hand.
 
 Does the host wait for the device at these {all} calls on CUDA tensors? At {waits} it
 does. Each row is a test: a dry run must say the same, as often, and name the line. It
@@ -40,7 +38,7 @@ CUDA's kernels wait for inside (*table*), or because torch.cuda was asked to wai
 
 What CUDA does is told by [the sources](#sources) at the end, for torch 2.13, and was
 not measured: there was no GPU. Where the source is *async*, the general rule is all
-that was found. `python benchmarks/dryrun/sync_table_on_gpu.py` compares the table with
+that was found. `python -m benchmarks.dryrun.sync_table_on_gpu` compares the table with
 a real GPU.
 
 On the device, `x` and `y` are matrices, `v` a vector, `t` and `u` single floats, `k` a

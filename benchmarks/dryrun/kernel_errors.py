@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from trace_ops import Traced, is_kernel, read
 
+from benchmarks.dryrun.trace_ops import Traced, is_kernel, read
 from torchtraceap_dryrun.estimate.gpus import Gpu
 from torchtraceap_dryrun.estimate.kernel_time import kernel_us
 from torchtraceap_dryrun.estimate.launch import Launch

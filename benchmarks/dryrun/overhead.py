@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 import torch
-from models import gpt_training, resnet_training
 
 import torchtraceap
+from benchmarks.dryrun.models import gpt_training, resnet_training
 
 OPERATORS = 1000
 WARM_UP = 100

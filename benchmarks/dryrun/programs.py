@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from models import Step, resnet_foreach, resnet_training
 from torch import nn
 from torch.nn import functional
+
+from benchmarks.dryrun.models import Step, resnet_foreach, resnet_training
 
 
 @dataclass(frozen=True)

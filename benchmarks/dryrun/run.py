@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py: how near the dry run's estimates come to published traces; what it costs.
 
-    python benchmarks/dryrun/run.py [--traces FOLDER] [--no-costs]
+    python -m benchmarks.dryrun.run [--traces FOLDER] [--no-costs]
 
 Writes results/dryrun.json and results/dryrun_accuracy.md. Traces that are not
 in the folder are left out; tests/data has two of them.
@@ -12,22 +12,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
+import torch
 
-import accuracy_page  # noqa: E402
-import environments  # noqa: E402
-import kernel_errors  # noqa: E402
-import torch  # noqa: E402
-import whole_programs  # noqa: E402
-from overhead import costs  # noqa: E402
+from benchmarks import DATA, RESULTS
+from benchmarks.dryrun import accuracy_page, kernel_errors, whole_programs
+from benchmarks.dryrun.overhead import costs
+from benchmarks.loader import environments
 
-ROOT = environments.ROOT
-RESULTS = ROOT / "benchmarks" / "results" / "dryrun.json"
-PAGE = ROOT / "benchmarks" / "results" / "dryrun_accuracy.md"
+KEPT = RESULTS / "dryrun.json"
+PAGE = RESULTS / "dryrun_accuracy.md"
 #: In the order in which the page lists them.
 TRACES = (
     kernel_errors.VIT, kernel_errors.BERT, kernel_errors.QWEN, kernel_errors.OWL,
@@ -38,7 +33,7 @@ TRACES = (
 def main() -> None:
     """Compare, measure, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--traces", type=Path, default=ROOT / "tests" / "data")
+    parser.add_argument("--traces", type=Path, default=DATA)
     parser.add_argument("--no-costs", action="store_true", help="keep those measured")
     options = parser.parse_args()
     machine = environments.machine()
@@ -48,12 +43,10 @@ def main() -> None:
         "torch": torch.__version__,
         "kernels": [kernel_errors.errors(path) for path in found if path.exists()],
         "programs": whole_programs.compare(options.traces),
-        "costs": json.loads(RESULTS.read_text())["costs"]
-        if options.no_costs
-        else costs(),
+        "costs": json.loads(KEPT.read_text())["costs"] if options.no_costs else costs(),
     }
     machine["load_after"] = os.getloadavg()[0]
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    KEPT.write_text(json.dumps(results, indent=1) + "\n")
     text = accuracy_page.page(results)
     PAGE.write_text(text)
     print(text)

@@ -23,10 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "python"))
-
-from dryrun.probe import Probe, names
-from dryrun.probes import PROBES
+from tests.python.dryrun.probe import Probe, names
+from tests.python.dryrun.probes import PROBES
 
 RIGHT, DIFFERS, NO_GPU = 0, 1, 2
 RANGE = "the probe"

@@ -15,8 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from rebuilding import is_seen, rebuilt
-
+from benchmarks.dryrun.rebuilding import is_seen, rebuilt
 from torchtraceap_dryrun.estimate.gpus import GPUS, Gpu
 from torchtraceap_dryrun.record import Copy, Op
 

@@ -7,10 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from programs import PROGRAMS, Program
-from trace_ops import TracedProgram, read
-
 import torchtraceap
+from benchmarks.dryrun.programs import PROGRAMS, Program
+from benchmarks.dryrun.trace_ops import TracedProgram, read
 from torchtraceap_dryrun.estimate.kernel_time import kernel_us
 from torchtraceap_dryrun.estimate.launches import launches_of
 

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pair_cost import Case
 
 import torchtraceap
+from benchmarks import DATA
+from benchmarks.integrations.pair_cost import Case
 
 TRACE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
-TRACES = Path(__file__).resolve().parents[2] / "tests" / "data"
 STEPS, REPORT_AT = 60, 20
 
 
@@ -77,7 +77,7 @@ def _made(make: Callable[[], Any]) -> Any:
 
 def run(make: Callable[[], Any], has_it: bool) -> dict[str, float]:
     model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(8)])
-    report = torchtraceap.analyze(TRACES / TRACE, detector="off")
+    report = torchtraceap.analyze(DATA / TRACE, detector="off")
     destination = _made(make) if has_it else None
     batch = torch.ones(32, 256)
     times = []

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pair_cost import Cost, Pair, added, ratio
-from trainers import SCHEDULE
+from benchmarks.integrations.pair_cost import Cost, Pair, added, ratio
+from benchmarks.integrations.trainers import SCHEDULE
 
 INTRODUCTION = """\
 # What integrations cost
 
-Written by `python benchmarks/integrations/run.py --page`, as
+Written by `python -m benchmarks.integrations.run --page`, as
 [integrations.json](../../benchmarks/results/integrations.json).
 
 Each figure is of pairs of runs, one with the integration and one without right before

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py: what each integration costs, as pairs of runs with and without it.
 
-    python benchmarks/integrations/run.py [--pairs N] [--page] [CASE...]
+    python -m benchmarks.integrations.run [--pairs N] [--page] [CASE...]
 
 Prints a row for each case; with --page it writes results/integrations.json and the
 page, in which cases stay that were not asked for. Each case is measured in a process of
@@ -20,20 +20,15 @@ import os
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "loader"))
+import torch
 
-import environments  # noqa: E402
-import integrations_page  # noqa: E402
-import torch  # noqa: E402
-import trainers  # noqa: E402
-from pair_cost import measured, ratio  # noqa: E402
+from benchmarks import RESULTS, ROOT
+from benchmarks.integrations import destinations, integrations_page, trainers
+from benchmarks.integrations.pair_cost import measured, ratio
+from benchmarks.loader import environments
 
-import destinations  # noqa: E402
-
-RESULTS = HERE.parent / "results" / "integrations.json"
+KEPT = RESULTS / "integrations.json"
 CASES = {case.name: case for case in [*trainers.CASES, *destinations.CASES]}
 
 
@@ -61,15 +56,16 @@ def main() -> None:
         alone(options.alone, options.pairs)
         return
     machine = environments.machine() | {"torch": torch.__version__}
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"cases": {}}
+    results = json.loads(KEPT.read_text()) if KEPT.exists() else {"cases": {}}
     for name in options.cases or CASES:
         case = CASES[name]
         if case.needs and importlib.util.find_spec(case.needs) is None:
             print(f"{name}: skipped, as {case.needs} is not installed")
             continue
-        command = [sys.executable, __file__, "--alone", name]
+        command = [sys.executable, "-m", "benchmarks.integrations.run", "--alone", name]
         ran = subprocess.run(
             [*command, "--pairs", str(options.pairs)],
+            cwd=ROOT,
             capture_output=True,
             text=True,
         )
@@ -85,8 +81,8 @@ def main() -> None:
     results["machine"] = machine | {"load_after": os.getloadavg()[0]}
     results["cases"] = {n: results["cases"][n] for n in CASES if n in results["cases"]}
     if options.page:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-        RESULTS.with_suffix(".md").write_text(integrations_page.page(results))
+        KEPT.write_text(json.dumps(results, indent=1) + "\n")
+        KEPT.with_suffix(".md").write_text(integrations_page.page(results))
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from pair_cost import Case
 
 import torchtraceap
+from benchmarks.integrations.pair_cost import Case
 
 # Those from `SINCE` on are outside of the cycle.
 STEPS = 60

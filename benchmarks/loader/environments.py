@@ -14,8 +14,9 @@ import venv
 from pathlib import Path
 from typing import Any
 
+from benchmarks import ROOT
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 
 # torchtraceap has one too: where it is installed as editable, the import hook of that
 # comes before the Python path. HTA does not run on pandas 3, and both tools ask for

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from steps import Event, Repeating
+
+from benchmarks.loader.steps import Event, Repeating
 
 
 class Template:

@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from figures import DEVICE_WORK, Figures, exact_ns, figures_of
+from benchmarks.loader.figures import DEVICE_WORK, Figures, exact_ns, figures_of
 
 # How to load, how to count what was loaded, whose version it is.
 Loader = tuple[Callable[[str], Any], Callable[[Any], Figures], str]

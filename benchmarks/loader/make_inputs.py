@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """make_inputs.py: writes the traces that are measured, and what is in them.
 
-    python benchmarks/loader/make_inputs.py [--sizes 45,300,1000] [--folder DIR]
+    python -m benchmarks.loader.make_inputs [--sizes 45,300,1000] [--folder DIR]
 
 For each size, in MB of 10^6 bytes, the recorded steps (recorded.json.gz) repeated with
 later times and other ids: ``sim-45.json`` as the profiler writes it, the same gzipped
@@ -24,9 +24,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from figures import Figures, figures_of
-from layouts import Compact, Kineto, Layout, template_of
-from steps import RECORDED, Repeating, Steps, read_steps
+from benchmarks.loader.figures import Figures, figures_of
+from benchmarks.loader.layouts import Compact, Kineto, Layout, template_of
+from benchmarks.loader.steps import RECORDED, Repeating, Steps, read_steps
 
 Manifest = dict[str, dict[str, Any]]
 GZIP_LEVEL = 6

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """record.py: records the training steps that the inputs repeat; needs torch.
 
-    python benchmarks/loader/record.py     # writes recorded.json.gz beside this file
+    python -m benchmarks.loader.record     # writes recorded.json.gz beside this file
 
 Run by hand, when another torch writes another layout: times differ from recording to
 recording, so the result is kept in the repository, and every machine makes the same
@@ -16,9 +16,10 @@ import tempfile
 from pathlib import Path
 
 import torch
-from steps import RECORDED
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, schedule
+
+from benchmarks.loader.steps import RECORDED
 
 STEPS = 1
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """render.py RESULTS.json: writes results/performance.md from what a run measured.
 
-python benchmarks/loader/render.py results/loader.json > results/performance.md
+python -m benchmarks.loader.render results/loader.json > results/performance.md
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from targets import Results
-from wording import (
+from benchmarks.loader.targets import Results
+from benchmarks.loader.wording import (
     AGREEMENT,
     ANALYSIS,
     INPUTS,

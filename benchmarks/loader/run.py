@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py: makes the inputs, checks that all loaders agree, times them, writes results.
 
-    python benchmarks/loader/run.py [--quick] [--full] [--sizes 45,300,1000]
+    python -m benchmarks.loader.run [--quick] [--full] [--sizes 45,300,1000]
                                     [--real TRACE.json.gz] [--out RESULTS.json]
 
 Needs Linux, a C++ compiler, CMake, pybind11 and NumPy; 4 GB of disk and 8 GB of memory
@@ -21,17 +21,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import environments
-import peers
-import render
-import targets
-from figures import differences
-from make_inputs import Inputs, default_folder
-from peers import OURS, PEERS
+from benchmarks import DATA, RESULTS, ROOT, TRACES
+from benchmarks.loader import environments, peers, render, targets
+from benchmarks.loader.figures import differences
+from benchmarks.loader.make_inputs import Inputs, default_folder
+from benchmarks.loader.peers import OURS, PEERS
 
-HERE = Path(__file__).resolve().parent
-ROOT = environments.ROOT
-SHARED = ROOT.parent / "shared" / "traces"  # public traces, where a checkout has them
 REAL = "h100-owlv2-large-55MB.json.gz"
 # Both texts, their indexes and two traces at once.
 IN_PROCESS_TEXTS = 4.5
@@ -157,7 +152,7 @@ class Run:
     def scaling(self) -> None:
         """Measure cost against size, on one processor."""
         self.say("cost against size")
-        command = [str(HERE / "scaling.py"), "--json"]
+        command = ["-m", "benchmarks.loader.scaling", "--json"]
         command += ["--rounds", str(self.options.cold_rounds)]
         command += ["--scale", "0.5" if self.options.quick else "1"]
         for names in self.names.values():
@@ -167,7 +162,8 @@ class Run:
         self.results["scaling"] = self._ours(command)
 
     def _loader(self, file: str, name: str, *more: str) -> Any:
-        script = [str(HERE / "loaders.py"), name, str(self.inputs.folder / file), *more]
+        script = ["-m", "benchmarks.loader.loaders", name]
+        script += [str(self.inputs.folder / file), *more]
         if name in OURS:
             return self._ours(script)
         return self._json([str(self.pythons[PEERS[name].environment]), *script])
@@ -179,7 +175,9 @@ class Run:
     def _json(self, command: Sequence[str], env: dict[str, str] | None = None) -> Any:
         clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         clean.update({"PYTHONHASHSEED": SEED, **(env or {})})
-        done = subprocess.run(command, capture_output=True, text=True, env=clean)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=clean, cwd=ROOT
+        )
         if done.returncode:
             lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
             raise RuntimeError(lines[-1])
@@ -242,15 +240,15 @@ def arguments() -> argparse.Namespace:
     options.rounds = 3 if options.quick else 7
     options.cold_rounds = 2 if options.quick else 3
     if options.real is None:
-        data = (ROOT / "tests" / "data").glob("*.json.gz")
+        data = DATA.glob("*.json.gz")
         largest = max(data, key=lambda path: path.stat().st_size)
-        options.real = SHARED / REAL if (SHARED / REAL).exists() else largest
+        options.real = TRACES / REAL if (TRACES / REAL).exists() else largest
     # A quick run is no record: what is committed stays as it is.
     if options.out is None:
-        kept = ROOT / "benchmarks" / "results" / "loader.json"
+        kept = RESULTS / "loader.json"
         options.out = default_folder() / "quick.json" if options.quick else kept
     if options.page is None and not options.quick:
-        options.page = ROOT / "benchmarks" / "results" / "performance.md"
+        options.page = RESULTS / "performance.md"
     return options
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scaling.py: cost against size, for ordinary traces and for hostile ones.
 
-    python benchmarks/loader/scaling.py [--scale 1.0] [--only KIND]
+    python -m benchmarks.loader.scaling [--scale 1.0] [--only KIND]
 
 Each kind is one property of a trace driven far, at a size N and at 4 N; the figure is
 t(4N) / t(N) in CPU time, best of the rounds, of loading and of analyzing. 4 is linear;
@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hostile import KINDS, write_kind
-
+from benchmarks.loader.hostile import KINDS, write_kind
 from torchtraceap import _core
 
 PARTS = ("load", "analysis")

@@ -4,7 +4,7 @@
 INTRODUCTION = """\
 # Performance
 
-Written by `python benchmarks/loader/run.py`; not edited by hand. It makes the inputs,
+Written by `python -m benchmarks.loader.run`; not edited by hand. It makes the inputs,
 builds this tree as it is shipped, installs the other loaders, checks that all agree on
 what the inputs hold, and measures. **Ratios of one run count, milliseconds do not**:
 the next machine has others. `--quick` takes a minute or two and leaves this page alone;

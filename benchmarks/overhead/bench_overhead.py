@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """bench_overhead.py: what `on_trace_ready=torchtraceap.analyze` adds to a profiled run.
 
-    python benchmarks/overhead/bench_overhead.py [--events 200000] [--repeats 5]
+    python -m benchmarks.overhead.bench_overhead [--events 200000] [--repeats 5]
 
 Compares, in one process and on equal runs in turn: the profiler's own export alone;
 the analysis alone; the analysis with the same export after it. Prints medians, the

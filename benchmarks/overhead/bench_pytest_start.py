@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """bench_pytest_start.py: what the registered plugin adds to every start of pytest.
 
-    python benchmarks/overhead/bench_pytest_start.py [--repeats 21]
+    python -m benchmarks.overhead.bench_pytest_start [--repeats 21]
 
 Runs pytest on one empty test, with the plugin and with `-p no:torchtraceap`, in turn.
 Their difference is often lost in the noise of a start, so the import of the plugin

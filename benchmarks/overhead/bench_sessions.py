@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """bench_sessions.py: what `profile`, `Analyzer` and `profile_steps` add to a run.
 
-    python benchmarks/overhead/bench_sessions.py [--events 200000] [--repeats 5]
+    python -m benchmarks.overhead.bench_sessions [--events 200000] [--repeats 5]
 
 Equal training loops in turn, in one process, all recording the same three steps with
 stacks and shapes: under torch's profiler with an export of its own, and under ours.
@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench_overhead import Times, timed, train
 
 import torchtraceap
+from benchmarks.overhead.bench_overhead import Times, timed, train
 
 STEPS = 7  # a first one, a warm-up, three recorded, two after
 SCHEDULE = {"wait": 1, "warmup": 1, "active": 3, "repeat": 1}
@@ -88,7 +88,7 @@ def one_round(repeats: int, folder: Path, times: Times) -> int:
     with gzip.open(folder / "trace.json.gz") as file:
         size = len(file.read())
 
-    exact = {"detector": "off"}  # benchmarks/detector/speed.py tells what it takes.
+    exact = {"detector": "off"}  # see detector_speed.py
     quiet = {"verbosity": 0, **exact}
     for name, handler in {
         "Analyzer": torchtraceap.Analyzer(**quiet),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """compare_exports.py: three ways to read one profiler run, compared event by event.
 
-    python benchmarks/overhead/compare_exports.py
+    python -m benchmarks.overhead.compare_exports
 
 Kineto's JSON, which every user exports, is the measure. Against it are held torch's
 repeatable Python export (torch 2.13 and later), before and after Kineto's, and what

@@ -6,13 +6,13 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from render import table
+from benchmarks.loader.render import table
 
 LARGE = 100  # device tasks: fewer make a replay easy
 INTRODUCTION = """\
 # How near replays come to what was recorded
 
-Written by `python benchmarks/replay/run.py`; not edited by hand. What the columns mean
+Written by `python -m benchmarks.replay.run`; not edited by hand. What the columns mean
 is said in [replay.md](../../docs/replay.md).
 
 {machine}

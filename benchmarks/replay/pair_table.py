@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/replay/pair_table.py: slow programs, their fixed twins, and what to drop.
+"""pair_table.py: slow programs, their fixed twins, and what to drop.
 
-The twins are those of benchmarks/corpus where that has one that a CPU shows.
+The twins are those of benchmarks/lab/corpus where that has one that a CPU shows.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import waiting_twins as waiting
-import workloads.device_twins as device
-from workloads.families import FAMILIES, Config
-from workloads.training import Lab, Training
+
+from benchmarks.lab.corpus.workloads import device_twins as device
+from benchmarks.lab.corpus.workloads.families import FAMILIES, Config
+from benchmarks.lab.corpus.workloads.training import Lab, Training
+from benchmarks.replay import waiting_twins as waiting
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from fidelity_page import machine_text
-from pair_table import PAIRS
-from pairs_text import (
+from benchmarks.loader.render import table
+from benchmarks.replay.fidelity_page import machine_text
+from benchmarks.replay.pair_table import PAIRS
+from benchmarks.replay.pairs_text import (
     INTRODUCTION,
     RESNET,
     disturbed,
@@ -18,7 +19,6 @@ from pairs_text import (
     outcome,
     resnet_note,
 )
-from render import table
 
 HEAD = (
     "pair", "slow", "predicted", "measured", "naive", "error, step %",

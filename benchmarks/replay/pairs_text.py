@@ -9,7 +9,7 @@ RESNET = "ResNet-50, loader 0 -> 4 workers (traces of others)"
 INTRODUCTION = """\
 # What fixes were predicted to gain, and did
 
-Written by `python benchmarks/replay/run_pairs.py`; not edited by hand. How gains are
+Written by `python -m benchmarks.replay.run_pairs`; not edited by hand. How gains are
 worked out is said in [replay.md](../../docs/replay.md).
 
 {machine}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/replay/predicting.py: a pair's slow trace, asked what the fix gains, and
+"""predicting.py: a pair's slow trace, asked what the fix gains, and
 its fixed trace, which knows."""
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure import Protocol, time_block
-from pair_table import TimedPair, lab_of
-from recording import record
-from workloads.training import Training
-
 import torchtraceap
+from benchmarks.lab.corpus.measure import Protocol, time_block
+from benchmarks.lab.corpus.recording import record
+from benchmarks.lab.corpus.workloads.training import Training
+from benchmarks.replay.pair_table import TimedPair, lab_of
 from torchtraceap import edits
 
 

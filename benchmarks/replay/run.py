@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py: how near replays come to recorded traces, with parts of the model left out.
 
-    python benchmarks/replay/run.py [--traces FOLDER] [--rounds N]
+    python -m benchmarks.replay.run [--traces FOLDER] [--rounds N]
 
 Replays every trace with device work as it is and writes benchmarks/results/replay.json
 and results/replay_fidelity.md. Builds bench_replay where benchmarks/loader builds.
@@ -16,14 +16,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
-
-import environments  # noqa: E402
-import fidelity_page  # noqa: E402
-from make_inputs import default_folder  # noqa: E402
-
-ROOT = environments.ROOT
+from benchmarks import DATA, RESULTS, ROOT, TRACES
+from benchmarks.loader import environments
+from benchmarks.loader.make_inputs import default_folder
+from benchmarks.replay import fidelity_page
 
 
 def build(folder: Path) -> Path:
@@ -33,7 +29,7 @@ def build(folder: Path) -> Path:
         [
             *("cmake", "-S", str(ROOT), "-B", str(where), "-G", "Ninja"),
             *("-DCMAKE_BUILD_TYPE=Release", "-DTTA_BUILD_PYTHON=OFF"),
-            f"-DCMAKE_PROJECT_torchtraceap_INCLUDE={HERE / 'bench_replay.cmake'}",
+            f"-DCMAKE_PROJECT_torchtraceap_INCLUDE={Path(__file__).with_name('bench_replay.cmake')}",
         ],
         ["cmake", "--build", str(where), "--target", "bench_replay"],
     ):
@@ -46,21 +42,20 @@ def build(folder: Path) -> Path:
 def main() -> None:
     """Build, replay, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    shared = ROOT.parent / "shared" / "traces"
-    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--traces", type=Path, default=TRACES)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     machine = environments.machine()
     found = sorted(options.traces.glob("*.json.gz"))
-    found = found or sorted((ROOT / "tests" / "data").glob("*.json.gz"))
+    found = found or sorted(DATA.glob("*.json.gz"))
     command = [str(build(default_folder())), str(options.rounds), *map(str, found)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     machine["load_after"] = os.getloadavg()[0]
     results = {"machine": machine, "traces": json.loads(done.stdout)}
-    kept = ROOT / "benchmarks" / "results" / "replay.json"
+    kept = RESULTS / "replay.json"
     kept.write_text(json.dumps(results, indent=1) + "\n")
     text = fidelity_page.page(results)
-    (ROOT / "benchmarks" / "results" / "replay_fidelity.md").write_text(text)
+    (RESULTS / "replay_fidelity.md").write_text(text)
     print(text)
 
 

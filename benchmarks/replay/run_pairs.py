@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run_pairs.py: what replays predict of fixes, against the fixed programs themselves.
 
-    python benchmarks/replay/run_pairs.py [--pairs NAME,...] [--rounds N]
+    python -m benchmarks.replay.run_pairs [--pairs NAME,...] [--rounds N]
         [--traces FOLDER] [--patience SECONDS] [--no-page] [--render]
 
 Records each slow program and its fixed twin with torch.profiler, in turn, on one
@@ -14,23 +14,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-# The corpus first: its measure.py imports a package of its own.
-sys.path[:0] = [str(HERE.parent / "corpus"), str(HERE), str(HERE.parent / "loader")]
+import torch
 
-import environments  # noqa: E402
-import pairs_page  # noqa: E402
-import torch  # noqa: E402
-from interference import observed, wait_for_quiet  # noqa: E402
-from measure import Protocol  # noqa: E402
-from pair_table import PAIRS, TimedPair  # noqa: E402
-from pairs_text import QUIET  # noqa: E402
-from predicting import (  # noqa: E402
+import torchtraceap
+from benchmarks import RESULTS, TRACES
+from benchmarks.lab.corpus.measure import Protocol
+from benchmarks.lab.interference import observed, wait_for_quiet
+
+# The corpus first: its measure.py imports a package of its own.
+from benchmarks.loader import environments
+from benchmarks.replay import pairs_page
+from benchmarks.replay.pair_table import PAIRS, TimedPair
+from benchmarks.replay.pairs_text import QUIET
+from benchmarks.replay.predicting import (
     compared,
     predict,
     run_round,
@@ -38,11 +38,8 @@ from predicting import (  # noqa: E402
     step_ms,
 )
 
-import torchtraceap  # noqa: E402
-
-ROOT = environments.ROOT
-KEPT = ROOT / "benchmarks" / "results" / "replay_pairs.json"
-PAGE = ROOT / "benchmarks" / "results" / "replay_pairs.md"
+KEPT = RESULTS / "replay_pairs.json"
+PAGE = RESULTS / "replay_pairs.md"
 PROTOCOL = Protocol(check=0, lead_in=6, blocks=1, block=15, active=15)
 COMPILED_ROUNDS = 3
 MOST_OTHERS = QUIET  # Of all processors; of two, a fifth of one.
@@ -89,8 +86,7 @@ def rounds_of(pair: TimedPair, rounds: int, patience_s: float) -> list[dict[str,
 def main() -> None:
     """Record, predict, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    shared = ROOT.parent / "shared" / "traces"
-    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--traces", type=Path, default=TRACES)
     parser.add_argument("--pairs", default="")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """speed.py: what replaying costs, and how it grows with the trace.
 
-    python benchmarks/replay/speed.py [--traces FOLDER]
+    python -m benchmarks.replay.speed [--traces FOLDER]
 
 Of the largest public traces and of one repeated 4 and 16 times: making the schedule,
 judging it and pricing every finding (what reading ``report.rule_findings`` adds to an
@@ -19,23 +19,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / name) for name in ("loader", "analysis", "replay")]
+from benchmarks import DATA, RESULTS, ROOT, TRACES
+from benchmarks.analysis.repeat import write_repeated
+from benchmarks.loader import environments
+from benchmarks.loader.make_inputs import default_folder
+from benchmarks.loader.render import table
+from benchmarks.replay.fidelity_page import machine_text
 
-import environments  # noqa: E402
-from fidelity_page import machine_text  # noqa: E402
-from make_inputs import default_folder  # noqa: E402
-from render import table  # noqa: E402
-from repeat import write_repeated  # noqa: E402
-
-ROOT = environments.ROOT
 LARGEST, ROUNDS = 6, 7
 REPEATED = "v100-ns-timestamps-rank0of1", "kineto2021-v100-resnet50-workers0-memory"
 LIMITS = {"price": 2.0, "replay": 0.3}  # seconds, for 200,000 events on one core
 INTRODUCTION = """\
 # What replaying costs
 
-Written by `python benchmarks/replay/speed.py`; not edited by hand. CPU time of one
+Written by `python -m benchmarks.replay.speed`; not edited by hand. CPU time of one
 core, the least of {rounds} rounds, in milliseconds: noise only adds. *price* makes the
 schedule, judges it and replays it once without each finding, and without all; *what-if*
 is one `what_if`, of three replays. Asked for are 2 s and 0.3 s at 200,000 events.
@@ -102,8 +99,7 @@ def growth(results: list[dict[str, Any]]) -> list[list[str]]:
 def main() -> None:
     """Build, measure, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    shared = ROOT.parent / "shared" / "traces"
-    parser.add_argument("--traces", type=Path, default=shared)
+    parser.add_argument("--traces", type=Path, default=TRACES)
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -115,7 +111,7 @@ def main() -> None:
     if missing:
         sys.exit(f"cannot install {missing}")
     found = [*options.traces.glob("*.json.gz")]
-    found = found or [*(ROOT / "tests" / "data").glob("*.json.gz")]
+    found = found or [*DATA.glob("*.json.gz")]
     found.sort(key=lambda path: path.stat().st_size, reverse=True)
     inputs = found[:LARGEST]
     where = default_folder() / "analysis"
@@ -130,15 +126,16 @@ def main() -> None:
     results = []
     for path in inputs:
         done = subprocess.run(
-            [str(python), __file__, "--one", str(path)],
+            [str(python), "-m", "benchmarks.replay.speed", "--one", str(path)],
             stdout=subprocess.PIPE,
             text=True,
             check=True,
+            cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(package)},
         )
         results.append(json.loads(done.stdout))
     machine["load_after"] = os.getloadavg()[0]
-    kept = ROOT / "benchmarks" / "results" / "replay_speed.json"
+    kept = RESULTS / "replay_speed.json"
     text = {"machine": machine, "traces": results, "limits_s": LIMITS}
     kept.write_text(json.dumps(text, indent=1) + "\n")
     head = INTRODUCTION.format(rounds=ROUNDS, machine=machine_text(machine))
@@ -146,7 +143,7 @@ def main() -> None:
     page = head + "\n" + table(titles, rows(results))
     page += "\n## t(4N)/t(N)\n\nN is the trace repeated 4 times; 4 is linear.\n\n"
     page += table(["trace", "price", "what-if", "findings"], growth(results))
-    (ROOT / "benchmarks" / "results" / "replay_speed.md").write_text(page)
+    (RESULTS / "replay_speed.md").write_text(page)
     print(page)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/replay/waiting_twins.py: twins whose difference shows without a GPU.
+"""waiting_twins.py: twins whose difference shows without a GPU.
 
-Added to those of benchmarks/corpus, which have the common step and its hooks: a twin
+Added to those of lab/corpus, which have the common step and its hooks: a twin
 replaces one of them. Each computes what its fixed form does.
 """
 
@@ -20,9 +20,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
-from workloads.families import Batch
-from workloads.host_twins import LoadsInStep, PackedSamples
-from workloads.training import Training
+
+from benchmarks.lab.corpus.workloads.families import Batch
+from benchmarks.lab.corpus.workloads.host_twins import LoadsInStep, PackedSamples
+from benchmarks.lab.corpus.workloads.training import Training
 
 WORKERS = 4  # As the public pair of traces has.
 LINK_BYTES_A_SECOND = 15e6  # A slow network: communication takes long, but no work.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hidden.py: one rank of a training is delayed somewhere; is it told who, and where?
 
-    python benchmarks/stragglers/hidden.py [--runs 50] [--even 10] [--no-page]
+    python -m benchmarks.stragglers.hidden [--runs 50] [--even 10] [--no-page]
 
 Each run is a real training of two to four gloo processes on this machine, recorded by
 torch.profiler, in which one rank is delayed in one of its functions; rank, place,
@@ -18,25 +18,21 @@ import os
 import random
 import shutil
 import socket
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
+import torch
 
-import environments  # noqa: E402
-import torch  # noqa: E402
-from hidden_places import PLACES  # noqa: E402
-from hidden_program import Case, next_batch, run_rank  # noqa: E402
-from render import table  # noqa: E402
+import torchtraceap
+from benchmarks import RESULTS
+from benchmarks.loader import environments
+from benchmarks.loader.render import table
+from benchmarks.stragglers.hidden_places import PLACES
+from benchmarks.stragglers.hidden_program import Case, next_batch, run_rank
 
-import torchtraceap  # noqa: E402
-
-RESULTS = environments.ROOT / "benchmarks" / "results"
 #: What a report should name: a loader's process is not recorded, but who waits for it.
 NAMED = {**PLACES, "loader process": next_batch}
 LONGEST_S = 120
@@ -193,7 +189,7 @@ def page(results: dict[str, Any]) -> str:
     ]
     return f"""# Hidden ranks
 
-Written by `python benchmarks/stragglers/hidden.py`; not edited by hand.
+Written by `python -m benchmarks.stragglers.hidden`; not edited by hand.
 
 {machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
 {machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \

@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from hidden_places import PLACES, Delay, SlowGradients
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import profile, schedule
+
+from benchmarks.stragglers.hidden_places import PLACES, Delay, SlowGradients
 
 BATCH = 16
 SKIPPED, WARM, RECORDED = 2, 2, 6  # Steps.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py: whose work makes a recorded job slow, in the form of StragglerAnalysis.
 
-    python benchmarks/stragglers/run.py FOLDER NAME
+    python -m benchmarks.stragglers.run FOLDER NAME
 
 reads FOLDER/trace-NAME.parquet (and, beside it, FOLDER/result-NAME.json with what was
 published, if it is there) and prints JSON:
@@ -23,10 +23,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from operations import ranks_of, read_operations
-
+from benchmarks.stragglers.operations import ranks_of, read_operations
 from torchtraceap import _core
 
 # A job as fast as an even one, within what its steps differ anyhow, has no culprit; nor

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scale.py: what a job of 8, 64 and 512 ranks takes to analyze.
 
-    python benchmarks/stragglers/scale.py [--sizes 8,64,512] [--no-page]
+    python -m benchmarks.stragglers.scale [--sizes 8,64,512] [--no-page]
 
 Each job is simulated (scale_job.py), with one rank that is slow at a known line, and
 analyzed in a process of its own with two children. Writes
@@ -21,15 +21,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "loader")]
+from benchmarks import RESULTS, ROOT
+from benchmarks.loader import environments
+from benchmarks.loader.render import table
+from benchmarks.stragglers.scale_job import (
+    LAYERS,
+    SLOW_LINE,
+    SLOW_RANK,
+    STEPS,
+    write_job,
+)
 
-import environments  # noqa: E402
-from render import table  # noqa: E402
-from scale_job import LAYERS, SLOW_LINE, SLOW_RANK, STEPS, write_job  # noqa: E402
-
-RESULTS = environments.ROOT / "benchmarks" / "results"
-#: Of the same records once more: what joining takes, and reading all rows in Python.
+#: Of the same records once more: joining alone, and reading all rows in Python.
 PARTS = ("joining", "reading")
 ROWS = (
     "ranks",
@@ -95,10 +98,10 @@ def measure(ranks: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp())
     try:
         largest = write_job(folder / "job", ranks)
-        code = f"import scale; scale.answer({str(folder / 'job')!r})"
+        code = "import sys, benchmarks.stragglers.scale as s; s.answer(sys.argv[1])"
         run = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=HERE,
+            [sys.executable, "-c", code, str(folder / "job")],
+            cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,
@@ -148,7 +151,7 @@ def page(results: dict[str, Any]) -> str:
     )
     return f"""# What the ranks of a job take
 
-Written by `python benchmarks/stragglers/scale.py`; not edited by hand.
+Written by `python -m benchmarks.stragglers.scale`; not edited by hand.
 
 {machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
 {machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \

@@ -12,6 +12,7 @@ import random
 import re
 from pathlib import Path
 
+from benchmarks.lab import _lab
 from torchtraceap import _core
 
 SIMULATED = 8
@@ -36,7 +37,9 @@ def program() -> _core.Program:
     for step in range(STEPS):
         buckets = []
         for _ in range(LAYERS // BUCKET_LAYERS):
-            buckets.append(job.add_collective("allreduce", "0", SIMULATED, sequence))
+            buckets.append(
+                _lab.add_collective(job, "allreduce", "0", SIMULATED, sequence)
+            )
             sequence += 1
         for rank in range(SIMULATED):
             _step(job, rank, step, buckets, chance)
@@ -57,11 +60,11 @@ def _step(
         job.close(rank)
 
     job.open_span(rank, f"ProfilerStep#{step}")
-    job.open_frame(rank, "train.py(20): train_step")
-    job.open_frame(rank, SLOW_LINE)
+    _lab.open_frame(job, rank, "train.py(20): train_step")
+    _lab.open_frame(job, rank, SLOW_LINE)
     job.host(rank, 1000 * (SLOW_US if rank == SLOW_RANK else USUAL_US), "read")
     job.close(rank)
-    job.open_frame(rank, "model.py(12): forward")
+    _lab.open_frame(job, rank, "model.py(12): forward")
     for _ in range(LAYERS):
         kernel("aten::linear", "gemm", 60)
         kernel("aten::layer_norm", "layer_norm", 9)

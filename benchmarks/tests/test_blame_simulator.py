@@ -10,15 +10,17 @@ import json
 import random
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-from blame_page import page
-from capturing import captured
-from cases import CLEAN, FAULTS, pattern_of, sample
-from chrome_trace import trace_text
-from gpus import GPUS
-from instructions import (
+
+import torchtraceap
+from benchmarks import RESULTS, ROOT
+from benchmarks.lab.blame.blame_page import page
+from benchmarks.lab.blame.capturing import captured
+from benchmarks.lab.blame.cases import CLEAN, FAULTS, pattern_of, sample
+from benchmarks.lab.blame.chrome_trace import trace_text
+from benchmarks.lab.blame.gpus import GPUS
+from benchmarks.lab.blame.instructions import (
     Await,
     Call,
     Host,
@@ -29,14 +31,11 @@ from instructions import (
     Work,
     Workers,
 )
-from scheduling import Schedule, schedule
-from truth import truth_of
-
-import torchtraceap
+from benchmarks.lab.blame.scheduling import Schedule, schedule
+from benchmarks.lab.blame.truth import truth_of
 
 pytestmark = pytest.mark.verify
 
-ROOT = Path(__file__).resolve().parents[2]
 A100 = next(gpu for gpu in GPUS if "A100" in gpu.name)
 PATTERNS = [*dict.fromkeys(pattern_of(fault) for fault in FAULTS), CLEAN]
 STREAM, OTHER = (0, 7), (0, 20)
@@ -164,4 +163,4 @@ def test_programs_keep_the_rules(seed: int) -> None:
 
 def test_the_page_is_what_the_results_give() -> None:
     results = json.loads((ROOT / "benchmarks/results/blame.json").read_text())
-    assert page(results) == (ROOT / "benchmarks" / "results" / "blame.md").read_text()
+    assert page(results) == (RESULTS / "blame.md").read_text()

@@ -20,16 +20,15 @@ import torchtraceap
 
 torch = pytest.importorskip("torch")
 
-import case_pages  # noqa: E402
-import case_text  # noqa: E402
-from case_results import Row  # noqa: E402
-from case_table import KNOWN, read_cases  # noqa: E402
-from measure import Protocol, twins_agree  # noqa: E402
-from recording import record  # noqa: E402
-from simulation.cause_table import MECHANISMS as SIMULATED  # noqa: E402
-from workloads.families import FAMILIES  # noqa: E402
-from workloads.pairs import PAIRS, device, named  # noqa: E402
-from workloads.training import Lab  # noqa: E402
+from benchmarks.lab.corpus import case_pages, case_text
+from benchmarks.lab.corpus.case_results import Row
+from benchmarks.lab.corpus.case_table import KNOWN, read_cases
+from benchmarks.lab.corpus.measure import Protocol, twins_agree
+from benchmarks.lab.corpus.recording import record
+from benchmarks.lab.corpus.simulation.cause_table import MECHANISMS as SIMULATED
+from benchmarks.lab.corpus.workloads.families import FAMILIES
+from benchmarks.lab.corpus.workloads.pairs import PAIRS, device, named
+from benchmarks.lab.corpus.workloads.training import Lab
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
 pytestmark = [
@@ -149,7 +148,7 @@ def test_pages_are_what_the_results_give() -> None:
     assert {path.name for path in case_pages.PAGES.glob("*.md")} == set(made)
     for name, text in made.items():
         assert (case_pages.PAGES / name).read_text("utf-8") == text, (
-            f"{name}: run benchmarks/corpus/case_pages.py --render"
+            f"{name}: run benchmarks/lab/corpus/case_pages.py --render"
         )
 
 

@@ -12,15 +12,13 @@ import pytest
 
 pytest.importorskip("torch")
 
-import hook_places
-import runs
-from hook_places import Operators, cut
-from hook_times import REST, Steps, doubt, factors, moments
-from matched_work import twin_moments
-from window_bounds import bounds
-from window_rows import labels
-
 import torchtraceap
+from benchmarks.lab.corpus import hook_places, runs
+from benchmarks.lab.corpus.hook_places import Operators, cut
+from benchmarks.lab.corpus.hook_times import REST, Steps, doubt, factors, moments
+from benchmarks.lab.corpus.matched_work import twin_moments
+from benchmarks.lab.corpus.window_bounds import bounds
+from benchmarks.lab.corpus.window_rows import labels
 
 pytestmark = pytest.mark.verify
 RUN = runs.Run("a", "R", "g", "slow", "pose", "hrnet", True, 1)

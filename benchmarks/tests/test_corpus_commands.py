@@ -15,34 +15,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import DATA, ROOT
+
 pytest.importorskip("torch")
 
-import build
-import compact
-import matched_work
-import record
-import runs
-
 import torchtraceap
-from alarms import ctrl_c_is_heard as ctrl_c_is_heard
+from benchmarks.lab.corpus import build, compact, matched_work, record, runs
+from tests.python.alarms import ctrl_c_is_heard as ctrl_c_is_heard
 
 pytestmark = pytest.mark.verify
-CORPUS = Path(runs.__file__).parent
-TINY = CORPUS.parents[1] / "tests/data/kineto2021-computeProperties-tiny.json.gz"
+TINY = DATA / "kineto2021-computeProperties-tiny.json.gz"
+MODULE = [sys.executable, "-m"]
 #: Seconds, of programs that others run beside.
 LONG = 900
 RUN = runs.Run("a", "R", "g", "slow", "pose", "hrnet", True, 1)
 
 
 def command(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, str(CORPUS / script), *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True)
+    line = [*MODULE, f"{build.LAB}corpus.{script}", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT)
 
 
 def recorded(out: Path, *asked: object) -> dict[str, runs.Run]:
     """Record a pair, however busy the machine is; returns both runs by role."""
     asked = ("--out", out, "--count", 1, "--any", "--seconds", LONG, *asked)
-    done = command("record.py", *asked)
+    done = command("record", *asked)
     assert done.returncode == 0, done.stdout + done.stderr
     return {run.role: run for run in runs.read(out)}
 
@@ -126,11 +123,14 @@ def test_a_draw_that_takes_too_long_is_left_out() -> None:
     assert "graph_break" in patterns and "recompile_or_lazy_load" not in patterns
 
 
-def test_a_build_stops_at_what_failed(tmp_path: Path) -> None:
-    script = tmp_path / "ends.py"
-    script.write_text("import sys; sys.exit(int(sys.argv[1]))\n")
+def test_a_build_stops_at_what_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ends.py").write_text("import sys; sys.exit(int(sys.argv[1]))\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(build, "LAB", "")
     took: list[str] = []
-    codes = [build.run_part(took, str(script), code) for code in ("0", "4", "1")]
+    codes = [build.run_part(took, "ends", code) for code in ("0", "4", "1")]
     assert codes == [0, 0, 1]
     assert len(took) == 3
     runs.write(tmp_path, RUN, b"{}", {})
@@ -153,8 +153,8 @@ def test_only_a_trial_takes_what_is_uneven(
     monkeypatch.setattr(build, "_all_made", lambda out: 0)
     for more, expected in (([], False), (["--small"], True)):
         assert build.main(["--out", str(tmp_path / str(expected)), *more]) == 0
-        assert ("--any" in asked["record.py"]) == expected
-    assert not any("--any" in asked[s] for s in asked if s != "record.py")
+        assert ("--any" in asked["corpus.record"]) == expected
+    assert not any("--any" in asked[s] for s in asked if s != "corpus.record")
 
 
 def test_a_folder_is_of_one_seed(
@@ -201,9 +201,9 @@ def test_what_is_no_folder_or_no_seed_is_refused_at_once(
 
 @pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_ends_a_build_and_its_parts(tmp_path: Path) -> None:
-    line = [sys.executable, CORPUS / "build.py", "--out", tmp_path, "--small"]
+    line = [*MODULE, build.__name__, "--out", tmp_path, "--small"]
     with subprocess.Popen(
-        line, stderr=subprocess.PIPE, text=True, start_new_session=True
+        line, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT
     ) as process:
         time.sleep(8)  # record.py is at work by then, or still starts.
         os.killpg(process.pid, signal.SIGINT)
@@ -214,7 +214,7 @@ def test_ctrl_c_ends_a_build_and_its_parts(tmp_path: Path) -> None:
 
 
 def test_gates_read_a_run_at_least(tmp_path: Path) -> None:
-    done = command("gates.py", tmp_path, "--most", "0")
+    done = command("gates", tmp_path, "--most", "0")
     assert done.returncode == 2 and "--most is at least 1" in done.stderr
 
 
@@ -254,9 +254,9 @@ def test_parts_are_made_anew_when_their_code_is_another(
 def test_gold_is_what_was_recorded(tmp_path: Path) -> None:
     recorded, out = tmp_path / "recorded", tmp_path / "corpus"
     asked = ("--device", "cpu", "--out", recorded, "--pairs", "unrolled_lstm.lstm")
-    done = command("record_cuda.py", *asked)
+    done = command("record_cuda", *asked)
     assert done.returncode == 0, done.stdout + done.stderr
-    said = command("gold.py", recorded, "--out", out)
+    said = command("gold", recorded, "--out", out)
     assert said.stdout.startswith("2 runs of source G")
     found = {run.role: run for run in runs.read(out)}
     assert found.keys() == {"slow", "fixed"}
@@ -270,7 +270,7 @@ def test_gold_is_what_was_recorded(tmp_path: Path) -> None:
     costs = case["label"] != "negative"
     without = spans["fixed" if costs else "slow"]
     assert (moments[:, -1] - moments[:, 0]).tolist() == [spans["slow"], without]
-    wrong = command("gold.py", tmp_path, "--out", out)
+    wrong = command("gold", tmp_path, "--out", out)
     assert wrong.returncode == 2 and "manifest.json is missing" in wrong.stderr
 
 
@@ -280,7 +280,7 @@ def test_a_damaged_run_is_named(tmp_path: Path, file: str) -> None:
     runs.write(tmp_path, RUN, b'{"traceEvents": []}', truth)
     path = tmp_path / file
     path.write_bytes(path.read_bytes()[:9])
-    done = command("compact.py", tmp_path, "--jobs", 1)
+    done = command("compact", tmp_path, "--jobs", 1)
     assert done.returncode == 2
     assert str(path) in done.stderr
     assert "Traceback" not in done.stderr
@@ -289,12 +289,12 @@ def test_a_damaged_run_is_named(tmp_path: Path, file: str) -> None:
 def test_a_corpus_is_labeled_by_rules_whatever_detector_there_is() -> None:
     # compact.py as it is started, not as the tests are, which switch it off anyway.
     asks = (
-        "import os, compact, torchtraceap as t; "
+        "import os, torchtraceap as t; import benchmarks.lab.corpus.compact; "
         f"print(t.analyze({str(TINY)!r}).detection.status, "
         "os.environ['TORCHTRACEAP_DETECTOR'])"
     )
     line = [sys.executable, "-c", asks]
     # It would be refused if it were asked.
     wished = os.environ | {"TORCHTRACEAP_DETECTOR": "/no/weights.safetensors"}
-    done = subprocess.run(line, capture_output=True, text=True, env=wished, cwd=CORPUS)
+    done = subprocess.run(line, capture_output=True, text=True, env=wished, cwd=ROOT)
     assert done.stdout.split() == ["off", "off"], done.stderr

@@ -15,11 +15,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
-import datasheet
-from compact_corpus import Corpus, read_corpus
-from corpus_facts import HELD_OUT, facts_of, goals_of
-from synthetic_corpus import write_corpus
-from window_labels import label_windows
+from benchmarks.lab.detector import datasheet
+from benchmarks.lab.detector.compact_corpus import Corpus, read_corpus
+from benchmarks.lab.detector.corpus_facts import HELD_OUT, facts_of, goals_of
+from benchmarks.lab.detector.synthetic_corpus import write_corpus
+from benchmarks.lab.detector.window_labels import label_windows
 
 pytestmark = pytest.mark.verify
 
@@ -118,7 +118,7 @@ def test_the_commit_is_that_of_the_compact_form(gilded: Corpus, tmp_path: Path) 
 
 
 def test_it_runs_by_itself(folder: Path, tmp_path: Path) -> None:
-    line = [sys.executable, datasheet.__file__]
+    line = [sys.executable, "-m", datasheet.__name__]
     said = subprocess.run([*line, str(folder)], capture_output=True, text=True)
     assert said.returncode == 0 and said.stdout.startswith("## What is in it")
     none = subprocess.run([*line, str(tmp_path)], capture_output=True, text=True)

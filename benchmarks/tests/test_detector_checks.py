@@ -13,15 +13,21 @@ import pytest
 
 pytest.importorskip("lightgbm")
 
-import gold_ledger
-from compact_corpus import Corpus, Run, read_corpus
-from judging.judged import Judged
-from results_kept import Result, keep, path_of
-from summary import Figure, Row
-from synthetic_corpus import write_corpus
-from ten_checks import injecting, nulls, report, shortcuts, transfer
-from ten_checks.check import Check, Evidence
-from ten_checks.report import report_text
+from benchmarks.lab.detector import gold_ledger
+from benchmarks.lab.detector.compact_corpus import Corpus, Run, read_corpus
+from benchmarks.lab.detector.judging.judged import Judged
+from benchmarks.lab.detector.results_kept import Result, keep, path_of
+from benchmarks.lab.detector.summary import Figure, Row
+from benchmarks.lab.detector.synthetic_corpus import write_corpus
+from benchmarks.lab.detector.ten_checks import (
+    injecting,
+    nulls,
+    report,
+    shortcuts,
+    transfer,
+)
+from benchmarks.lab.detector.ten_checks.check import Check, Evidence
+from benchmarks.lab.detector.ten_checks.report import report_text
 
 pytestmark = pytest.mark.verify
 

@@ -15,22 +15,20 @@ pytest.importorskip("lightgbm")
 pytest.importorskip("catboost")
 pytest.importorskip("torch")
 
-import benchmark_page
-import evaluate
-import running
-from baselines import plain
-from baselines.columns import by_cause
-from baselines.peers import PEERS, peer_scores, rule_columns
-from baselines.table import BARE, BASELINES, TOGETHER
-from baselines.task import NotHere, Task
-from baselines.trace_labels import UNKNOWN, trace_labels
-from benchmark_findings import findings
-from benchmark_results import as_text, rows_of
-from compact_corpus import Corpus, read_corpus
-from folds import Fold
-from splits import folds_of, rows_to_test
-from synthetic_corpus import write_corpus
-from window_labels import label_windows
+from benchmarks.lab.detector import benchmark_page, evaluate, running
+from benchmarks.lab.detector.baselines import plain
+from benchmarks.lab.detector.baselines.columns import by_cause
+from benchmarks.lab.detector.baselines.peers import PEERS, peer_scores, rule_columns
+from benchmarks.lab.detector.baselines.table import BARE, BASELINES, TOGETHER
+from benchmarks.lab.detector.baselines.task import NotHere, Task
+from benchmarks.lab.detector.baselines.trace_labels import UNKNOWN, trace_labels
+from benchmarks.lab.detector.benchmark_findings import findings
+from benchmarks.lab.detector.benchmark_results import as_text, rows_of
+from benchmarks.lab.detector.compact_corpus import Corpus, read_corpus
+from benchmarks.lab.detector.folds import Fold
+from benchmarks.lab.detector.splits import folds_of, rows_to_test
+from benchmarks.lab.detector.synthetic_corpus import write_corpus
+from benchmarks.lab.detector.window_labels import label_windows
 
 pytestmark = pytest.mark.verify
 
@@ -208,7 +206,7 @@ def test_the_command_and_its_page(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(benchmark_page, "RESULTS", tmp_path / "benchmark.json")
+    monkeypatch.setattr(benchmark_page, "KEPT", tmp_path / "benchmark.json")
     monkeypatch.setattr(benchmark_page, "PAGE", tmp_path / "benchmark.md")
     monkeypatch.setattr(benchmark_page, "TABLES", tmp_path / "tables.md")
     command = [str(folder), "--quick", "--jobs", "1", *SOME]
@@ -251,10 +249,10 @@ def test_what_is_no_corpus_exits_with_2(
 
 
 @pytest.mark.skipif(
-    not benchmark_page.RESULTS.exists(), reason="no results: evaluate.py --page"
+    not benchmark_page.KEPT.exists(), reason="no results: evaluate.py --page"
 )
 def test_the_pages_are_those_of_the_results() -> None:
-    results = json.loads(benchmark_page.RESULTS.read_text("utf-8"))
+    results = json.loads(benchmark_page.KEPT.read_text("utf-8"))
     page = benchmark_page.PAGE.read_text("utf-8")
     assert page == benchmark_page.render(results)
     tables = benchmark_page.TABLES.read_text("utf-8")

@@ -8,21 +8,27 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from compact_corpus import Corpus, read_corpus
-from folds import Fold
-from judging.areas import add_areas
-from judging.curves import curve_figures
-from judging.figures import calibration_errors, judge
-from judging.judged import Judged, Resamples, Scores, draw_groups
-from judging.kinds import macro_f1
-from judging.pair_counts import count_pairs
-from judging.sources import source_areas
-from results_kept import Result
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score, roc_curve
-from splits import folds_of, rows_to_test
-from summary import as_json, difference, summarize
-from synthetic_corpus import write_corpus
-from window_labels import label_windows
+
+from benchmarks.lab.detector.compact_corpus import Corpus, read_corpus
+from benchmarks.lab.detector.folds import Fold
+from benchmarks.lab.detector.judging.areas import add_areas
+from benchmarks.lab.detector.judging.curves import curve_figures
+from benchmarks.lab.detector.judging.figures import calibration_errors, judge
+from benchmarks.lab.detector.judging.judged import (
+    Judged,
+    Resamples,
+    Scores,
+    draw_groups,
+)
+from benchmarks.lab.detector.judging.kinds import macro_f1
+from benchmarks.lab.detector.judging.pair_counts import count_pairs
+from benchmarks.lab.detector.judging.sources import source_areas
+from benchmarks.lab.detector.results_kept import Result
+from benchmarks.lab.detector.splits import folds_of, rows_to_test
+from benchmarks.lab.detector.summary import as_json, difference, summarize
+from benchmarks.lab.detector.synthetic_corpus import write_corpus
+from benchmarks.lab.detector.window_labels import label_windows
 
 pytestmark = pytest.mark.verify
 

@@ -12,9 +12,14 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from compact_corpus import Cause, Corpus, CorpusError, read_corpus
-from synthetic_corpus import write_corpus
-from window_labels import UNSCORED, label_windows
+from benchmarks.lab.detector.compact_corpus import (
+    Cause,
+    Corpus,
+    CorpusError,
+    read_corpus,
+)
+from benchmarks.lab.detector.synthetic_corpus import write_corpus
+from benchmarks.lab.detector.window_labels import UNSCORED, label_windows
 
 pytestmark = pytest.mark.verify
 NOT_KNOWN = float("nan")

@@ -16,15 +16,16 @@ pytest.importorskip("sklearn")
 pytest.importorskip("lightgbm")
 pytest.importorskip("catboost")
 
-import score
-from asked import Asked
-from compact_corpus import Corpus, read_corpus
-from running import evaluate
 from sklearn.tree import DecisionTreeClassifier
-from splits import folds_of
-from summary import summarize
-from synthetic_corpus import write_corpus
-from window_labels import label_windows
+
+from benchmarks.lab.detector import score
+from benchmarks.lab.detector.asked import Asked
+from benchmarks.lab.detector.compact_corpus import Corpus, read_corpus
+from benchmarks.lab.detector.running import evaluate
+from benchmarks.lab.detector.splits import folds_of
+from benchmarks.lab.detector.summary import summarize
+from benchmarks.lab.detector.synthetic_corpus import write_corpus
+from benchmarks.lab.detector.window_labels import label_windows
 
 pytestmark = pytest.mark.verify
 

@@ -4,27 +4,24 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks import DATA
+
 pytest.importorskip("torch")
 
-import speed_page
-
 import torchtraceap
+from benchmarks.overhead import detector_page, detector_speed
 
 pytestmark = pytest.mark.verify
 torch_part: Any = pytest.importorskip("torchtraceap._torch")
-ROOT = Path(__file__).resolve().parents[2]
-SPEED = ROOT / "benchmarks" / "detector" / "speed.py"
-TINY = ROOT / "tests" / "data" / "mi250-rocm62-tiny.json.gz"
+TINY = DATA / "mi250-rocm62-tiny.json.gz"
 
 
 @pytest.fixture(scope="module")
@@ -39,26 +36,15 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The command; benchmarks/replay has one of this name too."""
-    monkeypatch.syspath_prepend(str(SPEED.parent))
-    spec = importlib.util.spec_from_file_location("detector_speed", SPEED)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.timeout(900)  # Twelve processes, however busy the machine is.
 def test_all_is_measured_and_written(
-    command: ModuleType, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "RESULT", tmp_path / "speed.json")
-    monkeypatch.setattr(command, "PAGE", tmp_path / "speed.md")
+    monkeypatch.setattr(detector_speed, "RESULT", tmp_path / "speed.json")
+    monkeypatch.setattr(detector_speed, "PAGE", tmp_path / "speed.md")
     asked = [str(TINY), "--weights", str(weights), "--rounds", "1", "--threads", "1"]
-    monkeypatch.setattr(sys, "argv", ["speed.py", *asked, "--page"])
-    assert command.main() == 0
+    monkeypatch.setattr(sys, "argv", ["detector_speed.py", *asked, "--page"])
+    assert detector_speed.main() == 0
     results = json.loads((tmp_path / "speed.json").read_text("utf-8"))
     (row,) = results["traces"]
     events = torchtraceap.analyze(TINY).trace.events
@@ -82,19 +68,24 @@ def test_all_is_measured_and_written(
 def test_a_gpu_has_a_table_of_its_own() -> None:
     row = {"trace": "t", "windows": 100, "gpu": "H100", "float32": 0.5, "bfloat16": 0.1}
     row |= {"float32_off": 1e-4, "bfloat16_off": 2e-3}
-    text = "\n".join(speed_page.gpu_part({"gpu": [row]}))
+    text = "\n".join(detector_page.gpu_part({"gpu": [row]}))
     assert "H100" in text and "| t | 100 | 200 | 1.0e-04 | 1,000 | 2.0e-03 |" in text
 
 
 def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
-    line = [sys.executable, str(SPEED), str(TINY), "--weights", str(tmp_path / "none")]
+    line = [
+        sys.executable,
+        "-m",
+        detector_speed.__name__,
+        str(TINY),
+        "--weights",
+        str(tmp_path / "none"),
+    ]
     done = subprocess.run(line, capture_output=True, text=True)
     assert done.returncode == 2 and f"{tmp_path / 'none'}: no such file" in done.stderr
 
 
-def test_memory_of_scoring_is_over_what_was_there(
-    command: ModuleType, weights: Path
-) -> None:
+def test_memory_of_scoring_is_over_what_was_there(weights: Path) -> None:
     given = argparse.Namespace(weights=weights, device="cpu", rounds=1)
-    told = command.once("memory", TINY, 1, batch_tokens=256, **vars(given))
+    told = detector_speed.once("memory", TINY, 1, batch_tokens=256, **vars(given))
     assert 0 <= told["grown_bytes"] < 200e6 < 2 * told["before_bytes"]

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from compact_corpus import Corpus, read_corpus
-from folds import Fold, Skipped
-from splits import SPLITS, folds_of
-from synthetic_corpus import HELD_OUT, write_corpus
-from window_labels import UNSCORED, label_windows
+from benchmarks.lab.detector.compact_corpus import Corpus, read_corpus
+from benchmarks.lab.detector.folds import Fold, Skipped
+from benchmarks.lab.detector.splits import SPLITS, folds_of
+from benchmarks.lab.detector.synthetic_corpus import HELD_OUT, write_corpus
+from benchmarks.lab.detector.window_labels import UNSCORED, label_windows
 
 pytestmark = pytest.mark.verify
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks import ROOT
+
 DEVICE = ROOT / "benchmarks" / "device"
 # Kept for the next run, like any build.
 FOLDER = ROOT / "build" / "device-rehearsal"
@@ -150,7 +151,7 @@ def test_a_second_run_keeps_what_it_does_not_run(runner, tmp_path: Path) -> None
 )
 def test_usage(options: list[str], message: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, DEVICE / "run_steps.py", "--out", tmp_path, *options],
+        ["bash", DEVICE / "run.sh", "--out", tmp_path, *options],
         capture_output=True,
         text=True,
     )

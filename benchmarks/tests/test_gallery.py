@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import torchtraceap
+from benchmarks import RESULTS, ROOT, TRACES
 
 tomllib = pytest.importorskip("tomllib")
 pytestmark = pytest.mark.verify
 
-ROOT = Path(__file__).resolve().parents[2]
-TRACES = ROOT.parent / "shared" / "traces"
 JUDGED = tomllib.loads((ROOT / "benchmarks" / "gallery.toml").read_text("utf-8"))
 
 
@@ -33,7 +30,7 @@ def test_the_costliest_finding_is_the_judged_one(name: str) -> None:
 
 
 def test_the_page_tells_of_every_trace() -> None:
-    page = (ROOT / "benchmarks" / "results" / "gallery.md").read_text("utf-8")
+    page = (RESULTS / "gallery.md").read_text("utf-8")
     for name, judged in JUDGED.items():
         assert f"\n## {name}\n" in page
         assert judged["right"] in ("yes", "partly", "no")

@@ -7,10 +7,11 @@ import dataclasses
 import json
 from pathlib import Path
 
-import gold_ledger
 import pytest
-from compact_corpus import Corpus, CorpusError, read_corpus
-from synthetic_corpus import write_corpus
+
+from benchmarks.lab.detector import gold_ledger
+from benchmarks.lab.detector.compact_corpus import Corpus, CorpusError, read_corpus
+from benchmarks.lab.detector.synthetic_corpus import write_corpus
 
 pytestmark = pytest.mark.verify
 

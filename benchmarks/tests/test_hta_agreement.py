@@ -12,22 +12,21 @@ import json
 from typing import Any
 
 import pytest
-from ours import ours
 
-from real_traces import PATHS, ROOT
+from benchmarks import DATA, RESULTS
+from benchmarks.agreement.ours import ours
+from tests.python.real_traces import PATHS
 
 pytestmark = pytest.mark.verify
 
-RECORDED: dict[str, Any] = json.loads(
-    (ROOT / "benchmarks" / "results" / "hta.json").read_text()
-)["traces"]
+RECORDED: dict[str, Any] = json.loads((RESULTS / "hta.json").read_text())["traces"]
 TIMES = ("busy", "idle", "compute")
 NEAR_US = 0.6  # HTA adds up doubles of absolute microseconds
 NEAR_PERCENT = 0.1  # points; HTA rounds to 0.01
 
 
 def test_the_traces_of_the_repository_are_recorded() -> None:
-    names = {path.name for path in (ROOT / "tests" / "data").glob("*.json.gz")}
+    names = {path.name for path in DATA.glob("*.json.gz")}
     assert names <= set(RECORDED)
     read = [r for r in RECORDED.values() if "busy" in r["runs"]["same"]["theirs_us"]]
     assert len(read) > 30

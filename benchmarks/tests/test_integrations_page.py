@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
+
+from benchmarks import RESULTS
 
 pytest.importorskip("torch")
 
 pytestmark = pytest.mark.verify
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 
-import integrations_page  # noqa: E402
-from pair_cost import Case, Cost, added, measured, ratio  # noqa: E402
+from benchmarks.integrations import integrations_page
+from benchmarks.integrations.pair_cost import Case, Cost, added, measured, ratio
 
 
 def test_the_page_is_that_of_the_figures() -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import net
 import pytest
+
+from benchmarks import net
 
 pytestmark = pytest.mark.verify
 

@@ -4,23 +4,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import torchtraceap
+from benchmarks import RESULTS, ROOT
 
 pytest.importorskip("torch")
 
 pytestmark = pytest.mark.verify
 
-ROOT = Path(__file__).resolve().parents[2]
-BENCHMARKS = ROOT / "benchmarks"
 
-import pairs_page  # noqa: E402
-from pairs_text import not_found, outcome  # noqa: E402
-from predicting import Prediction, compared, step_less_events  # noqa: E402
+from benchmarks.replay import pairs_page
+from benchmarks.replay.pairs_text import not_found, outcome
+from benchmarks.replay.predicting import Prediction, compared, step_less_events
 
 
 def measured(slow: float, predicted: float, fixed: float) -> dict[str, Any]:
@@ -68,8 +66,8 @@ def test_the_outcome_is_of_rounds_with_a_prediction() -> None:
 
 
 def test_the_page_is_what_the_results_give() -> None:
-    results = json.loads((BENCHMARKS / "results" / "replay_pairs.json").read_text())
-    page = (ROOT / "benchmarks" / "results" / "replay_pairs.md").read_text()
+    results = json.loads((RESULTS / "replay_pairs.json").read_text())
+    page = (RESULTS / "replay_pairs.md").read_text()
     assert pairs_page.page(results) == page
     kept = results["recorded"]["less_events"]
     slow = ROOT / "tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz"

@@ -10,24 +10,27 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import origins
 import pytest
-import runs
-from perturbation import table
-from perturbation.drawing import Draw
-from perturbation.inserting import NOTHING, insert
-from perturbation.making import make
-from perturbation.outcome import natural_patterns, outcome, thinned
-from perturbation.parts import draw_part
-from perturbation.scene import Scene
-from window_rows import analyzed, patterns
 
+from benchmarks import DATA
+from benchmarks.lab import _lab
+from benchmarks.lab.corpus import origins, runs
+from benchmarks.lab.corpus.perturbation import table
+from benchmarks.lab.corpus.perturbation.drawing import Draw
+from benchmarks.lab.corpus.perturbation.inserting import NOTHING, insert
+from benchmarks.lab.corpus.perturbation.making import make
+from benchmarks.lab.corpus.perturbation.outcome import (
+    natural_patterns,
+    outcome,
+    thinned,
+)
+from benchmarks.lab.corpus.perturbation.parts import draw_part
+from benchmarks.lab.corpus.perturbation.scene import Scene
+from benchmarks.lab.corpus.window_rows import analyzed, patterns
 from torchtraceap import _core, analyze, load
 
 pytestmark = pytest.mark.verify
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT / "tests" / "data"
 SMALL = DATA / "h100-vit-nsfw-inference.json.gz"
 _FOREACH = "void at::native::multi_tensor_apply_kernel<TensorListMetadata<2> >"
 LARGE = DATA / "kineto2021-v100-resnet50-workers4.json.gz"
@@ -112,7 +115,7 @@ def test_a_mechanism_makes_a_trace_that_replays_as_it_was_scheduled(
     assert again.fidelity.replayable
     assert again.fidelity.span.recorded > 0
     # The replay of the written trace takes as long as was scheduled.
-    scheduled = _core.perturb(scene.analysis, perturbation).span_ns
+    scheduled = _lab.perturb(scene.analysis, perturbation).span_ns
     assert again.fidelity.span.recorded == pytest.approx(scheduled, rel=0.01)
     assert again.fidelity.span.replayed == pytest.approx(scheduled, rel=0.02)
     # Nothing takes less time for what is done besides.
@@ -132,7 +135,7 @@ def test_what_a_wait_costs_is_what_the_report_says_of_it(scene: Scene) -> None:
     found = [f for f in analyze(text, quiet=True).findings if f.pattern == "sync_stall"]
     gain = sum(f.recoverable_us or 0 for f in found)
     cost = result.saved["sync_stall"] * load(text).columns["dur"].max() / 1e3
-    with_it = _core.perturb(scene.analysis, perturbation).span_ns
+    with_it = _lab.perturb(scene.analysis, perturbation).span_ns
     cost = (with_it - scene.natural.span_ns) / 1e3
     assert cost > 0
     assert gain == pytest.approx(cost, rel=0.25)
@@ -141,7 +144,7 @@ def test_what_a_wait_costs_is_what_the_report_says_of_it(scene: Scene) -> None:
 def test_without_a_perturbation_nothing_is_saved(scene: Scene) -> None:
     natural = natural_patterns(scene)
     assert natural  # launch_bound
-    result = outcome(scene, {}, _core.Perturbation(), "")
+    result = outcome(scene, {}, _lab.Perturbation(), "")
     before, after = result.truth[runs.ALL, 0]
     assert (before == after).all()
     assert len(load(result.text)) == len(scene.trace)
@@ -173,13 +176,13 @@ def test_what_was_put_in_counts_without_what_was_there(
     perturbation = table.MECHANISMS[pattern][mechanism](crowded, draw)
     assert len(perturbation)
     result = outcome(crowded, natural, perturbation, pattern)
-    as_found = outcome(crowded, natural, _core.Perturbation(), "")
+    as_found = outcome(crowded, natural, _lab.Perturbation(), "")
     assert as_found.found == pytest.approx(
         {name: as_found.saved[name] for name in natural}
     )
     # Its own cost, and what was found costs about what it did.
     alone = crowded.natural.span_ns
-    with_it = _core.perturb(crowded.analysis, perturbation).span_ns
+    with_it = _lab.perturb(crowded.analysis, perturbation).span_ns
     assert result.saved[pattern] == pytest.approx(1 - alone / with_it)
     assert result.found[pattern] * with_it == pytest.approx(
         as_found.found[pattern] * alone
@@ -208,7 +211,7 @@ def test_strength_costs_more(scene: Scene) -> None:
     for strength in (0.05, 0.5, 1.0):
         draw = draw_in(scene, 2, strength)
         perturbation = table.MECHANISMS["dataloader_bound"]["slow_workers"](scene, draw)
-        costs.append(_core.perturb(scene.analysis, perturbation).span_ns)
+        costs.append(_lab.perturb(scene.analysis, perturbation).span_ns)
     assert scene.natural.span_ns < costs[0] < costs[1] < costs[2]
 
 
@@ -268,7 +271,7 @@ def test_a_role_says_what_was_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As if nothing that comes of it were anything.
-    monkeypatch.setattr("perturbation.making.NOTHING", 9.0)
+    monkeypatch.setattr("benchmarks.lab.corpus.perturbation.making.NOTHING", 9.0)
     make(tmp_path, SMALL, "somebody", "H100 SXM", 3, 0)
     put_in = [run for run in runs.read(tmp_path) if run.role in ("slow", "null")]
     assert any(run.role == "slow" for run in put_in)
@@ -287,13 +290,13 @@ def test_gpus_have_one_name_in_all_sources() -> None:
 
 
 def test_traces_of_the_tree_do_where_there_are_no_others() -> None:
-    found = origins.read_manifest(origins.SMALL_TRACES)
+    found = origins.read_manifest(DATA)
     assert set(found) == {path.name for path in DATA.glob("*.json.gz")}
     assert {row["origin"] for row in found.values()} <= set(origins.ORIGINS)
 
 
 def test_homes_are_blanked() -> None:
-    result = outcome(Scene(LARGE, steps=6), {}, _core.Perturbation(), "")
+    result = outcome(Scene(LARGE, steps=6), {}, _lab.Perturbation(), "")
     assert b"/home/user/" in result.text
     assert b"yangu" not in result.text
 
@@ -332,9 +335,9 @@ def test_the_command_goes_on_where_it_was(tmp_path: Path) -> None:
     rows = ["file\torigin_repo\tpath\tgpu", f"{SMALL.name}\tx/y\tz\tNVIDIA H100"]
     (tmp_path / "manifest.tsv").write_text("\n".join(rows) + "\n")
     (tmp_path / SMALL.name).write_bytes(SMALL.read_bytes())
-    script = ROOT / "benchmarks" / "corpus" / "perturb.py"
     command = [
-        sys.executable, script, "--out", tmp_path / "out", "--count", "4",
+        sys.executable, "-m", "benchmarks.lab.corpus.perturb",
+        "--out", tmp_path / "out", "--count", "4",
         "--traces", tmp_path,
     ]  # fmt: skip
     first = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -8,8 +8,6 @@ import functools
 import gzip
 import json
 import multiprocessing
-import subprocess
-import sys
 import tarfile
 from contextlib import closing
 from pathlib import Path
@@ -18,14 +16,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 
-import record_cuda  # noqa: E402
-import session  # noqa: E402
-from measure import TwinsDiffer, label, twins_agree  # noqa: E402
-from workloads import device_twins, pairs  # noqa: E402
-from workloads.families import FAMILIES  # noqa: E402
-from workloads.training import Lab, Training, tf32  # noqa: E402
+from benchmarks.lab.corpus import record_cuda, session
+from benchmarks.lab.corpus.measure import TwinsDiffer, label, twins_agree
+from benchmarks.lab.corpus.workloads import device_twins, pairs
+from benchmarks.lab.corpus.workloads.families import FAMILIES
+from benchmarks.lab.corpus.workloads.training import Lab, Training, tf32
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
 pytestmark = [
@@ -291,19 +287,6 @@ def test_graph_breaks_stay_with_the_slow_twin(monkeypatch: pytest.MonkeyPatch) -
             names = [event.name for event in profiler.events()]
             counts.append(sum(name.startswith("Torch-Compiled") for name in names))
     assert counts == [here.config["depth"], 1]
-
-
-def test_script_runs_from_anywhere(tmp_path: Path) -> None:
-    script = str(CORPUS / "record_cuda.py")
-    done = subprocess.run(
-        [sys.executable, script, "--list"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    listed = [line.split()[0] for line in done.stdout.splitlines()]
-    assert listed == [case.name for case in pairs.cases(pairs.PAIRS)]
 
 
 def test_unknown_pair_is_bad_usage(

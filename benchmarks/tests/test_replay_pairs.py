@@ -19,10 +19,10 @@ from torchtraceap import edits
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
 
-import waiting_twins as waiting  # noqa: E402
-from measure import Protocol  # noqa: E402
-from pair_table import IMAGES, PAIRS, TimedPair, lab_of  # noqa: E402
-from predicting import middle, predict, recorded  # noqa: E402
+from benchmarks.lab.corpus.measure import Protocol
+from benchmarks.replay import waiting_twins as waiting
+from benchmarks.replay.pair_table import IMAGES, PAIRS, TimedPair, lab_of
+from benchmarks.replay.predicting import middle, predict, recorded
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
 pytestmark = [

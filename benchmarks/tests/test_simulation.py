@@ -12,25 +12,23 @@ import pytest
 
 pytest.importorskip("torch")
 
-import origins
-import runs
-from perturbation.table import MECHANISMS as PERTURBED
-from simulation import conditions, profiles
-from simulation.cause_table import DISTRIBUTED, MECHANISMS
-from simulation.distributing import arrivals_of, with_collectives
-from simulation.drawing import Put
-from simulation.items import Item, Steps
-from simulation.lowering import Lowering
-from simulation.making import kernel_item
-from simulation.making_runs import _REWRITTEN, Maker
-from simulation.plans import plans_of
-from simulation.programs import Programs
-from simulation.step_items import launch_us
-from simulation.truths import Timed, moments, saved
-from simulation.views import View
-from workloads.pairs import PAIRS
-
 import torchtraceap
+from benchmarks.lab.corpus import origins, runs
+from benchmarks.lab.corpus.perturbation.table import MECHANISMS as PERTURBED
+from benchmarks.lab.corpus.simulation import conditions, profiles
+from benchmarks.lab.corpus.simulation.cause_table import DISTRIBUTED, MECHANISMS
+from benchmarks.lab.corpus.simulation.distributing import arrivals_of, with_collectives
+from benchmarks.lab.corpus.simulation.drawing import Put
+from benchmarks.lab.corpus.simulation.items import Item, Steps
+from benchmarks.lab.corpus.simulation.lowering import Lowering
+from benchmarks.lab.corpus.simulation.making import kernel_item
+from benchmarks.lab.corpus.simulation.making_runs import _REWRITTEN, Maker
+from benchmarks.lab.corpus.simulation.plans import plans_of
+from benchmarks.lab.corpus.simulation.programs import Programs
+from benchmarks.lab.corpus.simulation.step_items import launch_us
+from benchmarks.lab.corpus.simulation.truths import Timed, moments, saved
+from benchmarks.lab.corpus.simulation.views import View
+from benchmarks.lab.corpus.workloads.pairs import PAIRS
 from torchtraceap_dryrun.estimate.gpus import GPUS
 from torchtraceap_dryrun.estimate.launch import Launch
 from torchtraceap_dryrun.record import Copy
@@ -309,7 +307,8 @@ def test_runs_tell_what_is_not_known_of_them(corpus):
 def test_a_dry_run_that_was_stopped_is_done_again(programs, tmp_path, monkeypatch):
     made = Programs(tmp_path, frozenset((PROGRAM,)))
     monkeypatch.setattr(
-        "simulation.programs.pickle.dumps", lambda found: b"half of it"[: 1 // 0]
+        "benchmarks.lab.corpus.simulation.programs.pickle.dumps",
+        lambda found: b"half of it"[: 1 // 0],
     )
     with pytest.raises(ZeroDivisionError):
         made.recorded(PROGRAM, "fixed")

@@ -9,10 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from workloads.families import FAMILIES, SCALES, TASKS, Family  # noqa: E402
-from workloads.training import Lab, Training  # noqa: E402
-
-import torchtraceap  # noqa: E402
+import torchtraceap
+from benchmarks.lab.corpus.workloads.families import FAMILIES, SCALES, TASKS, Family
+from benchmarks.lab.corpus.workloads.training import Lab, Training
 
 pytestmark = pytest.mark.verify
 

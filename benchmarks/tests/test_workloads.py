@@ -12,10 +12,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import session  # noqa: E402
-from measure import twins_agree  # noqa: E402
-from workloads.families import FAMILIES  # noqa: E402
-from workloads.pairs import (  # noqa: E402
+import torchtraceap
+from benchmarks.lab.corpus import session
+from benchmarks.lab.corpus.measure import twins_agree
+from benchmarks.lab.corpus.workloads.families import FAMILIES
+from benchmarks.lab.corpus.workloads.pairs import (
     PAIRS,
     Pair,
     cases,
@@ -24,11 +25,9 @@ from workloads.pairs import (  # noqa: E402
     host_python,
     possible,
 )
-from workloads.peer import PEER, Peer  # noqa: E402
-from workloads.training import Lab, takes  # noqa: E402
-
-import torchtraceap  # noqa: E402
-from torchtraceap import _core  # noqa: E402
+from benchmarks.lab.corpus.workloads.peer import PEER, Peer
+from benchmarks.lab.corpus.workloads.training import Lab, takes
+from torchtraceap import _core
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
 pytestmark = [

@@ -195,23 +195,12 @@ void bind_program(py::module_& m) {
            py::arg("rank") = 0)
       .def("add_event", &Program::add_event)
       .def("add_signal", &Program::add_signal)
-      .def(
-          "add_collective",
-          [](Program& p, std::string name, std::string group, std::uint32_t members,
-             std::int64_t sequence) {
-            return p.add_collective(
-                {std::move(name), std::move(group), sequence, members});
-          },
-          py::arg("name"), py::arg("group"), py::arg("members"),
-          py::arg("sequence") = -1)
       .def("host", &Program::host, py::arg("thread"), py::arg("ns"),
            py::arg("name") = "", py::arg("args") = "")
       .def("open", &Program::open, py::arg("thread"), py::arg("name"),
            py::arg("args") = "", "Begins an operator, until close().")
       .def("open_span", &Program::open_span, py::arg("thread"), py::arg("name"),
            py::arg("args") = "", "Begins an annotation, until close().")
-      .def("open_frame", &Program::open_frame, py::arg("thread"), py::arg("name"),
-           py::arg("args") = "", "Begins a function of Python, until close().")
       .def("close", &Program::close, py::arg("thread"));
   bind_launches(program);
   bind_waits(program);

@@ -10,7 +10,6 @@
 #include "bindings/record.h"
 #include "bindings/signals.h"
 #include "pipeline/pricing/path_rows.h"
-#include "pipeline/pricing/path_segments.h"
 #include "pipeline/pricing/price.h"
 #include "pipeline/pricing/what_if.h"
 #include "pipeline/ranks/rank_work_of.h"
@@ -73,14 +72,6 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
              return Edit{edit_kind(kind), std::move(of), factor};
            }),
            py::arg("kind"), py::arg("of"), py::arg("factor") = 1.0);
-  m.def(
-      "edit_kinds",
-      [] {
-        std::vector<std::pair<std::string, std::string>> out;
-        for (const auto& e : edit_table()) out.emplace_back(e.name, e.doc);
-        return out;
-      },
-      "Name and meaning of each kind of edit.");
 
   py::class_<HeldReplay>(m, "Replay", "A report's trace as a schedule.")
       .def_property_readonly(
@@ -99,22 +90,6 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
                 [&] { return critical_paths(model, steps.value_or(SIZE_MAX)); });
           },
           py::arg("steps") = py::none())
-      .def(
-          "path_segments",
-          [](const HeldReplay& r, std::size_t place, std::optional<std::uint32_t> row) {
-            const auto& model = model_of(r);
-            using Row =
-                py::typing::Tuple<py::int_, py::int_, py::str, py::str, py::int_>;
-            py::typing::List<Row> out;
-            for (const auto& s : path_segments(model, place, row)) {
-              out.append(py::make_tuple(s.begin, s.end, path_categories()[s.category],
-                                        std::string(replay::info(s.kind).name), s.row));
-            }
-            return out;
-          },
-          py::arg("place"), py::arg("row") = py::none(),
-          "Begin, end, category, kind and row of each segment of a critical path, the "
-          "place-th; recorded times in nanoseconds.")
       .def(
           "what_if",
           [](const HeldReplay& r, const Analysis& a, const std::vector<Edit>& edits) {

@@ -26,7 +26,5 @@ void bind_rules(pybind11::module_& m);
 void bind_report(pybind11::module_& m);
 void bind_job(pybind11::module_& m);
 void bind_program(pybind11::module_& m);
-void bind_insertion(pybind11::module_& m);
-void bind_perturb(pybind11::module_& m);
 
 }  // namespace tta::bindings

@@ -14,8 +14,6 @@ PYBIND11_MODULE(_core, m) {
   tta::bindings::bind_job(m);
   tta::bindings::bind_report(m);
   tta::bindings::bind_program(m);
-  tta::bindings::bind_insertion(m);
-  tta::bindings::bind_perturb(m);
   m.attr("__version__") = TTA_VERSION;
   m.def(
       "built_for_torch", [] { return TTA_BUILT_FOR_TORCH; },

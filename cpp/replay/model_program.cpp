@@ -27,11 +27,6 @@ ModelReader::ModelReader(const Model& m, const timeline::EventArgs& args,
   for (std::uint32_t i = 0; i < m.tasks.all.size(); ++i) {
     task_of_end_[m.tasks.all[i].end_point] = i;
   }
-  if (options.perturbation != nullptr) {
-    check_perturbation(m, *options.perturbation);
-    for (const auto& w : options.perturbation->longer) longer_[w.row] += w.ns;
-    placed_.resize(options.perturbation->insertions.size());
-  }
   wait_of_.assign(m.calls.all.size(), nullptr);
   for (const auto& w : m.sync_calls) wait_of_[w.call] = &w;
   for (std::size_t i = 1; i < m.calls.threads.size(); ++i) {
@@ -54,8 +49,6 @@ void ModelReader::add_thread(std::uint32_t lane) {
   const auto id =
       p_.add_thread(m_.timeline->lanes.lanes[lane].tid, "lane " + std::to_string(lane));
   auto& thread = p_.threads[id];
-  const auto insertions = insertions_of(lane);
-  std::size_t next = 0;
   // A step may begin before the first call, and programs begin at 0.
   std::int64_t begin = 0, early = 0;
   for (std::size_t i = 0; i < s.size(); ++i) {
@@ -78,7 +71,7 @@ void ModelReader::add_thread(std::uint32_t lane) {
     const auto passed = std::min(early, think);
     think -= passed;
     early -= passed;
-    think -= insert_before(id, s, i, think, insertions, next);
+    think -= insert_before(id, lane, i, think);
     if (think > 0) thread.operations.push_back({OpKind::kHost, think, ""});
     if (const auto it = awaited_.find(s[i]); it != awaited_.end()) {
       p_.wait(id, it->second.first, it->second.second);
@@ -90,9 +83,6 @@ void ModelReader::add_thread(std::uint32_t lane) {
     if (m_.points[s[i]].kind == PointKind::kCallBegin && i + 1 < s.size()) {
       thread.operations.push_back(operation(call_of_end_[s[i + 1]]));
     }
-  }
-  if (next < insertions.size()) {
-    throw std::invalid_argument("an insertion after the end of its thread");
   }
   thread_begin_.push_back(begin);
 }

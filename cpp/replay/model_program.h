@@ -6,7 +6,6 @@
 #include <span>
 
 #include "replay/model.h"
-#include "replay/perturbation.h"
 #include "replay/program.h"
 
 namespace tta::replay {
@@ -21,9 +20,6 @@ struct ModelProgramOptions {
   /// the model's own. An edge taken away is no dependency here either, but for the
   /// order of a stream, which is what launches make it.
   std::span<const std::int64_t> weights{};
-  /// What is done besides: its operations follow in their threads, its work comes after
-  /// the model's. Kept by reference; null: nothing.
-  const Perturbation* perturbation = nullptr;
   Checkpoint checkpoint = go_on;
 };
 
@@ -31,7 +27,7 @@ struct ModelProgramOptions {
 /// those of Model::sequences, by lane; work queued before the trace has a thread of its
 /// own. Synchronizations of a stream or device wait for what that holds when they are
 /// called; the others for the work that the model found. O(n log n).
-/// Throws std::invalid_argument, see schedule_perturbed().
+/// Throws std::invalid_argument for weights of another model.
 Program program_of(const Model& model, const timeline::EventArgs& args,
                    const ModelProgramOptions& options = {});
 

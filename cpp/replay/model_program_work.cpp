@@ -45,7 +45,6 @@ DeviceWork ModelReader::work(const Task& task) const {
   each_into(task.end_point, [&](const Edge& e) {
     if (e.kind == EdgeKind::kWork) w.ns = e.weight;
   });
-  if (const auto it = longer_.find(task.row); it != longer_.end()) w.ns += it->second;
   w.held = w.held && w.ns > 0;  // what is left out needs no room
   each_into(task.start_point, [&](const Edge& e) {
     if (e.kind == EdgeKind::kFifo) w.gap = e.weight;

@@ -17,10 +17,24 @@ class ModelReader {
  public:
   ModelReader(const Model& model, const timeline::EventArgs& args,
               const ModelProgramOptions& options);
+  virtual ~ModelReader() = default;
   Program run();
   /// When the points come to pass in a schedule of the program that run() returned.
   std::vector<std::int64_t> times(const Schedule& schedule) const;
-  std::vector<InsertedTimes> inserted(const Schedule& schedule) const;
+
+ protected:
+  /// For readers that put operations into a thread: called before the i-th point of the
+  /// lane, which the thread reaches after `think` nanoseconds of its own. Returns how
+  /// many of these the operations that were put in follow.
+  virtual std::int64_t insert_before(std::uint32_t /*thread*/, std::uint32_t /*lane*/,
+                                     std::size_t /*i*/, std::int64_t /*think*/) {
+    return 0;
+  }
+
+  const Model& m_;
+  const timeline::EventArgs& args_;
+  const ModelProgramOptions options_;
+  Program p_;
 
  private:
   // Where in the program a point of a thread is: the begin or end of an operation.
@@ -48,23 +62,10 @@ class ModelReader {
   void add_signals();
   bool in(const std::vector<PointId>& sequence, PointId p) const;
   void add_thread(std::uint32_t lane);
-  // Insertions of a thread, by time.
-  std::vector<std::uint32_t> insertions_of(std::uint32_t lane) const;
-  // Puts in what is done before the i-th point of a thread; returns how much of the
-  // time before that point has passed. `next`: in `insertions`.
-  std::int64_t insert_before(std::uint32_t thread, std::span<const PointId> sequence,
-                             std::size_t i, std::int64_t think,
-                             std::span<const std::uint32_t> insertions,
-                             std::size_t& next);
-  void insert(std::uint32_t thread, std::uint32_t insertion);
   Operation operation(std::uint32_t call);
   // Makes a call a synchronization by what it is called, where that is sound.
   void name_wait(std::uint32_t call, Operation& op) const;
 
-  const Model& m_;
-  const timeline::EventArgs& args_;
-  const ModelProgramOptions options_;
-  Program p_;
   std::vector<std::uint32_t> call_of_end_, task_of_end_;  // of points
   std::vector<const SyncCall*> wait_of_;                  // of calls
   std::vector<std::vector<std::uint32_t>> launched_;      // of calls
@@ -74,13 +75,6 @@ class ModelReader {
   std::vector<Place> places_;  // of points
   std::vector<std::int64_t> thread_begin_;
   bool one_process_ = true;
-  std::map<std::uint32_t, std::int64_t> longer_;  // by row
-  // Of each insertion: where its operations and its work begin.
-  struct Placed {
-    std::uint32_t thread = kNone;
-    std::size_t operation = 0, work = 0;
-  };
-  std::vector<Placed> placed_;
 };
 
 }  // namespace tta::replay

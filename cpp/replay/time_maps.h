@@ -46,13 +46,6 @@ struct InsertedTime {
   timeline::Interval scheduled;
 };
 
-struct Perturbation;
-struct Perturbed;
-/// Returns where insertions came to be, on the trace's clock.
-std::vector<InsertedTime> inserted_times(const Model& model,
-                                         const Perturbation& perturbation,
-                                         const Perturbed& schedule);
-
 /// The maps of all threads and streams of a model. Times are on the trace's clock.
 class TimeMaps {
  public:

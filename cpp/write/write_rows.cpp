@@ -101,6 +101,21 @@ class RowWriter {
 
 }  // namespace
 
+LeftOut::LeftOut(const trace::Trace& trace, std::span<const std::uint32_t> rows)
+    : trace_(trace), rows_(rows) {
+  const auto& c = trace.columns;
+  for (const auto row : rows) {
+    if (c.cat_info(row).runtime_api) calls_.insert(c.correlation[row]);
+  }
+}
+
+bool LeftOut::has(std::uint32_t row) const {
+  const auto& c = trace_.columns;
+  const auto phase = c.phase[row];
+  return std::binary_search(rows_.begin(), rows_.end(), row) ||
+         ((phase == 's' || phase == 'f') && calls_.contains(c.correlation[row]));
+}
+
 void write_rows(const trace::Trace& trace, EventList& list,
                 const std::function<Interval(std::uint32_t)>& time_of,
                 const std::function<bool(std::uint32_t)>& is_gone,

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <span>
 #include <unordered_map>
 
 #include "replay/checkpoint.h"
@@ -19,6 +21,19 @@ struct Renumbered {
   /// Added to the ids of flows and, in args, of calls, operators and Python functions;
   /// not to 0, which is none.
   std::int64_t ids = 0;
+};
+
+/// Rows that are not written: those given (ascending), and flows of calls among them.
+class LeftOut {
+ public:
+  /// Refers to both.
+  LeftOut(const trace::Trace& trace, std::span<const std::uint32_t> rows);
+  bool has(std::uint32_t row) const;
+
+ private:
+  const trace::Trace& trace_;
+  std::span<const std::uint32_t> rows_;
+  std::set<std::int64_t> calls_;  // their correlations
 };
 
 /// Writes all rows but those that `is_gone` names, in file order, with what the columns

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "replay/model.h"
-#include "replay/perturbation.h"
 #include "replay/scheduler.h"
 
 namespace tta::write {
@@ -47,14 +46,5 @@ void write_what_if(const replay::Model& model, std::span<const std::int64_t> tim
                    const std::string& note, const std::string& path,
                    std::span<const std::uint32_t> left_out = {},
                    const replay::Checkpoint& checkpoint = replay::go_on);
-
-/// Writes the trace as it was scheduled, as write_what_if() does, with the rows of
-/// insertions after the others, numbered on from the recorded ones. Of the metadata
-/// only members of these names; no path.
-void write_perturbed(const replay::Model& model,
-                     const replay::Perturbation& perturbation,
-                     const replay::Perturbed& schedule, const std::string& note,
-                     std::span<const std::string> metadata, std::ostream& out,
-                     const replay::Checkpoint& checkpoint = replay::go_on);
 
 }  // namespace tta::write

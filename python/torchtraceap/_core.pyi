@@ -11,88 +11,86 @@ import numpy
 import numpy.typing
 
 __all__: list[str] = [
-    "Balance",
+    "BalanceRow",
     "BlockingCall",
+    "ChangedStep",
     "Claim",
-    "Copy",
+    "Clock",
+    "CopyRow",
     "Counts",
-    "CriticalPath",
     "Device",
     "DrawnLane",
     "DrawnLanes",
     "Edit",
-    "Event",
     "FeatureColumn",
     "Features",
     "Fidelity",
+    "Figure",
     "Finding",
+    "Frame",
     "Gain",
     "Gpu",
-    "Insertion",
     "Job",
-    "JobResult",
-    "Kernel",
+    "JoinedMeeting",
+    "JoinedMember",
     "KernelCounts",
+    "KernelRow",
     "Label",
+    "Lateness",
     "LoadOptions",
-    "Location",
     "NO_ID",
     "NO_TIME",
-    "Node",
-    "Note",
-    "Operator",
+    "OperatorRow",
     "Outcome",
-    "Overlap",
+    "OverlapFacts",
+    "OwnOutcome",
     "OwnRule",
     "PathPlace",
+    "PathRow",
     "PatternInfo",
-    "Perturbation",
-    "Perturbed",
     "Program",
     "Quality",
-    "RankCollective",
-    "RankRecord",
+    "QualityNote",
+    "RankMeeting",
+    "RankStep",
     "RankWork",
     "Recomputed",
-    "Recovery",
+    "Refusal",
     "Replay",
+    "ReplayTimes",
     "Report",
     "RuleContext",
-    "RuleOutcome",
     "Settings",
     "Simulated",
     "SortOfEvent",
     "Stage",
-    "Step",
+    "StepBalance",
+    "StepRow",
     "StepTimes",
-    "TaskKind",
-    "Thread",
+    "ThreadRow",
     "Threshold",
     "Trace",
     "TraceFacts",
     "Unexplained",
     "Warning",
-    "Window",
+    "WindowRow",
+    "WorkPlace",
     "WorkTables",
     "analyze",
     "built_for_torch",
     "category_names",
     "category_number",
     "duration_text",
-    "edit_kinds",
     "event_kinds",
     "feature_columns",
     "feature_fingerprint",
-    "fields",
     "gpus",
     "judge",
     "load_bytes",
     "load_file",
     "pattern_edits",
     "patterns",
-    "perturb",
     "rank_processes",
-    "restore_record",
     "step_categories",
     "step_range",
     "thresholds",
@@ -115,9 +113,7 @@ class Trace:
     A profiler trace in memory.
     """
     def __len__(self) -> int: ...
-    def identity(
-        self, pid_or_tid: typing.SupportsInt | typing.SupportsIndex
-    ) -> int | str:
+    def identity(self, pid_or_tid: typing.SupportsInt | typing.SupportsIndex) -> str:
         """
         A pid or tid as the file had it.
         """
@@ -243,79 +239,23 @@ class PatternInfo:
     @property
     def user_finding(self) -> bool: ...
 
-class Location:
+class Frame:
     """
-    A function of Python code.
+    A place in Python code: see timeline/frames.h for which line.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Location:
+    @property
+    def file(self) -> str: ...
+    @property
+    def function(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def line_of(self) -> str:
         """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def __str__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Location:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
+        Whose line it is: of the function's begin, of where the function was when recording began, or of the call.
         """
     @property
-    def begins(self) -> int | None:
-        """
-        Where the function begins, if known.
-        """
-    @property
-    def file(self) -> str:
-        """
-        As in the trace, often relative to a folder of sys.path.
-        """
-    @property
-    def function(self) -> str:
-        """
-        Name of the function.
-        """
-    @property
-    def line(self) -> int | None:
-        """
-        Line of the call: as in the trace, else as found in the source file; None if neither has it, or if several lines match.
-        """
-    @property
-    def names(self) -> tuple[str, str]:
-        """
-        The names to ask for it by: also with the line in the trace, so that a name stays right where the source file is not at hand.
-        """
-    @property
-    def nearest_line(self) -> int | None:
-        """
-        The line; where it is not known, the one at which the function begins.
-        """
-    @property
-    def recorded_at(self) -> str:
-        """
-        Position of the recorded line: "call"; "function", where the function begins; or "start", where it was when recording began, which says nothing about a finding.
-        """
-    @property
-    def recorded_line(self) -> int | None:
-        """
-        The line in the trace; by default `line`.
-        """
-    @property
-    def text(self) -> str:
-        """
-        `train.py:88 step`; without a line, `train.py in step()`.
-        """
-    @property
-    def user(self) -> bool:
-        """
-        False if only library code was there.
-        """
+    def user(self) -> bool: ...
 
 class Claim:
     """
@@ -341,7 +281,7 @@ class BlockingCall:
     @property
     def end_ns(self) -> int: ...
     @property
-    def location(self) -> Location | None: ...
+    def location(self) -> Frame | None: ...
     @property
     def operator_name(self) -> str: ...
     @property
@@ -349,231 +289,74 @@ class BlockingCall:
     @property
     def subtype(self) -> str: ...
 
-class Event:
+class Gain:
     """
-    An event of the trace that takes time.
+    What a change takes off the span, in nanoseconds.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Event:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Event:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def duration_ns(self) -> int:
-        """
-        Length.
-        """
+    def high_ns(self) -> int: ...
     @property
-    def duration_us(self) -> float:
-        """
-        Length.
-        """
+    def inferred_share(self) -> float | None: ...
     @property
-    def index(self) -> int:
-        """
-        Row in `Trace.columns`.
-        """
+    def low_ns(self) -> int: ...
     @property
-    def name(self) -> str:
-        """
-        Name in the trace.
-        """
-    @property
-    def start_ns(self) -> int:
-        """
-        Start, on the trace's clock.
-        """
-    @property
-    def start_us(self) -> float:
-        """
-        Start, on the trace's clock.
-        """
+    def recomputed_share(self) -> float | None: ...
 
 class Finding:
     """
-    One anti-pattern at one place, with its cost.
+    One anti-pattern at one place.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Finding:
+    @property
+    def advice(self) -> str: ...
+    @property
+    def calls(self) -> list[tuple[list[str], int]]:
         """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Finding:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
+        What the location was calling, and nanoseconds of each.
         """
     @property
-    def advice(self) -> str:
-        """
-        How to fix it.
-        """
+    def claims(self) -> list[Claim]: ...
     @property
-    def basis(self) -> str:
-        """
-        "measured"; "simulated" in a simulated trace; "estimate": mostly an upper bound, what faster work could save; "model": claims no time.
-        """
+    def count(self) -> int: ...
     @property
-    def count(self) -> int:
-        """
-        Occurrences.
-        """
+    def deepest(self) -> Frame | None: ...
     @property
-    def deepest(self) -> Location | None:
-        """
-        Deepest function below `location` with four fifths of the time and more.
-        """
+    def doubt(self) -> str: ...
     @property
-    def docs(self) -> str:
-        """
-        The page that explains the pattern, in torchtraceap's repository.
-        """
+    def edit(self) -> str: ...
     @property
-    def edit(self) -> str:
-        """
-        What the replay does in place of a fix, see docs/replay.md.
-        """
+    def estimate(self) -> bool: ...
     @property
-    def events(self) -> tuple[Event, ...]:
-        """
-        Costliest first, at most eight.
-        """
+    def events(self) -> list[int]: ...
     @property
-    def id(self) -> str:
-        """
-        The same for the same pattern at the same place of another trace.
-        """
+    def gain(self) -> Gain | None: ...
     @property
-    def idle_ns(self) -> int:
-        """
-        The part of `wasted_us` in which the device was idle.
-        """
+    def id(self) -> str: ...
     @property
-    def idle_us(self) -> float:
-        """
-        The part of `wasted_us` in which the device was idle.
-        """
+    def idle_ns(self) -> int: ...
     @property
-    def kind(self) -> str:
-        """
-        The pattern, with its sub-type if it has one: `sync_stall (event)`.
-        """
+    def location(self) -> Frame | None: ...
     @property
-    def location(self) -> Location | None:
-        """
-        None: no Python frames, or several places.
-        """
+    def message(self) -> str: ...
     @property
-    def message(self) -> str:
-        """
-        One sentence, in figures.
-        """
+    def operator(self) -> str: ...
     @property
-    def operator(self) -> str:
-        """
-        Deepest operator above the evidence; of a line, the one with over half of the time; or "".
-        """
+    def pattern(self) -> str: ...
     @property
-    def origin(self) -> str:
-        """
-        "rule": found in a recording; "dry-run": by the same rules in a simulated trace; "model": windows that the learned detector flags and no rule explains. That is no proof; `events` are those it attended to most.
-        """
+    def pids(self) -> list[int]: ...
     @property
-    def pattern(self) -> str:
-        """
-        Name of the pattern; "unexplained" for the model's.
-        """
+    def severity(self) -> str: ...
     @property
-    def processes(self) -> tuple[int | str, ...]:
-        """
-        The processes whose time it is, or that feed the devices, if known.
-        """
+    def shares_gain_with(self) -> list[str]: ...
     @property
-    def recoverable_fraction(self) -> float | None:
-        """
-        `recoverable_us` as a share of the span.
-        """
+    def side(self) -> str: ...
     @property
-    def recoverable_low_ns(self) -> int | None:
-        """
-        What can be counted on of that: 3/4, or 0.
-        """
+    def subtype(self) -> str: ...
     @property
-    def recoverable_low_us(self) -> float | None:
-        """
-        What can be counted on of that: 3/4, or 0.
-        """
+    def waits(self) -> int | None: ...
     @property
-    def recoverable_ns(self) -> int | None:
-        """
-        What the replay takes off the trace without what this finding alone claims (a fix may do less or more). None if the replay is unreliable; `Report.recovery` says why.
-        """
+    def wasted_ns(self) -> int: ...
     @property
-    def recoverable_us(self) -> float | None:
-        """
-        What the replay takes off the trace without what this finding alone claims (a fix may do less or more). None if the replay is unreliable; `Report.recovery` says why.
-        """
-    @property
-    def severity(self) -> str:
-        """
-        "low", "medium" (3 % of the span and more), "high" (10 %).
-        """
-    @property
-    def shares_gain_with(self) -> tuple[str, ...]:
-        """
-        Patterns of other findings whose fixes save a quarter of the same idle time and more, the most first: do not add up gains of findings that share.
-        """
-    @property
-    def side(self) -> str:
-        """
-        "cpu" or "gpu": whose code has to change.
-        """
-    @property
-    def subtype(self) -> str | None:
-        """
-        None if the pattern has none.
-        """
-    @property
-    def waits(self) -> int | None:
-        """
-        Of `sync_stall`, in a trace that lists the waits of a dry run: how often the host waits here, whatever that costs.
-        """
-    @property
-    def wasted_ns(self) -> int:
-        """
-        Idle and excess time; no moment is in two findings.
-        """
-    @property
-    def wasted_us(self) -> float:
-        """
-        Idle and excess time; no moment is in two findings.
-        """
-    @property
-    def windows(self) -> tuple[int, ...]:
-        """
-        Indices into `Report.windows`.
-        """
+    def windows(self) -> list[int]: ...
 
 class RuleContext:
     """
@@ -588,7 +371,7 @@ class RuleContext:
         """
     def frames(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
-    ) -> list[Location | None]: ...
+    ) -> list[Frame | None]: ...
     def idle(
         self,
         device: typing.SupportsInt | typing.SupportsIndex | None,
@@ -681,9 +464,9 @@ class OwnRule:
         propose: typing.Any,
     ) -> None: ...
 
-class RankCollective:
+class RankMeeting:
     """
-    A collective of one rank.
+    A collective as one rank recorded it.
     """
     def __init__(
         self,
@@ -696,11 +479,48 @@ class RankCollective:
         """
         `key`: the same of all members; begin and end: stops.
         """
+    @property
+    def begin(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def exposed_ns(self) -> int: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+
+class RankStep:
+    @property
+    def begin(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+
+class WorkPlace:
+    """
+    Where time goes, on each rank the same.
+    """
+    @property
+    def frame(self) -> Frame | None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
 
 class RankWork:
     """
-    A rank reduced to its collectives and its work between them.
+    A rank reduced to where it met others and what it did between.
     """
+    @staticmethod
+    def from_bytes(data: bytes) -> RankWork: ...
     def __init__(
         self,
         rank: typing.SupportsInt | typing.SupportsIndex,
@@ -720,7 +540,7 @@ class RankWork:
                 ],
             ]
         ],
-        collectives: collections.abc.Sequence[RankCollective],
+        meetings: collections.abc.Sequence[RankMeeting],
         steps: collections.abc.Sequence[
             tuple[
                 typing.SupportsInt | typing.SupportsIndex,
@@ -734,13 +554,82 @@ class RankWork:
         """
     def to_bytes(self) -> bytes: ...
     @property
+    def meetings(self) -> list[RankMeeting]: ...
+    @property
     def rank(self) -> int: ...
+    @rank.setter
+    def rank(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
     @property
     def recorded_ns(self) -> list[int]: ...
     @property
     def stage(self) -> int: ...
     @property
-    def step_count(self) -> int: ...
+    def steps(self) -> list[RankStep]: ...
+
+class JoinedMember:
+    @property
+    def begin_ns(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def meeting(self) -> int: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def transfer_ns(self) -> int: ...
+    @property
+    def wait_ns(self) -> int: ...
+    @property
+    def waited(self) -> bool: ...
+
+class JoinedMeeting:
+    """
+    A collective of which two ranks know.
+    """
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def last(self) -> int: ...
+    @property
+    def members(self) -> list[JoinedMember]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def transfer_ns(self) -> int: ...
+    @property
+    def wait_ns(self) -> int: ...
+
+class Clock:
+    """
+    How a rank's clock stands to the others'.
+    """
+    @property
+    def residual_ns(self) -> int: ...
+    @property
+    def shared(self) -> int: ...
+    @property
+    def shift_ns(self) -> int: ...
+
+class Lateness:
+    """
+    Waiting, and what kept whom.
+    """
+    @property
+    def late_ns(self) -> int: ...
+    @property
+    def meeting(self) -> int: ...
+    @property
+    def place(self) -> int | None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def waited_ns(self) -> int: ...
 
 class Job:
     """
@@ -749,6 +638,18 @@ class Job:
     def __init__(
         self, ranks: collections.abc.Sequence[RankWork], *, by_kind: bool = False
     ) -> None: ...
+    def finding_of(
+        self,
+        rank: typing.SupportsInt | typing.SupportsIndex,
+        place: typing.SupportsInt | typing.SupportsIndex,
+    ) -> int:
+        """
+        Place among the findings of the rank's report; -1: none.
+        """
+    def lateness(self) -> list[Lateness]:
+        """
+        Waiting, given to what made others late, each nanosecond once.
+        """
     def recorded_step_ns(self) -> float: ...
     def replayed_step_ns(
         self,
@@ -757,15 +658,19 @@ class Job:
         rank: typing.SupportsInt | typing.SupportsIndex | None = None,
         stage: typing.SupportsInt | typing.SupportsIndex | None = None,
         kind: str | None = None,
+        place: typing.SupportsInt | typing.SupportsIndex | None = None,
     ) -> float:
         """
         The mean step: as it was or, with `usual`, with what is selected as others have it, everything if nothing is selected.
         """
     @property
-    def kinds(self) -> set[str]:
-        """
-        Kinds of work, and names of collectives.
-        """
+    def clocks(self) -> list[Clock]: ...
+    @property
+    def contradicted(self) -> int: ...
+    @property
+    def meetings(self) -> list[JoinedMeeting]: ...
+    @property
+    def places(self) -> list[WorkPlace]: ...
     @property
     def ranks(self) -> list[RankWork]: ...
     @property
@@ -773,856 +678,186 @@ class Job:
         """
         By number: length recorded, length replayed as it was.
         """
+    @property
+    def unmatched(self) -> int: ...
 
-class RankRecord:
-    """
-    What a job needs of one rank.
-    """
-    def __init__(
-        self,
-        *,
-        rank: typing.SupportsInt | typing.SupportsIndex,
-        path: str,
-        host: str,
-        device: str,
-        verdict: str,
-        steps: typing.SupportsInt | typing.SupportsIndex,
-        span_ns: typing.SupportsInt | typing.SupportsIndex,
-        busy_ns: typing.SupportsInt | typing.SupportsIndex,
-        findings: collections.abc.Sequence[str],
-        work: bytes | None,
-    ) -> None:
-        """
-        `findings`: their patterns; `work`: RankWork.to_bytes(), None without a schedule.
-        """
-
-class JobResult:
-    """
-    The rows of a job, by their public names.
-    """
-    def __init__(self, ranks: collections.abc.Sequence[RankRecord]) -> None:
-        """
-        Raises RuntimeError if ranks contradict each other.
-        """
+class QualityNote:
     @property
-    def causes(self) -> list[dict[str, typing.Any]]: ...
+    def count(self) -> int: ...
     @property
-    def collectives(self) -> list[dict[str, typing.Any]]: ...
+    def detail(self) -> str: ...
     @property
-    def culprits(self) -> list[dict[str, typing.Any]]: ...
+    def kind(self) -> str: ...
     @property
-    def facts(self) -> dict[str, typing.Any]: ...
-    @property
-    def joined_collectives(self) -> list[dict[str, typing.Any]]: ...
-    @property
-    def late(self) -> list[dict[str, typing.Any]]: ...
-    @property
-    def ranks(self) -> list[dict[str, typing.Any]]: ...
-    @property
-    def steps(self) -> list[dict[str, typing.Any]]: ...
-
-class Unexplained:
-    """
-    A long stretch of idle time that no pattern accounts for.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Unexplained:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Unexplained:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
-    @property
-    def device(self) -> int | None:
-        """
-        None: of a process in a trace without device work.
-        """
-    @property
-    def duration_us(self) -> float:
-        """
-        Length of the stretch.
-        """
-    @property
-    def during(self) -> Event | None:
-        """
-        What the host was in for most of it. None: nothing is recorded.
-        """
-    @property
-    def end_ns(self) -> int:
-        """
-        End, on the trace's clock.
-        """
-    @property
-    def end_us(self) -> float:
-        """
-        End, on the trace's clock.
-        """
-    @property
-    def pid(self) -> int | str | None:
-        """
-        The process, or the one that feeds the device.
-        """
-    @property
-    def start_ns(self) -> int:
-        """
-        Start, on the trace's clock.
-        """
-    @property
-    def start_us(self) -> float:
-        """
-        Start, on the trace's clock.
-        """
-
-class Note:
-    """
-    Something that readers of the figures should know.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Note:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Note:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
-    @property
-    def count(self) -> int:
-        """
-        How often.
-        """
-    @property
-    def detail(self) -> str:
-        """
-        A sentence or more.
-        """
-    @property
-    def kind(self) -> str:
-        """
-        Stable word, such as "launches_without_work"; see docs/reading.md.
-        """
-    @property
-    def verdict(self) -> str:
-        """
-        Verdict on the trace from this note alone.
-        """
+    def verdict(self) -> str: ...
 
 class Quality:
-    """
-    How far the trace can be trusted.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Quality:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Quality:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def incomplete(self) -> bool:
-        """
-        Device work is missing: busy time is understated, idle time overstated, and a device without findings is not a healthy one.
-        """
+    def incomplete(self) -> bool: ...
     @property
-    def linking_rate(self) -> float | None:
-        """
-        Of the device events with an id, those whose launch is in the trace, 0 to 1; None if no event carries one.
-        """
+    def linking_rate(self) -> float | None: ...
     @property
-    def reasons(self) -> tuple[Note, ...]:
-        """
-        The warnings that make the verdict worse than "ok".
-        """
+    def verdict(self) -> str: ...
     @property
-    def verdict(self) -> str:
-        """
-        "ok", "degraded" or "unusable": the worst of the warnings.
-        """
-    @property
-    def warnings(self) -> tuple[Note, ...]:
-        """
-        Reasons, and the loader's warnings.
-        """
+    def warnings(self) -> list[QualityNote]: ...
 
 class Device:
-    """
-    A device that the trace lists or that worked in it.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Device:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Device:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def events(self) -> int:
-        """
-        Kernels, copies and memsets recorded on it.
-        """
+    def events(self) -> int: ...
     @property
-    def id(self) -> int:
-        """
-        Its number.
-        """
+    def id(self) -> int: ...
     @property
-    def name(self) -> str:
-        """
-        From deviceProperties; "" if unknown.
-        """
+    def name(self) -> str: ...
 
 class Simulated:
     """
-    The assumptions of a simulated trace: no time in it was measured.
+    What a simulated trace assumes.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Simulated:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Simulated:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def gpu(self) -> str:
-        """
-        The GPU whose kernels were estimated; "" if the trace has none.
-        """
+    def gpu(self) -> str: ...
     @property
-    def host_us_per_op(self) -> float | None:
-        """
-        Assumed host time of an operator, in microseconds.
-        """
+    def host_us_per_op(self) -> float | None: ...
 
 class TraceFacts:
-    """
-    Basic facts about a trace.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> TraceFacts:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> TraceFacts:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def device_time_us(self) -> float:
-        """
-        The span once for each working device, or for each process of a trace without: findings are a share of it.
-        """
+    def begin_ns(self) -> int: ...
     @property
-    def devices(self) -> tuple[Device, ...]:
-        """
-        In order of their numbers.
-        """
+    def devices(self) -> list[Device]: ...
     @property
-    def end_ns(self) -> int:
-        """
-        End of the analyzed span.
-        """
+    def end_ns(self) -> int: ...
     @property
-    def end_us(self) -> float:
-        """
-        End of the analyzed span.
-        """
+    def events(self) -> int: ...
     @property
-    def events(self) -> int:
-        """
-        Objects with a phase in traceEvents.
-        """
+    def path(self) -> str: ...
     @property
-    def path(self) -> str:
-        """
-        As given; "<bytes>" for a trace from memory, "<dry run>" for a dry run.
-        """
+    def processes(self) -> int: ...
     @property
-    def processes(self) -> int:
-        """
-        In a trace without device work: how many processes worked, each with a balance.
-        """
+    def rank(self) -> int | None: ...
     @property
-    def rank(self) -> int | None:
-        """
-        From distributedInfo.
-        """
+    def simulated(self) -> Simulated | None: ...
     @property
-    def simulated(self) -> Simulated | None:
-        """
-        None: a profiler recorded it.
-        """
-    @property
-    def span_us(self) -> float:
-        """
-        Length of the analyzed time, with or without device work.
-        """
-    @property
-    def start_ns(self) -> int:
-        """
-        Start of the analyzed span, on its own clock.
-        """
-    @property
-    def start_us(self) -> float:
-        """
-        Start of the analyzed span, on its own clock.
-        """
-    @property
-    def working_devices(self) -> tuple[Device, ...]:
-        """
-        The devices with work in the trace; none for a CPU-only one.
-        """
-    @property
-    def world_size(self) -> int | None:
-        """
-        From distributedInfo.
-        """
+    def world_size(self) -> int | None: ...
 
-class Balance:
-    """
-    Where time went: span = busy + idle by pattern + unattributed. Of one device; of a step, of all devices that its process feeds, whose times are added up. Without device work it is the time of one process.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Balance:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Balance:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
+class BalanceRow:
     @property
-    def busy_fraction(self) -> float:
-        """
-        Share of the span in which the device (or any operator) worked, 0 to 1.
-        """
+    def busy_ns(self) -> int: ...
     @property
-    def busy_ns(self) -> int:
-        """
-        In a trace without device work: inside operators.
-        """
+    def delay_ns(self) -> int: ...
     @property
-    def busy_us(self) -> float:
-        """
-        In a trace without device work: inside operators.
-        """
+    def device(self) -> int | None: ...
     @property
-    def delay_ns(self) -> int:
-        """
-        Of a device, part of `unattributed_us`: gaps under 3 us between kernels that were queued, its own delay from one to the next. 0 for a step.
-        """
+    def devices(self) -> int: ...
     @property
-    def delay_us(self) -> float:
-        """
-        Of a device, part of `unattributed_us`: gaps under 3 us between kernels that were queued, its own delay from one to the next. 0 for a step.
-        """
+    def excess_ns(self) -> dict[str, int]: ...
     @property
-    def device(self) -> int | None:
-        """
-        None: no device worked, or several did in the step.
-        """
+    def idle_ns(self) -> dict[str, int]: ...
     @property
-    def devices(self) -> int:
-        """
-        Number of devices it adds up; 0 without device work.
-        """
+    def key(self) -> int: ...
     @property
-    def excess_ns(self) -> dict[str, int]:
-        """
-        Part of `busy_us` that a pattern wastes.
-        """
+    def pid(self) -> int: ...
     @property
-    def excess_us(self) -> dict[str, float]:
-        """
-        Part of `busy_us` that a pattern wastes.
-        """
+    def span_ns(self) -> int: ...
     @property
-    def idle_ns(self) -> dict[str, int]:
-        """
-        Idle time of each pattern.
-        """
-    @property
-    def idle_us(self) -> dict[str, float]:
-        """
-        Idle time of each pattern.
-        """
-    @property
-    def pause_end_ns(self) -> int:
-        """
-        End of it; the start if there is none.
-        """
-    @property
-    def pause_end_us(self) -> float:
-        """
-        End of it; the start if there is none.
-        """
-    @property
-    def pause_finding(self) -> int | None:
-        """
-        Index of the finding to which most of that pause is attributed.
-        """
-    @property
-    def pause_start_ns(self) -> int:
-        """
-        Start of the longest time between two pieces of a device's work.
-        """
-    @property
-    def pause_start_us(self) -> float:
-        """
-        Start of the longest time between two pieces of a device's work.
-        """
-    @property
-    def pid(self) -> int | str | None:
-        """
-        The process whose time it is, or that feeds the device.
-        """
-    @property
-    def span_ns(self) -> int:
-        """
-        Of a step: its length, once for each device.
-        """
-    @property
-    def span_us(self) -> float:
-        """
-        Of a step: its length, once for each device.
-        """
-    @property
-    def unattributed_ns(self) -> int:
-        """
-        Idle time that no pattern explains.
-        """
-    @property
-    def unattributed_us(self) -> float:
-        """
-        Idle time that no pattern explains.
-        """
+    def unattributed_ns(self) -> int: ...
 
-class Step:
-    """
-    One ProfilerStep#N.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Step:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Step:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
+class Unexplained:
     @property
-    def balance(self) -> Balance | None:
-        """
-        None: the trace is unusable, or the step's process feeds no device.
-        """
+    def begin_ns(self) -> int: ...
     @property
-    def busy_ns(self) -> int:
-        """
-        Of its process's devices together.
-        """
+    def device(self) -> int | None: ...
     @property
-    def busy_us(self) -> float:
-        """
-        Of its process's devices together.
-        """
+    def during(self) -> int | None: ...
     @property
-    def end_ns(self) -> int:
-        """
-        End, on the trace's clock.
-        """
+    def end_ns(self) -> int: ...
     @property
-    def end_us(self) -> float:
-        """
-        End, on the trace's clock.
-        """
-    @property
-    def number(self) -> int:
-        """
-        N of ProfilerStep#N.
-        """
-    @property
-    def pid(self) -> int | str | None:
-        """
-        The process whose step it is.
-        """
-    @property
-    def start_ns(self) -> int:
-        """
-        Start, on the trace's clock.
-        """
-    @property
-    def start_us(self) -> float:
-        """
-        Start, on the trace's clock.
-        """
+    def pid(self) -> int: ...
 
-class RuleOutcome:
-    """
-    Claims of a user's own rule, and what it got of them.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> RuleOutcome:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> RuleOutcome:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
+class StepBalance:
     @property
-    def asked_ns(self) -> int:
-        """
-        Claimed together, inside the span.
-        """
+    def busy_ns(self) -> int: ...
     @property
-    def asked_us(self) -> float:
-        """
-        Claimed together, inside the span.
-        """
+    def device(self) -> int | None: ...
     @property
-    def claimed_ns(self) -> int:
-        """
-        Lost time in it that no rule had claimed before, each moment once.
-        """
+    def devices(self) -> int: ...
     @property
-    def claimed_us(self) -> float:
-        """
-        Lost time in it that no rule had claimed before, each moment once.
-        """
+    def excess_ns(self) -> dict[str, int]: ...
     @property
-    def claims(self) -> int:
-        """
-        How many it made.
-        """
+    def idle_ns(self) -> dict[str, int]: ...
     @property
-    def counted(self) -> bool:
-        """
-        False: too little, so it is in no finding and no balance.
-        """
+    def span_ns(self) -> int: ...
     @property
-    def rule(self) -> str:
-        """
-        Name of the rule.
-        """
+    def unattributed_ns(self) -> int: ...
+
+class StepRow:
     @property
-    def taken_ns(self) -> int:
-        """
-        Lost time in it that rules before it claimed.
-        """
+    def balance(self) -> StepBalance | None: ...
     @property
-    def taken_us(self) -> float:
-        """
-        Lost time in it that rules before it claimed.
-        """
+    def begin_ns(self) -> int: ...
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def pid(self) -> int: ...
 
 class Label:
-    """
-    A pattern that a window shows.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Label:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Label:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def origin(self) -> str:
-        """
-        "rule": exact; "dry-run": the same in a simulated trace; "model": the learned detector, which claims no time (`wasted_us` is 0).
-        """
+    def origin(self) -> str: ...
     @property
-    def pattern(self) -> str:
-        """
-        Name of the pattern.
-        """
+    def pattern(self) -> str: ...
     @property
-    def probability(self) -> float | None:
-        """
-        That patterns of this side cost 5 % and more; None for a rule.
-        """
+    def saved_fraction(self) -> float: ...
     @property
-    def saved_fraction(self) -> float:
-        """
-        Share of the window that a fix of this pattern alone saves, 0 to 1, by replay. Several fixes may save the same time, so those of a window may add up to more than 1. Where nothing could be replayed, the same as `wasted_fraction`; of the model, its guess.
-        """
+    def side(self) -> str: ...
     @property
-    def side(self) -> str:
-        """
-        "cpu" or "gpu": whose code has to change.
-        """
+    def wasted_fraction(self) -> float: ...
     @property
-    def wasted_fraction(self) -> float:
-        """
-        Its own part of the window, 0 to 1: `wasted_us` as a share. Those of a window add up to at most 1.
-        """
-    @property
-    def wasted_ns(self) -> int:
-        """
-        Its own part of the window, each moment once.
-        """
-    @property
-    def wasted_us(self) -> float:
-        """
-        Its own part of the window, each moment once.
-        """
+    def wasted_ns(self) -> int: ...
 
-class Window:
+class OwnOutcome:
     """
-    A half-open stretch of one device's time. The windows of a device do not overlap and cover the analyzed span; without device work those of each process do.
+    What became of an own rule's requests.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Window:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Window:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def busy_ns(self) -> int:
-        """
-        Busy time of the device; 0 without one.
-        """
+    def asked_ns(self) -> int: ...
     @property
-    def busy_us(self) -> float:
-        """
-        Busy time of the device; 0 without one.
-        """
+    def claimed_ns(self) -> int: ...
     @property
-    def cpu_probability(self) -> float | None:
-        """
-        By the learned detector: that patterns of the CPU side cost 5 % and more. None: it was not run, or abstains from this window.
-        """
+    def claims(self) -> int: ...
     @property
-    def cpu_wasted_fraction(self) -> float:
-        """
-        Share wasted by patterns of the CPU side, 0 to 1.
-        """
+    def counted(self) -> bool: ...
     @property
-    def device(self) -> int | None:
-        """
-        Number of the device; None in a trace without device work.
-        """
+    def rule(self) -> str: ...
     @property
-    def duration_us(self) -> float:
-        """
-        Length of the window.
-        """
-    @property
-    def end_ns(self) -> int:
-        """
-        End, on the trace's clock.
-        """
-    @property
-    def end_us(self) -> float:
-        """
-        End, on the trace's clock.
-        """
-    @property
-    def events(self) -> int:
-        """
-        Operators, annotations, calls and device work that start in it.
-        """
-    @property
-    def gpu_probability(self) -> float | None:
-        """
-        The same for the GPU side; None also without a device.
-        """
-    @property
-    def gpu_wasted_fraction(self) -> float:
-        """
-        The same for the GPU side.
-        """
-    @property
-    def index(self) -> int:
-        """
-        Place in `Report.windows`.
-        """
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """
-        Most wasted time first; those of the model last.
-        """
-    @property
-    def pid(self) -> int | str | None:
-        """
-        The process, or the one that feeds the device.
-        """
-    @property
-    def rule_labels(self) -> tuple[Label, ...]:
-        """
-        The labels that are exact: without those of the learned detector.
-        """
-    @property
-    def start_ns(self) -> int:
-        """
-        Start, on the trace's clock.
-        """
-    @property
-    def start_us(self) -> float:
-        """
-        Start, on the trace's clock.
-        """
-    @property
-    def step(self) -> int | None:
-        """
-        N of the ProfilerStep#N it lies in.
-        """
-    @property
-    def wasted_us(self) -> float:
-        """
-        Time that its labels waste together.
-        """
+    def taken_ns(self) -> int: ...
 
-class Node:
-    """
-    An event of a window's tree: device work, or a host event above it.
-    """
-    def __repr__(self) -> str: ...
-    def walk(self) -> collections.abc.Iterator[Node]:
-        """
-        Iterate over this node and all below it, parents first.
-        """
+class WindowRow:
     @property
-    def category(self) -> str:
-        """
-        Category in the trace.
-        """
+    def begin_ns(self) -> int: ...
     @property
-    def children(self) -> list[Node]:
-        """
-        In order of time.
-        """
+    def busy_ns(self) -> int: ...
     @property
-    def duration_us(self) -> float:
-        """
-        Length.
-        """
+    def cpu_wasted_fraction(self) -> float: ...
     @property
-    def index(self) -> int:
-        """
-        Row in `Trace.columns`.
-        """
+    def device(self) -> int | None: ...
     @property
-    def name(self) -> str:
-        """
-        Name in the trace.
-        """
+    def end_ns(self) -> int: ...
     @property
-    def start_us(self) -> float:
-        """
-        Start, on the trace's clock.
-        """
+    def events(self) -> int: ...
+    @property
+    def gpu_wasted_fraction(self) -> float: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def labels(self) -> list[Label]: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def step(self) -> int | None: ...
+    @property
+    def work(self) -> int: ...
 
 class Report:
     """
@@ -1640,32 +875,12 @@ class Report:
         """
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
         """
-    def claims(self, finding: typing.SupportsInt | typing.SupportsIndex) -> list[Claim]:
-        """
-        The time that a finding claims, in order.
-        """
-    def events(
-        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
-    ) -> tuple[Event, ...]:
-        """
-        Rows of the trace; all must have a start and a duration.
-        """
     def features(
         self, merge: typing.SupportsInt | typing.SupportsIndex = 1
     ) -> Features: ...
-    def findings(
-        self,
-        line_of: collections.abc.Callable[
-            [Location, list[tuple[list[str], int]], int],
-            typing.SupportsInt | typing.SupportsIndex | None,
-        ],
-    ) -> tuple[Finding, ...]:
-        """
-        `line_of(location, calls, wasted_ns)` returns the line of the call where the trace does not have it; `calls`: names, outermost first, and nanoseconds.
-        """
     def frames(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
-    ) -> list[Location | None]:
+    ) -> list[Frame | None]:
         """
         The line of the program behind each row, None if none is known.
         """
@@ -1679,14 +894,14 @@ class Report:
         ]
         | None = None,
     ) -> DrawnLanes: ...
-    def occurrences_ns(
-        self, finding: typing.SupportsInt | typing.SupportsIndex
-    ) -> list[int]:
+    def longest_pause(
+        self, device: typing.SupportsInt | typing.SupportsIndex
+    ) -> tuple[int, int]:
         """
-        Cost of each occurrence of a finding, in order of time.
+        Begin and end of the longest time between two pieces of a device's work; equal if there is none.
         """
-    def operators(self) -> tuple[Operator, ...]: ...
-    def overlap(self) -> tuple[Overlap, ...]: ...
+    def operators(self) -> list[OperatorRow]: ...
+    def overlap(self) -> list[OverlapFacts]: ...
     def rank_work(
         self,
         rank: typing.SupportsInt | typing.SupportsIndex,
@@ -1707,19 +922,13 @@ class Report:
         """
         What kind of event each row is, and its letter.
         """
-    def steps(
-        self, most: typing.SupportsInt | typing.SupportsIndex | None = None
-    ) -> tuple[Step, ...]:
-        """
-        The first steps, or all.
-        """
-    def story(self) -> tuple[Stage, ...]: ...
-    def threads(self) -> tuple[Thread, ...]: ...
+    def story(self) -> list[Stage]: ...
+    def threads(self) -> list[ThreadRow]: ...
     def window_tree(
         self, index: typing.SupportsInt | typing.SupportsIndex
-    ) -> list[Node]:
+    ) -> list[tuple[int, int]]:
         """
-        The window's device work under the host events it came from: the roots.
+        The window's device work under the host events it came from: (row, index of the parent in this list or -1), parents first.
         """
     def work_tables(self) -> WorkTables: ...
     def write_perfetto(
@@ -1729,19 +938,26 @@ class Report:
         Writes a copy of the trace with tracks of its own; `findings` are name and args (a JSON object) of each finding.
         """
     @property
-    def balance(self) -> tuple[Balance, ...]: ...
+    def balance(self) -> list[BalanceRow]: ...
     @property
     def blocking_calls(self) -> list[BlockingCall]:
         """
         Every call in which the host waited for a device, in order of time.
         """
     @property
+    def findings(self) -> list[Finding]: ...
+    @property
     def lists_waits(self) -> bool:
         """
         Whether the trace lists the waits of a dry run.
         """
     @property
-    def own_rules(self) -> tuple[RuleOutcome, ...]: ...
+    def origin(self) -> str:
+        """
+        Of what rules found: rule, or dry-run of a simulated trace.
+        """
+    @property
+    def own_rules(self) -> list[OwnOutcome]: ...
     @property
     def pattern_names(self) -> list[str]:
         """
@@ -1750,711 +966,188 @@ class Report:
     @property
     def quality(self) -> Quality: ...
     @property
-    def recovery(self) -> Recovery: ...
-    @property
-    def step_count(self) -> int: ...
+    def steps(self) -> list[StepRow]: ...
     @property
     def trace(self) -> TraceFacts: ...
     @property
-    def unexplained(self) -> tuple[Unexplained, ...]: ...
+    def unexplained(self) -> list[Unexplained]: ...
     @property
-    def windows(self) -> tuple[Window, ...]: ...
+    def windows(self) -> list[WindowRow]: ...
+
+class Figure:
+    @property
+    def is_time(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> int: ...
 
 class Stage:
     """
-    One question about the trace, answered in figures.
+    One question of the story, see pipeline/story/story.h.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Stage:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Stage:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def answer(self) -> str:
-        """
-        Sentences; names in them are from the trace.
-        """
+    def answer(self) -> str: ...
     @property
-    def figures(self) -> dict[str, float]:
-        """
-        Times end in `_us`; the rest are counts.
-        """
+    def figures(self) -> list[Figure]: ...
     @property
-    def id(self) -> str:
-        """
-        busy, idle, limit, work, overlap or gain.
-        """
+    def id(self) -> str: ...
     @property
-    def known(self) -> bool:
-        """
-        False: the trace does not allow an answer, and `answer` gives the reason.
-        """
+    def known(self) -> bool: ...
     @property
-    def question(self) -> str:
-        """
-        For people.
-        """
+    def question(self) -> str: ...
     @property
-    def severity(self) -> str | None:
-        """
-        By the cost as a share of the time of all devices, as of a finding; None: no cost.
-        """
+    def severity(self) -> str | None: ...
     @property
-    def verdict(self) -> str:
-        """
-        The answer in a stable word: the side (host, device or turns), the pattern or the kind of work that comes first; "" if the figures are the answer, or if there is none.
-        """
+    def verdict(self) -> str: ...
 
-class Kernel:
+class KernelRow:
     """
-    All launches of one kernel, on all devices together.
+    See pipeline/tables/tables.h; nanoseconds.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Kernel:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Kernel:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def block_threads(self) -> int | None:
-        """
-        Threads of a block, of the same launch.
-        """
+    def block_threads(self) -> int | None: ...
     @property
-    def blocks(self) -> int | None:
-        """
-        Of the grid: the most frequent launch, of equally frequent ones the smallest. None: not recorded.
-        """
+    def blocks(self) -> int | None: ...
     @property
-    def busy_share(self) -> float:
-        """
-        `union_us` as a share of the busy time of all devices.
-        """
+    def communication(self) -> bool: ...
     @property
-    def communication(self) -> bool:
-        """
-        Of NCCL, RCCL and their like.
-        """
+    def count(self) -> int: ...
     @property
-    def count(self) -> int:
-        """
-        How often it ran.
-        """
+    def max_ns(self) -> int: ...
     @property
-    def max_ns(self) -> int:
-        """
-        Longest duration.
-        """
+    def min_ns(self) -> int: ...
     @property
-    def max_us(self) -> float:
-        """
-        Longest duration.
-        """
+    def name(self) -> str: ...
     @property
-    def mean_us(self) -> float:
-        """
-        Mean duration.
-        """
+    def occupancy(self) -> float | None: ...
     @property
-    def min_ns(self) -> int:
-        """
-        Shortest duration.
-        """
+    def total_ns(self) -> int: ...
     @property
-    def min_us(self) -> float:
-        """
-        Shortest duration.
-        """
-    @property
-    def name(self) -> str:
-        """
-        Name of the kernel.
-        """
-    @property
-    def occupancy(self) -> float | None:
-        """
-        Estimated, in percent, weighted by duration; None: not recorded.
-        """
-    @property
-    def total_ns(self) -> int:
-        """
-        Sum of the durations as recorded.
-        """
-    @property
-    def total_us(self) -> float:
-        """
-        Sum of the durations as recorded.
-        """
-    @property
-    def union_ns(self) -> int:
-        """
-        Time in which at least one ran, of each device.
-        """
-    @property
-    def union_us(self) -> float:
-        """
-        Time in which at least one ran, of each device.
-        """
+    def union_ns(self) -> int: ...
 
-class Copy:
-    """
-    All copies of one direction and kind of host memory, or all memsets.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Copy:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Copy:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
+class CopyRow:
     @property
-    def bandwidth(self) -> float | None:
-        """
-        Bytes over the sum of their durations, in GB/s.
-        """
+    def bandwidth(self) -> float | None: ...
     @property
-    def bytes(self) -> int | None:
-        """
-        Of those with a recorded size; None: there are none.
-        """
+    def bytes(self) -> int | None: ...
     @property
-    def count(self) -> int:
-        """
-        How often it ran.
-        """
+    def count(self) -> int: ...
     @property
-    def direction(self) -> str:
-        """
-        "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "memset"; "": unknown.
-        """
+    def direction(self) -> str: ...
     @property
-    def max_ns(self) -> int:
-        """
-        Longest duration.
-        """
+    def max_ns(self) -> int: ...
     @property
-    def max_us(self) -> float:
-        """
-        Longest duration.
-        """
+    def median_bytes(self) -> int | None: ...
     @property
-    def mean_us(self) -> float:
-        """
-        Mean duration.
-        """
+    def memory(self) -> str: ...
     @property
-    def median_bytes(self) -> int | None:
-        """
-        Of those; the lower of two.
-        """
+    def min_ns(self) -> int: ...
     @property
-    def memory(self) -> str:
-        """
-        Of the host: "pageable", "pinned"; "": not recorded, or none.
-        """
+    def total_ns(self) -> int: ...
     @property
-    def min_ns(self) -> int:
-        """
-        Shortest duration.
-        """
-    @property
-    def min_us(self) -> float:
-        """
-        Shortest duration.
-        """
-    @property
-    def total_ns(self) -> int:
-        """
-        Sum of the durations as recorded.
-        """
-    @property
-    def total_us(self) -> float:
-        """
-        Sum of the durations as recorded.
-        """
-    @property
-    def union_ns(self) -> int:
-        """
-        Time in which at least one ran, of each device.
-        """
-    @property
-    def union_us(self) -> float:
-        """
-        Time in which at least one ran, of each device.
-        """
-
-class Operator:
-    """
-    All calls of one operator, on all threads.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Operator:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Operator:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
-    @property
-    def count(self) -> int:
-        """
-        How many calls.
-        """
-    @property
-    def device_ns(self) -> int:
-        """
-        Sum of the device work launched inside it, which may overlap.
-        """
-    @property
-    def device_us(self) -> float:
-        """
-        Sum of the device work launched inside it, which may overlap.
-        """
-    @property
-    def max_ns(self) -> int:
-        """
-        Longest call.
-        """
-    @property
-    def max_us(self) -> float:
-        """
-        Longest call.
-        """
-    @property
-    def min_ns(self) -> int:
-        """
-        Shortest call, with all that it called.
-        """
-    @property
-    def min_us(self) -> float:
-        """
-        Shortest call, with all that it called.
-        """
-    @property
-    def name(self) -> str:
-        """
-        Name of the operator.
-        """
-    @property
-    def self_device_ns(self) -> int:
-        """
-        Of that, the part that no operator inside it launched.
-        """
-    @property
-    def self_device_us(self) -> float:
-        """
-        Of that, the part that no operator inside it launched.
-        """
-    @property
-    def self_ns(self) -> int:
-        """
-        Outside of the operators it called.
-        """
-    @property
-    def self_us(self) -> float:
-        """
-        Outside of the operators it called.
-        """
-    @property
-    def total_ns(self) -> int:
-        """
-        Host time. Of calls inside a call of the same operator, only the outer one.
-        """
-    @property
-    def total_us(self) -> float:
-        """
-        Host time. Of calls inside a call of the same operator, only the outer one.
-        """
-    @property
-    def work(self) -> int:
-        """
-        Kernels, copies and memsets in `device_us`.
-        """
-
-class Counts:
-    """
-    Kernels in each of several parts of a trace.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Counts:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Counts:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
-    @property
-    def each(self) -> tuple[int, ...]:
-        """
-        In the report's order.
-        """
-    @property
-    def max(self) -> int:
-        """
-        Largest.
-        """
-    @property
-    def median(self) -> float:
-        """
-        Median.
-        """
-    @property
-    def min(self) -> int:
-        """
-        Smallest.
-        """
-
-class KernelCounts:
-    """
-    Numbers of kernels, no copies.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> KernelCounts:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> KernelCounts:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
-    @property
-    def steps(self) -> Counts | None:
-        """
-        Launched in each of `Report.steps` by its process, wherever they ran; of kernels without a known launch, those that start in it. None: there are no steps or no device work.
-        """
-    @property
-    def windows(self) -> Counts | None:
-        """
-        Started in each of `Report.windows`, on its device.
-        """
-
-class Overlap:
-    """
-    One device's time by kind of work, each a union over all streams: work of two kinds at once counts for both.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Overlap:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Overlap:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
-    @property
-    def communication_hidden_ns(self) -> int:
-        """
-        With a computing kernel beside.
-        """
-    @property
-    def communication_hidden_us(self) -> float:
-        """
-        With a computing kernel beside.
-        """
-    @property
-    def communication_ns(self) -> int:
-        """
-        Kernels of collectives.
-        """
-    @property
-    def communication_us(self) -> float:
-        """
-        Kernels of collectives.
-        """
-    @property
-    def compute_ns(self) -> int:
-        """
-        Kernels but those of communication.
-        """
-    @property
-    def compute_us(self) -> float:
-        """
-        Kernels but those of communication.
-        """
-    @property
-    def copy_hidden_ns(self) -> int:
-        """
-        With a computing kernel beside.
-        """
-    @property
-    def copy_hidden_us(self) -> float:
-        """
-        With a computing kernel beside.
-        """
-    @property
-    def copy_ns(self) -> int:
-        """
-        Copies; memsets are not.
-        """
-    @property
-    def copy_us(self) -> float:
-        """
-        Copies; memsets are not.
-        """
-    @property
-    def device(self) -> int:
-        """
-        Its number.
-        """
-    @property
-    def pid(self) -> int | str | None:
-        """
-        The process that feeds it.
-        """
-
-class Thread:
-    """
-    One thread's time: busy, waiting, profiler and idle add up to the span. Each moment counts once, by the innermost event that has a meaning; inside a loader's mark, a compilation or a collective of the backend it counts as that, whatever runs inside.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Thread:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Thread:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
-    @property
-    def busy_ns(self) -> int:
-        """
-        Sum of the next four.
-        """
-    @property
-    def busy_share(self) -> float:
-        """
-        `busy_us` as a share of the span, 0 to 1.
-        """
-    @property
-    def busy_us(self) -> float:
-        """
-        Sum of the next four.
-        """
-    @property
-    def calls_ns(self) -> int:
-        """
-        Inside calls of CUDA, HIP and their like, outside of operators.
-        """
-    @property
-    def calls_us(self) -> float:
-        """
-        Inside calls of CUDA, HIP and their like, outside of operators.
-        """
-    @property
-    def compile_ns(self) -> int:
-        """
-        torch.compile or Triton compiling.
-        """
-    @property
-    def compile_us(self) -> float:
-        """
-        torch.compile or Triton compiling.
-        """
-    @property
-    def events(self) -> int:
-        """
-        Events on it.
-        """
-    @property
-    def idle_ns(self) -> int:
-        """
-        Without any event, steps aside.
-        """
-    @property
-    def idle_us(self) -> float:
-        """
-        Without any event, steps aside.
-        """
-    @property
-    def name(self) -> str:
-        """
-        "" if the trace does not name it.
-        """
-    @property
-    def operators_ns(self) -> int:
-        """
-        Inside operators, with all that they call but waits.
-        """
-    @property
-    def operators_us(self) -> float:
-        """
-        Inside operators, with all that they call but waits.
-        """
-    @property
-    def pid(self) -> int | str | None:
-        """
-        As the file has it.
-        """
-    @property
-    def profiler_ns(self) -> int:
-        """
-        Inside the profiler's own work.
-        """
-    @property
-    def profiler_us(self) -> float:
-        """
-        Inside the profiler's own work.
-        """
-    @property
-    def python_ns(self) -> int:
-        """
-        In Python frames or ranges of the program, in none of the above.
-        """
-    @property
-    def python_us(self) -> float:
-        """
-        In Python frames or ranges of the program, in none of the above.
-        """
-    @property
-    def tid(self) -> int | str | None:
-        """
-        As the file has it.
-        """
-    @property
-    def wait_comm_ns(self) -> int:
-        """
-        In collectives between CPU tensors: waiting for one, or running it.
-        """
-    @property
-    def wait_comm_us(self) -> float:
-        """
-        In collectives between CPU tensors: waiting for one, or running it.
-        """
-    @property
-    def wait_device_ns(self) -> int:
-        """
-        In calls that wait for a device.
-        """
-    @property
-    def wait_device_us(self) -> float:
-        """
-        In calls that wait for a device.
-        """
-    @property
-    def wait_loader_ns(self) -> int:
-        """
-        Inside the data loader's marks.
-        """
-    @property
-    def wait_loader_us(self) -> float:
-        """
-        Inside the data loader's marks.
-        """
-    @property
-    def wait_other_ns(self) -> int:
-        """
-        For locks, files, processes, autograd's threads; asleep.
-        """
-    @property
-    def wait_other_us(self) -> float:
-        """
-        For locks, files, processes, autograd's threads; asleep.
-        """
-    @property
-    def waiting_ns(self) -> int:
-        """
-        Sum of the next four.
-        """
-    @property
-    def waiting_us(self) -> float:
-        """
-        Sum of the next four.
-        """
+    def union_ns(self) -> int: ...
 
 class WorkTables:
     @property
-    def copies(self) -> tuple[Copy, ...]: ...
+    def copies(self) -> list[CopyRow]: ...
     @property
-    def kernels(self) -> tuple[Kernel, ...]: ...
+    def kernels(self) -> list[KernelRow]: ...
+
+class OperatorRow:
+    @property
+    def count(self) -> int: ...
+    @property
+    def device_ns(self) -> int: ...
+    @property
+    def max_ns(self) -> int: ...
+    @property
+    def min_ns(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def self_device_ns(self) -> int: ...
+    @property
+    def self_ns(self) -> int: ...
+    @property
+    def total_ns(self) -> int: ...
+    @property
+    def work(self) -> int: ...
+
+class ThreadRow:
+    """
+    See pipeline/tables/tables.h; nanoseconds.
+    """
+    @property
+    def busy_ns(self) -> int: ...
+    @property
+    def calls_ns(self) -> int: ...
+    @property
+    def compile_ns(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def idle_ns(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def operators_ns(self) -> int: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def profiler_ns(self) -> int: ...
+    @property
+    def python_ns(self) -> int: ...
+    @property
+    def tid(self) -> int: ...
+    @property
+    def wait_comm_ns(self) -> int: ...
+    @property
+    def wait_device_ns(self) -> int: ...
+    @property
+    def wait_loader_ns(self) -> int: ...
+    @property
+    def wait_other_ns(self) -> int: ...
+    @property
+    def waiting_ns(self) -> int: ...
+
+class Counts:
+    @property
+    def each(self) -> list[int]: ...
+    @property
+    def max(self) -> int: ...
+    @property
+    def median(self) -> float: ...
+    @property
+    def min(self) -> int: ...
+
+class KernelCounts:
+    @property
+    def steps(self) -> Counts: ...
+    @property
+    def windows(self) -> Counts: ...
 
 class SortOfEvent:
     @property
     def kind(self) -> str: ...
     @property
     def letter(self) -> str: ...
+
+class OverlapFacts:
+    @property
+    def communication_hidden_ns(self) -> int: ...
+    @property
+    def communication_ns(self) -> int: ...
+    @property
+    def compute_ns(self) -> int: ...
+    @property
+    def copy_hidden_ns(self) -> int: ...
+    @property
+    def copy_ns(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def pid(self) -> int: ...
 
 class DrawnLane:
     """
@@ -2497,35 +1190,17 @@ class FeatureColumn:
     See features/feature_table.h.
     """
     @property
-    def doc(self) -> str:
-        """
-        Meaning.
-        """
+    def doc(self) -> str: ...
     @property
-    def missing(self) -> str:
-        """
-        When a value is missing, NaN of a window and -1 of a token; "" if it never is.
-        """
+    def missing(self) -> str: ...
     @property
-    def name(self) -> str:
-        """
-        Name of the column.
-        """
+    def name(self) -> str: ...
     @property
-    def normalization(self) -> str:
-        """
-        What it is divided by; "" if by nothing.
-        """
+    def normalization(self) -> str: ...
     @property
-    def type(self) -> str:
-        """
-        As NumPy calls it.
-        """
+    def type(self) -> str: ...
     @property
-    def unit(self) -> str:
-        """
-        Unit of its values.
-        """
+    def unit(self) -> str: ...
 
 class Features:
     """
@@ -2542,436 +1217,106 @@ class Features:
     @property
     def windows(self) -> numpy.ndarray: ...
 
-class Gain:
+class ReplayTimes:
     """
-    Time that a fix takes off the trace, and its evidence.
+    Nanoseconds.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Gain:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Gain:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def high_ns(self) -> int:
-        """
-        As replayed.
-        """
+    def recorded(self) -> int: ...
     @property
-    def high_us(self) -> float:
-        """
-        As replayed.
-        """
-    @property
-    def inferred_share(self) -> float | None:
-        """
-        Share of the critical path afterwards on inferred dependencies.
-        """
-    @property
-    def low_ns(self) -> int:
-        """
-        What can be counted on: 3/4 of what is saved without the edits that count for nothing, so 0 where all do, as they do without device work.
-        """
-    @property
-    def low_us(self) -> float:
-        """
-        What can be counted on: 3/4 of what is saved without the edits that count for nothing, so 0 where all do, as they do without device work.
-        """
-    @property
-    def recomputed_share(self) -> float | None:
-        """
-        Share of `high_us` that is waits made shorter, not work taken away: it depends on the rules of the replay. None: scheduled by events.
-        """
+    def replayed(self) -> int: ...
 
 class Recomputed:
     """
-    Waits that the replay computes instead of copying them.
+    Waits that a replay recomputes.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Recomputed:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Recomputed:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def count(self) -> int:
-        """
-        How many.
-        """
+    def count(self) -> int: ...
     @property
-    def error_ns(self) -> int:
-        """
-        Sum of the differences, call by call.
-        """
+    def error_ns(self) -> int: ...
     @property
-    def error_us(self) -> float:
-        """
-        Sum of the differences, call by call.
-        """
+    def recorded_ns(self) -> int: ...
+
+class StepTimes:
     @property
-    def recorded_ns(self) -> int:
-        """
-        Their recorded time.
-        """
+    def number(self) -> int: ...
     @property
-    def recorded_us(self) -> float:
-        """
-        Their recorded time.
-        """
+    def times(self) -> ReplayTimes: ...
+
+class Refusal:
+    """
+    Why a replay is not to be believed.
+    """
+    @property
+    def detail(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
 
 class Fidelity:
     """
-    How near the unchanged replay comes to the recording.
+    How far a replay may be believed.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Fidelity:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Fidelity:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def anchored_ns(self) -> int:
-        """
-        Part of the critical path before work from before the trace had begun.
-        """
+    def anchored_ns(self) -> int: ...
     @property
-    def anchored_us(self) -> float:
-        """
-        Part of the critical path before work from before the trace had begun.
-        """
+    def copied_waits_ns(self) -> int: ...
     @property
-    def caveat(self) -> str:
-        """
-        A sentence for people where a right span is no evidence, or gains too low.
-        """
+    def explained_share(self) -> float: ...
     @property
-    def copied_waits_ns(self) -> int:
-        """
-        Long calls without known work to wait for.
-        """
+    def hand_overs(self) -> Recomputed: ...
     @property
-    def copied_waits_us(self) -> float:
-        """
-        Long calls without known work to wait for.
-        """
+    def informative(self) -> bool: ...
     @property
-    def explained_share(self) -> float:
-        """
-        Share of launched device work that starts when its predecessors allow.
-        """
+    def launched(self) -> int: ...
     @property
-    def hand_overs(self) -> Recomputed:
-        """
-        Gaps of threads that waited for another one.
-        """
+    def long_waits(self) -> Recomputed: ...
     @property
-    def informative(self) -> bool:
-        """
-        They are over 2 % of `span_us` apart.
-        """
+    def null_span_ns(self) -> int: ...
     @property
-    def long_waits(self) -> Recomputed:
-        """
-        Synchronizations and blocking copies over 100 us.
-        """
+    def queue_waits(self) -> Recomputed: ...
     @property
-    def null_span_ns(self) -> int:
-        """
-        Replayed without any wait: where it is near `span_us`, a right span is little evidence.
-        """
+    def refusals(self) -> list[Refusal]: ...
     @property
-    def null_span_us(self) -> float:
-        """
-        Replayed without any wait: where it is near `span_us`, a right span is little evidence.
-        """
+    def replayable(self) -> bool: ...
     @property
-    def queue_waits(self) -> Recomputed:
-        """
-        Launches that found the queue full.
-        """
+    def shares(self) -> dict[str, float]: ...
     @property
-    def refusals(self) -> tuple[str, ...]:
-        """
-        The reasons not to, in sentences.
-        """
+    def span(self) -> ReplayTimes: ...
     @property
-    def replayable(self) -> bool:
-        """
-        Whether gains are given.
-        """
+    def steps(self) -> list[StepTimes]: ...
     @property
-    def replayed_span_ns(self) -> int:
-        """
-        Replayed unchanged.
-        """
-    @property
-    def replayed_span_us(self) -> float:
-        """
-        Replayed unchanged.
-        """
-    @property
-    def shares(self) -> dict[str, float]:
-        """
-        The critical path by source, 0 to 1: copied, recomputed, anchored.
-        """
-    @property
-    def span_ns(self) -> int:
-        """
-        As recorded.
-        """
-    @property
-    def span_us(self) -> float:
-        """
-        As recorded.
-        """
-    @property
-    def unexplained_ns(self) -> int:
-        """
-        Sum of how late the rest starts.
-        """
-    @property
-    def unexplained_us(self) -> float:
-        """
-        Sum of how late the rest starts.
-        """
+    def unexplained_ns(self) -> int: ...
 
 class PathPlace:
-    """
-    A line's part of a critical path. No event counts with more than its length: time between events, or in a queue, is in no place.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> PathPlace:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> PathPlace:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def location(self) -> Location | None:
-        """
-        None: no frame is known.
-        """
+    def location(self) -> Frame | None: ...
     @property
-    def name(self) -> str:
-        """
-        The operator or event where there is no frame.
-        """
+    def name(self) -> str: ...
     @property
-    def us(self) -> float:
-        """
-        Its part, in microseconds.
-        """
+    def ns(self) -> int: ...
 
-class CriticalPath:
+class PathRow:
     """
-    What bounds a step, or the whole trace: chained work without which it would be shorter.
+    What bounds a step or the trace.
     """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> CriticalPath:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> CriticalPath:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
     @property
-    def by_category(self) -> dict[str, float]:
-        """
-        Microseconds by category, see docs/replay.md.
-        """
+    def by_category(self) -> dict[str, int]: ...
     @property
-    def places(self) -> tuple[PathPlace, ...]:
-        """
-        Ten at most, the longest first.
-        """
+    def places(self) -> list[PathPlace]: ...
     @property
-    def span_ns(self) -> int:
-        """
-        Length; the categories add up to it.
-        """
+    def span_ns(self) -> int: ...
     @property
-    def span_us(self) -> float:
-        """
-        Length; the categories add up to it.
-        """
-    @property
-    def step(self) -> int | None:
-        """
-        None: the whole trace.
-        """
+    def step(self) -> int | None: ...
 
-class Recovery:
-    """
-    The replay of a report's trace.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> Recovery:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> Recovery:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
+class ChangedStep:
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """
-        For each finding why it has no gain in a replayable trace; or "".
-        """
+    def changed_span_ns(self) -> int: ...
     @property
-    def fidelity(self) -> Fidelity | None:
-        """
-        None: there is no schedule; `refusal` gives the reason.
-        """
+    def number(self) -> int: ...
     @property
-    def gains(self) -> tuple[Gain | None, ...]:
-        """
-        Of each finding, in their order.
-        """
+    def replayed_span_ns(self) -> int: ...
     @property
-    def refusal(self) -> str:
-        """
-        "" if the trace is replayable.
-        """
-    @property
-    def together(self) -> Gain | None:
-        """
-        All findings fixed at once. Not their sum: one may hide another.
-        """
-    @property
-    def together_doubt(self) -> str:
-        """
-        Why that is missing although findings have gains; or "".
-        """
-    @property
-    def windows(self) -> tuple[float, ...]:
-        """
-        Share of each window that is saved then; or empty.
-        """
-
-class StepTimes:
-    """
-    Length of one step, replayed with edits.
-    """
-    @staticmethod
-    def from_dict(form: typing.Any, where: str = "") -> StepTimes:
-        """
-        Read its JSON form, see `fields`. ValueError names the member below `where`.
-        """
-    def __eq__(self, arg0: typing.Any) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
-    def __reduce__(self) -> tuple[typing.Any, ...]: ...
-    def __repr__(self) -> str: ...
-    def replace(self, **kwargs: typing.Any) -> StepTimes:
-        """
-        Return a copy in which some fields have other values.
-        """
-    def to_dict(self) -> dict[str, typing.Any]:
-        """
-        Return its JSON form.
-        """
-    @property
-    def changed_span_ns(self) -> int | None:
-        """
-        With the edits; None if the replay is unreliable.
-        """
-    @property
-    def changed_span_us(self) -> float | None:
-        """
-        With the edits; None if the replay is unreliable.
-        """
-    @property
-    def number(self) -> int:
-        """
-        N of ProfilerStep#N.
-        """
-    @property
-    def replayed_span_ns(self) -> int:
-        """
-        Replayed without a change.
-        """
-    @property
-    def replayed_span_us(self) -> float:
-        """
-        Replayed without a change.
-        """
-    @property
-    def span_ns(self) -> int:
-        """
-        As recorded.
-        """
-    @property
-    def span_us(self) -> float:
-        """
-        As recorded.
-        """
+    def span_ns(self) -> int: ...
 
 class Outcome:
     """
@@ -2986,13 +1331,13 @@ class Outcome:
     @property
     def gain(self) -> Gain: ...
     @property
-    def path_us(self) -> dict[str, float]: ...
+    def path(self) -> dict[str, int]: ...
     @property
     def replayed_span_ns(self) -> int: ...
     @property
     def span_ns(self) -> int: ...
     @property
-    def steps(self) -> list[StepTimes]: ...
+    def steps(self) -> list[ChangedStep]: ...
 
 class Edit:
     """
@@ -3011,15 +1356,7 @@ class Replay:
     """
     def critical_paths(
         self, steps: typing.SupportsInt | typing.SupportsIndex | None = None
-    ) -> tuple[CriticalPath, ...]: ...
-    def path_segments(
-        self,
-        place: typing.SupportsInt | typing.SupportsIndex,
-        row: typing.SupportsInt | typing.SupportsIndex | None = None,
-    ) -> list[tuple[int, int, str, str, int]]:
-        """
-        Begin, end, category, kind and row of each segment of a critical path, the place-th; recorded times in nanoseconds.
-        """
+    ) -> list[PathRow]: ...
     def what_if(
         self, report: Report, edits: collections.abc.Sequence[Edit]
     ) -> Outcome: ...
@@ -3028,19 +1365,18 @@ class Replay:
     def fidelity(self) -> Fidelity | None: ...
     @property
     def refusal(self) -> str: ...
+    @property
+    def together(self) -> Gain | None: ...
+    @property
+    def together_doubt(self) -> str: ...
+    @property
+    def windows(self) -> list[float]: ...
 
 class Program:
     """
     Threads, streams and what they do, see replay/program.h. Each add_... returns the place by which the others name it. Lengths in nanoseconds; `args` are more members for a row, as JSON text: `"key": value, ...`.
     """
     def __init__(self) -> None: ...
-    def add_collective(
-        self,
-        name: str,
-        group: str,
-        members: typing.SupportsInt | typing.SupportsIndex,
-        sequence: typing.SupportsInt | typing.SupportsIndex = -1,
-    ) -> int: ...
     def add_device(
         self,
         id: typing.SupportsInt | typing.SupportsIndex,
@@ -3163,15 +1499,6 @@ class Program:
         """
         Begins an operator, until close().
         """
-    def open_frame(
-        self,
-        thread: typing.SupportsInt | typing.SupportsIndex,
-        name: str,
-        args: str = "",
-    ) -> None:
-        """
-        Begins a function of Python, until close().
-        """
     def open_span(
         self,
         thread: typing.SupportsInt | typing.SupportsIndex,
@@ -3237,156 +1564,6 @@ class Program:
         self, arg0: typing.SupportsInt | typing.SupportsIndex
     ) -> None: ...
 
-class TaskKind:
-    """
-    Members:
-
-      KERNEL
-
-      COPY
-
-      MEMSET
-    """
-
-    COPY = ...
-    KERNEL = ...
-    MEMSET = ...
-    __members__: typing.ClassVar[dict[str, TaskKind]]
-    @typing.overload
-    def __eq__(self, other: TaskKind) -> bool: ...
-    @typing.overload
-    def __eq__(self, other: typing.Any) -> bool: ...
-    def __getstate__(self) -> int: ...
-    def __hash__(self) -> int: ...
-    def __index__(self) -> int: ...
-    def __init__(self, value: typing.SupportsInt | typing.SupportsIndex) -> None: ...
-    def __int__(self) -> int: ...
-    @typing.overload
-    def __ne__(self, other: TaskKind) -> bool: ...
-    @typing.overload
-    def __ne__(self, other: typing.Any) -> bool: ...
-    def __repr__(self) -> str: ...
-    def __setstate__(
-        self, state: typing.SupportsInt | typing.SupportsIndex
-    ) -> None: ...
-    def __str__(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> int: ...
-
-class Insertion:
-    """
-    What a thread of a report's trace does besides, at a recorded moment of the trace's clock: see replay/insertion_draft.h. Lengths in nanoseconds, `args` more members of a row as JSON text. What means nothing is a ValueError.
-    """
-    def __init__(
-        self,
-        report: Report,
-        pid: typing.SupportsInt | typing.SupportsIndex,
-        tid: typing.SupportsInt | typing.SupportsIndex,
-        at: typing.SupportsInt | typing.SupportsIndex,
-    ) -> None: ...
-    def call(
-        self,
-        name: str,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-        category: str = "cuda_runtime",
-        args: str = "",
-    ) -> None: ...
-    def close(self) -> None: ...
-    def event_sync(
-        self,
-        record: str,
-        wait: str,
-        record_ns: typing.SupportsInt | typing.SupportsIndex,
-        wait_ns: typing.SupportsInt | typing.SupportsIndex,
-        *,
-        device: typing.SupportsInt | typing.SupportsIndex,
-        stream: typing.SupportsInt | typing.SupportsIndex,
-        category: str = "cuda_runtime",
-    ) -> None:
-        """
-        Records an event and waits for it.
-        """
-    def host(
-        self,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-        name: str = "",
-        category: str = "cpu_op",
-        args: str = "",
-    ) -> None: ...
-    def launch(
-        self,
-        call: str,
-        call_ns: typing.SupportsInt | typing.SupportsIndex,
-        kind: TaskKind,
-        name: str,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-        *,
-        device: typing.SupportsInt | typing.SupportsIndex,
-        stream: typing.SupportsInt | typing.SupportsIndex,
-        bytes: typing.SupportsInt | typing.SupportsIndex = -1,
-        waits: bool = False,
-        category: str = "cuda_runtime",
-        call_args: str = "",
-        work_args: str = "",
-        blocks_per_sm: typing.SupportsFloat | typing.SupportsIndex = -1.0,
-    ) -> None: ...
-    def open(self, name: str, category: str = "cpu_op", args: str = "") -> None: ...
-    def stand_for(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
-        """
-        It is done in place of this device work.
-        """
-    def sync(
-        self,
-        name: str,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-        *,
-        device: typing.SupportsInt | typing.SupportsIndex,
-        stream: typing.SupportsInt | typing.SupportsIndex,
-        whole_device: bool = False,
-        category: str = "cuda_runtime",
-        args: str = "",
-    ) -> None: ...
-
-class Perturbation:
-    """
-    What is put into a trace.
-    """
-    def __init__(self) -> None: ...
-    def __len__(self) -> int: ...
-    def insert(self, arg0: Insertion) -> None: ...
-    def leave_out(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
-        """
-        This row of the host is not written.
-        """
-    def lengthen(
-        self,
-        row: typing.SupportsInt | typing.SupportsIndex,
-        ns: typing.SupportsInt | typing.SupportsIndex,
-    ) -> None: ...
-    def replace(self, row: typing.SupportsInt | typing.SupportsIndex) -> None:
-        """
-        This device work is not done.
-        """
-
-class Perturbed:
-    """
-    A trace scheduled with what was put in.
-    """
-    def moments(
-        self, without: Perturbed, device: typing.SupportsInt | typing.SupportsIndex
-    ) -> numpy.typing.NDArray[numpy.int64]:
-        """
-        Moments of a device in this schedule and without: int64 [2, n] on the trace's clock, both ascending. Of a trace without devices: of the busiest thread. Raises ValueError if the other is a schedule of another trace.
-        """
-    def text(self, note: str, metadata: collections.abc.Sequence[str]) -> bytes:
-        """
-        The trace as JSON, with these members of its metadata.
-        """
-    @property
-    def span_ns(self) -> int: ...
-
 def analyze(
     trace: Trace,
     *,
@@ -3423,11 +1600,6 @@ def duration_text(us: typing.SupportsFloat | typing.SupportsIndex) -> str:
     Microseconds for people, with three digits: 412 µs, 12.4 ms.
     """
 
-def edit_kinds() -> list[tuple[str, str]]:
-    """
-    Name and meaning of each kind of edit.
-    """
-
 def event_kinds() -> list[tuple[str, str]]:
     """
     Name and meaning of each number of the token column `kind`.
@@ -3435,11 +1607,6 @@ def event_kinds() -> list[tuple[str, str]]:
 
 def feature_columns() -> list[FeatureColumn]: ...
 def feature_fingerprint() -> str: ...
-def fields(record: type) -> list[tuple[str, str, str]]:
-    """
-    Name, kind and meaning of each member of a record. Kinds: text, int, count (0 or more), float, bool, identity (a pid or tid: a number or text), words joined by |, or a record; with ? if it may be None, * if it is a list, {} if it is a dict.
-    """
-
 def gpus() -> list[Gpu]:
     """
     All of them; those without a name have a bandwidth alone.
@@ -3458,23 +1625,9 @@ def pattern_edits() -> list[tuple[str, str]]:
     """
 
 def patterns() -> list[PatternInfo]: ...
-def perturb(
-    report: Report,
-    perturbation: Perturbation,
-    edits: collections.abc.Sequence[Edit] = [],
-) -> Perturbed:
-    """
-    Schedules a trace by events with a perturbation and edits made. Raises ValueError for what is put in elsewhere, or into another trace.
-    """
-
 def rank_processes(trace: Trace) -> list[tuple[str, list[int]]]:
     """
     Of a file merged from several ranks, what each is called ('' if nothing) and the pids of its processes and devices; empty of any other.
-    """
-
-def restore_record(record: str, values: tuple[typing.Any, ...]) -> typing.Any:
-    """
-    Make a record of a pickle's values.
     """
 
 def step_categories() -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torchtraceap_train.traces import LearningTrace
 
-#: As in benchmarks/detector, where these were compared with others.
+#: As in benchmarks/lab/detector, where these were compared with others.
 _TREES = {
     "num_leaves": 15,
     "learning_rate": 0.08,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """traces.py: what there is to learn from: traces as arrays, and what is known of them.
 
-A training set is a folder, which ``benchmarks/corpus`` writes:
+A training set is a folder, which ``benchmarks/lab/corpus`` writes:
 
     set.json      fingerprint of the features, names of patterns, a row for each trace:
                   name, group, source, bad (true, false, null), twin (a name or null),
@@ -103,7 +103,7 @@ def read_set(folder: Path, names: Iterable[str] | None = None) -> list[LearningT
     except FileNotFoundError as error:
         raise TrainingError(
             f"{folder} is no training set, for there is no {error.filename}. "
-            "benchmarks/detector/training_set.py makes one of a corpus."
+            "benchmarks/lab/detector/training_set.py makes one of a corpus."
         ) from error
     except KeyError as error:
         raise TrainingError(f"{folder}: set.json lacks {error}. {_ANEW}") from error

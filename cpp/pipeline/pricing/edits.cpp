@@ -169,7 +169,7 @@ class Editor {
 
 std::span<const EditInfo> edit_table() {
   static constexpr EditInfo kTable[] = {
-#define TTA_EDIT_INFO(id, name, takes, certain, doc) {name, Takes::takes, certain, doc},
+#define TTA_EDIT_INFO(id, name, takes, certain, doc) {name, Takes::takes, certain},
       TTA_EDITS(TTA_EDIT_INFO)
 #undef TTA_EDIT_INFO
   };

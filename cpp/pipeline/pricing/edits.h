@@ -49,7 +49,6 @@ struct EditInfo {
   std::string_view name;
   Takes takes;
   bool certain;
-  std::string_view doc;
 };
 /// The table; `edit_table()[i]` is of EditKind(i).
 std::span<const EditInfo> edit_table();

@@ -8,7 +8,6 @@
 
 #include "pipeline/pricing/path_charges.h"
 #include "pipeline/pricing/path_rows.h"
-#include "pipeline/pricing/path_segments.h"
 #include "pipeline/report.h"
 
 namespace tta::pipeline {
@@ -121,10 +120,6 @@ const std::vector<std::string>& path_categories() {
       "host",   "runtime_calls", "compute",   "communication",
       "copies", "device_delay",  "hand_over", "before_the_trace"};
   return names;
-}
-
-std::size_t path_category(const replay::Model& m, const replay::Edge& e) {
-  return part_of(m, e);
 }
 
 TimesByName path_categories_of(const replay::Model& m,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,8 +22,6 @@ from torchtraceap_dryrun.facade.device_properties import properties_of
 from torchtraceap_dryrun.record import Copy
 
 ROOT = Path(__file__).resolve().parents[3]
-# Behind all others: these folders are full of common names.
-sys.path += [str(ROOT / "benchmarks" / name) for name in ("dryrun", "loader")]
 
 H100 = gpu("H100 SXM")
 
@@ -132,7 +129,7 @@ def test_copies() -> None:
 
 
 def test_near_the_traces_at_hand() -> None:
-    from kernel_errors import errors
+    from benchmarks.dryrun.kernel_errors import errors
 
     found = errors(ROOT / "tests" / "data" / "h100-vit-nsfw-inference.json.gz")
     assert found["not_compared"] == 0
@@ -145,7 +142,7 @@ def test_near_the_traces_at_hand() -> None:
 
 @pytest.mark.verify
 def test_the_page_is_what_the_results_give() -> None:
-    import accuracy_page
+    from benchmarks.dryrun import accuracy_page
 
     results = json.loads((ROOT / "benchmarks/results/dryrun.json").read_text())
     page = (ROOT / "benchmarks" / "results" / "dryrun_accuracy.md").read_text()
@@ -155,8 +152,8 @@ def test_the_page_is_what_the_results_give() -> None:
 @pytest.mark.verify
 @pytest.mark.parametrize("name", ["ViT-base", "ResNet-50 training, fp32"])
 def test_programs_launch_what_the_page_says(name: str) -> None:
-    from programs import PROGRAMS
-    from whole_programs import dry
+    from benchmarks.dryrun.programs import PROGRAMS
+    from benchmarks.dryrun.whole_programs import dry
 
     results = json.loads((ROOT / "benchmarks/results/dryrun.json").read_text())
     rows = [row for row in results["programs"] if row["program"].startswith(name)]
@@ -181,7 +178,7 @@ def test_stated_errors_are_those_of_the_worst_trace() -> None:
 
 @pytest.mark.verify
 def test_the_page_tells_in_sample_from_out() -> None:
-    import accuracy_page
+    from benchmarks.dryrun import accuracy_page
 
     row = {
         "class": "gemm", "operators": 2, "kernels_said": 2, "kernels": 3,

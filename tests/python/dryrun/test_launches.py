@@ -4,28 +4,23 @@
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks.dryrun.trace_ops import is_kernel, read
+from torchtraceap_dryrun.estimate.gpus import gpu
+from torchtraceap_dryrun.estimate.kernel_time import CLASSES, kernel_us
+from torchtraceap_dryrun.estimate.launch import Launch
+from torchtraceap_dryrun.estimate.launches import TABLE, has_rule, launches_of
+from torchtraceap_dryrun.estimate.list_launches import CHUNK, MOST_BLOCKS, filled
+from torchtraceap_dryrun.record import Op
+from torchtraceap_dryrun.record_writer import plain
 
 ROOT = Path(__file__).resolve().parents[3]
-# Behind all others: the folder has common names.
-sys.path.append(str(ROOT / "benchmarks" / "dryrun"))
-
-from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
-from trace_ops import is_kernel, read  # noqa: E402
-
-from torchtraceap_dryrun.estimate.gpus import gpu  # noqa: E402
-from torchtraceap_dryrun.estimate.kernel_time import CLASSES, kernel_us  # noqa: E402
-from torchtraceap_dryrun.estimate.launch import Launch  # noqa: E402
-from torchtraceap_dryrun.estimate.launches import TABLE, has_rule, launches_of  # noqa: E402
-from torchtraceap_dryrun.estimate.list_launches import CHUNK, MOST_BLOCKS, filled  # noqa: E402
-from torchtraceap_dryrun.record import Op  # noqa: E402
-from torchtraceap_dryrun.record_writer import plain  # noqa: E402
-
 H100, V100 = gpu("H100"), gpu("V100")
 aten = torch.ops.aten
 

@@ -3,48 +3,36 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
+
+from benchmarks.dryrun import sync_table_on_gpu as tool
 
 from .probe import Probe
 
 pytestmark = pytest.mark.verify
 
 ROOT = Path(__file__).resolve().parents[3]
-TOOLS = ROOT / "benchmarks" / "dryrun"
 HAS_GPU = torch.cuda.is_available()
 
 
 def test_the_page_is_that_of_the_table() -> None:
-    command = [sys.executable, TOOLS / "apis_page.py"]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    command = [sys.executable, "-m", "benchmarks.dryrun.apis_page"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
     page = (ROOT / "benchmarks" / "results" / "dryrun_apis.md").read_text("utf-8")
-    assert page == out, "run: python benchmarks/dryrun/apis_page.py --write"
-
-
-@pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    path = TOOLS / "sync_table_on_gpu.py"
-    spec = importlib.util.spec_from_file_location("sync_table_on_gpu", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    before = list(sys.path)
-    spec.loader.exec_module(module)
-    sys.path[:] = before
-    return module
+    assert page == done.stdout, "run: python -m benchmarks.dryrun.apis_page --write"
 
 
 @pytest.mark.skipif(HAS_GPU, reason="there is a GPU")
 def test_without_a_gpu_it_says_so(
-    tool: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert tool.main(["--out", str(tmp_path / "out.json")]) == 2
     said = capsys.readouterr()
@@ -54,7 +42,7 @@ def test_without_a_gpu_it_says_so(
 
 @pytest.mark.cuda
 @pytest.mark.skipif(not HAS_GPU, reason="torch sees no GPU")
-def test_the_table_is_right_on_this_gpu(tool: ModuleType, tmp_path: Path) -> None:
+def test_the_table_is_right_on_this_gpu(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert tool.main(["--out", str(out)]) in (tool.RIGHT, tool.DIFFERS)
     assert json.loads(out.read_text("utf-8"))["differences"] == []
@@ -65,7 +53,7 @@ def event(cat: str, name: str, ts: float, correlation: int = 0) -> dict[str, Any
     return {"ph": "X", "cat": cat, "name": name, "ts": ts, "dur": 1.0, "args": args}
 
 
-def test_waits_are_those_within_the_probe(tool: ModuleType) -> None:
+def test_waits_are_those_within_the_probe() -> None:
     events = [
         {"ph": "M", "name": "process_name"},
         {**event("user_annotation", tool.RANGE, 10), "dur": 10.0},
@@ -85,7 +73,7 @@ def test_waits_are_those_within_the_probe(tool: ModuleType) -> None:
     ]
 
 
-def test_what_counts_as_a_difference(tool: ModuleType) -> None:
+def test_what_counts_as_a_difference() -> None:
     waits = Probe("a", "t.item()", "scalar", "item")
     goes_on = Probe("b", "t + 1", "", "async")
     fails = Probe("c", "x.numpy()", "", "numpy", raises="TypeError")

@@ -18,6 +18,7 @@ from unittest import mock
 import pytest
 
 import torchtraceap
+from torchtraceap import _core
 from torchtraceap.base.source_lines import Line
 from torchtraceap_dryrun.estimate.gpus import Gpu, gpu
 from torchtraceap_dryrun.estimate.launches import Launch
@@ -403,3 +404,22 @@ def test_a_dry_run_gives_a_report_with_the_line_that_waits() -> None:
     assert any("AddmmBackward" in name for name in nodes)
     names = [r["name"] for r in rows(text, "user_annotation")]
     assert "Optimizer.step#AdamW.step" in names
+
+
+def test_programs_of_which_nothing_can_come_are_refused() -> None:
+    p = _core.Program()
+    thread, stream = p.add_thread(1, "main"), p.add_stream(7)
+    with pytest.raises(ValueError, match="a latency of -1"):
+        p.kernel(thread, stream, "k", 1_000, 1_000, latency=-1)
+    with pytest.raises(ValueError, match="a gap of -1"):
+        p.copy(thread, stream, "Memcpy HtoD", 1_000, 1_000, 4, gap=-1)
+    with pytest.raises(ValueError, match="a way back of -1"):
+        p.stream_sync(thread, stream, back=-1)
+    for _ in range(8):
+        p.host(thread, 2**61 - 1)
+    with pytest.raises(ValueError, match="beyond all time"):
+        p.times()
+    p = _core.Program()
+    p.host(p.add_thread(1, "main"), 1_000, "op", '"a": ')
+    with pytest.raises(ValueError, match="no members of a JSON object"):
+        p.trace_text()

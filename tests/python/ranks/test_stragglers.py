@@ -15,7 +15,6 @@ import pytest
 
 from ..real_traces import ROOT
 
-_RUN = ROOT / "benchmarks" / "stragglers" / "run.py"
 _SHARED = ROOT.parent / "shared" / "stragglers"
 _DP, _STAGES, _MICROBATCHES, _STEPS = 2, 2, 4, 3
 _FORWARD_S, _BACKWARD_S, _MESSAGE_S = 0.02, 0.04, 0.001
@@ -26,7 +25,8 @@ Factor = Callable[[int, int, int, int], float]
 
 def _run(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(_RUN), str(folder), name],
+        [sys.executable, "-m", "benchmarks.stragglers.run", str(folder), name],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -6,7 +6,6 @@
 
 #include "pipeline/analyzed.h"
 #include "pipeline/pricing/path_rows.h"
-#include "pipeline/pricing/path_segments.h"
 #include "pipeline/pricing/price.h"
 #include "pipeline/pricing/what_if.h"
 
@@ -241,77 +240,6 @@ TEST(Price, EndsAtEachCheckpoint) {
   };
   ends_at_each(price);
   ends_at_each(by_events);
-}
-
-// Two steps that launch 1 ms of work each. The first one waits for it, the second ends
-// while it still runs.
-TraceText two_steps() {
-  TraceText text;
-  text.step(0, 0, 2000).step(1, 2000, 500);
-  text.op("aten::mm", 100, 20).launched(102, 110, 1000, 1);
-  text.call("cudaStreamSynchronize", 200, 920, 1000);
-  text.op("aten::mm", 2100, 20).launched(2102, 2110, 1000, 2);
-  return text;
-}
-
-std::vector<std::uint32_t> kernels(const timeline::Timeline& t) {
-  std::vector<std::uint32_t> out;
-  for (std::uint32_t row = 0; row < t.trace->columns.size(); ++row) {
-    if (t.columns().cat(row) == trace::Category::kKernel) out.push_back(row);
-  }
-  return out;
-}
-
-std::vector<std::uint32_t> work_on(const std::vector<PathSegment>& path) {
-  std::vector<std::uint32_t> out;
-  for (const auto& s : path) {
-    if (s.kind == EdgeKind::kWork) out.push_back(s.row);
-  }
-  return out;
-}
-
-TEST(PathSegments, JoinAndAddUpToThePath) {
-  const Analyzed report(two_steps());
-  const auto& replay = *report.replay;
-  const auto paths = critical_paths(*replay.model);
-  ASSERT_EQ(paths.size(), 3u);
-  for (std::size_t place = 0; place < paths.size(); ++place) {
-    const auto path = path_segments(*replay.model, place);
-    ASSERT_FALSE(path.empty());
-    TimesByName sums;
-    for (const auto& name : path_categories()) sums.emplace_back(name, 0);
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      sums[path[i].category].second += path[i].end - path[i].begin;
-      EXPECT_EQ(path[i].begin, i > 0 ? path[i - 1].end : path[i].begin);
-    }
-    EXPECT_EQ(sums, paths[place].by_category);
-  }
-}
-
-TEST(PathSegments, OfAStepEndOnTheHostUnlessAskedForItsWork) {
-  const Analyzed report(two_steps());
-  const auto& replay = *report.replay;
-  const auto rows = kernels(*report.timeline);
-  ASSERT_EQ(rows.size(), 2u);
-  const auto& model = *replay.model;
-  // The first step waited for its kernel; the second ends before its own does.
-  const auto first = path_segments(model, 1), second = path_segments(model, 2);
-  EXPECT_EQ(work_on(first), std::vector{rows[0]});
-  EXPECT_EQ(work_on(second), std::vector<std::uint32_t>{});
-  EXPECT_EQ(second.back().end - second.front().begin, 500'000);
-  const auto asked = path_segments(model, 2, rows[1]);
-  EXPECT_EQ(work_on(asked), std::vector{rows[1]});
-  EXPECT_EQ(asked.front().begin, second.front().begin);
-  EXPECT_EQ(asked.back().end - asked.front().begin, 1'110'000);
-}
-
-TEST(PathSegments, RefuseWhatIsNotThere) {
-  const Analyzed report(two_steps());
-  const auto& replay = *report.replay;
-  const auto& model = *replay.model;
-  EXPECT_THROW(path_segments(model, 3), std::out_of_range);
-  EXPECT_THROW(path_segments(model, 0, 0), std::out_of_range);  // a step's row
-  EXPECT_THROW(path_segments(model, 0, timeline::kNoRow), std::out_of_range);
 }
 
 }  // namespace

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""scoring.py: holds what is told against the truth."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from benchmarks.lab.blame.cases import Sample, names_of, pattern_of
+from benchmarks.lab.blame.told import Told
+from benchmarks.lab.blame.truth import Truth
+
+#: Gains under this share of the trace are not asked for: most rules keep silent there.
+LEAST_GAIN = 0.03
+#: A window has a cause if a fix saves this share of it.
+LEAST_SAVED = 0.02
+#: So much if the fix is of no fault, but of how the program launches or communicates:
+#: less is part of every program, and neither asked for nor called wrong.
+LEAST_ANYWAY = 0.10
+#: What counts as inside a range, and as equally good: of the truth.
+_SLACK = 0.02
+
+Row = dict[str, Any]
+
+
+def score(it: Sample, truth: Truth, told: Told) -> Row:
+    """Score a trace."""
+    span = truth.ran.span
+    gains = []
+    for fault in it.faults:
+        real = truth.fixes[fault].gain
+        if real < LEAST_GAIN * span:
+            continue
+        said = told.gain(names_of(fault))
+        high, low = (said.high, said.low) if said else (0.0, 0.0)
+        gains.append(
+            {
+                "fault": fault,
+                "truth": real / span,
+                "said": high / span,
+                "low": low / span,
+                "found": told.found(names_of(fault)),
+                "priced": said is not None,
+                "error": abs(high - real) / real,
+                "inside": (1 - _SLACK) * low <= real <= (1 + _SLACK) * high,
+            }
+        )
+    together = told.together
+    return {
+        "seed": it.case.seed,
+        "family": it.case.family.name,
+        "gpu": it.case.gpu.name,
+        "ahead": it.ahead,
+        "faults": it.faults,
+        "span_us": span,
+        "events": told.report.trace.events,
+        "seconds": told.seconds,
+        "refusal": told.refusal,
+        "gains": gains,
+        "together": truth.together / span,
+        "together_said": None if together is None else together / span,
+        "top": _top(truth, told),
+        "top_said": told.top,
+        "windows": _windows(it, truth, told),
+    }
+
+
+def _top(truth: Truth, told: Told) -> bool | None:
+    """Tells whether the first finding is of the fault whose fix gains most; None if no
+    fix gains much."""
+    best = max(fix.gain for fix in truth.fixes.values())
+    if best < LEAST_GAIN * truth.ran.span:
+        return None
+    best_ones = [f for f, fix in truth.fixes.items() if fix.gain >= (1 - _SLACK) * best]
+    return any(told.top in names_of(fault) for fault in best_ones)
+
+
+def _windows(it: Sample, truth: Truth, told: Told) -> list[Row]:
+    """Score windows: the cause that saves most in each, and what it is said to be."""
+    rows = []
+    for begin, end, labels in told.windows():
+        if end <= begin:
+            continue
+        saved = {f: fix.saved(begin, end) for f, fix in truth.fixes.items()}
+        cause = max(saved, key=lambda fault: saved[fault])
+        share = saved[cause] / (end - begin)
+        known = share > LEAST_SAVED
+        if known and cause not in it.faults and share <= LEAST_ANYWAY:
+            continue
+        said = labels[0] if labels else ""
+        rows.append(
+            {
+                "cause": cause if known else "",
+                "said": said,
+                "share": share,
+                "right": said in names_of(cause) if known else not labels,
+            }
+        )
+    return rows
+
+
+def summary(rows: Sequence[Row]) -> Row:
+    """Sum up traces: by pattern, and over all."""
+    gains = [gain for row in rows for gain in row["gains"]]
+    patterns = dict.fromkeys(pattern_of(gain["fault"]) for gain in gains)
+    table = {
+        pattern: of_gains([g for g in gains if pattern_of(g["fault"]) == pattern])
+        for pattern in patterns
+    }
+    windows = [window for row in rows for window in row["windows"]]
+    caused = [w for w in windows if w["cause"]]
+    clean = [w for w in windows if not w["cause"]]
+    for pattern, line in table.items():
+        line["windows"] = _share(
+            w["right"] for w in caused if pattern_of(w["cause"]) == pattern
+        )
+    both = [r for r in rows if r["together_said"] is not None and len(r["faults"]) > 1]
+    return {
+        "patterns": table,
+        "all": of_gains(gains),
+        "windows_right": _share(w["right"] for w in caused),
+        "windows_with_cause": len(caused),
+        "clean_labeled": _share(not w["right"] for w in clean),
+        "clean_windows": len(clean),
+        "top_right": _share(r["top"] for r in rows if r["top"] is not None),
+        "traces_with_cause": sum(r["top"] is not None for r in rows),
+        "refused": sum(bool(row["refusal"]) for row in rows),
+        "together_error": _median(
+            abs(r["together_said"] - r["together"]) / r["together"]
+            for r in both
+            if r["together"] > LEAST_GAIN
+        ),
+        "traces": len(rows),
+        "several": sum(len(row["faults"]) > 1 for row in rows),
+        "events": _median(row["events"] for row in rows),
+        "seconds": sum(row["seconds"] for row in rows),
+    }
+
+
+def of_gains(gains: Sequence[Row]) -> Row:
+    """Sum up errors of gains."""
+    errors = sorted(gain["error"] for gain in gains)
+    return {
+        "n": len(gains),
+        "found": sum(gain["found"] for gain in gains),
+        "priced": sum(gain["priced"] for gain in gains),
+        "median": _median(errors),
+        "p90": errors[min(len(errors) - 1, int(0.9 * len(errors)))] if errors else None,
+        "inside": _share(gain["inside"] for gain in gains),
+    }
+
+
+def _share(values: Iterable[bool]) -> float | None:
+    them = list(values)
+    return sum(them) / len(them) if them else None
+
+
+def _median(values: Iterable[float]) -> float | None:
+    them = list(values)
+    return statistics.median(them) if them else None

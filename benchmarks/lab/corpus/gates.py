@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""gates.py: how far the simulated part of a corpus is from real CUDA traces.
+
+    python -m benchmarks.lab.corpus.gates CORPUS [--real ../shared/traces] [--page]
+
+Two gates. Distances: gaps between kernels, lengths of kernels and delays of launches,
+by the statistic of Kolmogorov and Smirnov, at most 0.15 each. Probe: boosted trees that
+tell good windows of simulated from good windows of real traces by their features, at
+most 0.80 AUROC, groups never split; and the features that tell most. Only real traces
+of origins that are not held out are looked at, and like is compared with like: see
+simulation/distances.py and probe.py. --page writes benchmarks/results/gates.json and
+benchmarks/results/corpus_gates.md. Exit codes: 0 both gates passed, 3 not, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks import RESULTS, TRACES
+from benchmarks.lab.corpus import origins, runs
+from benchmarks.lab.corpus.simulation.acceptance import accepted
+from benchmarks.lab.corpus.simulation.distances import (
+    distances,
+    observed_in,
+    real_traces,
+)
+from benchmarks.lab.corpus.simulation.gates_page import page
+from benchmarks.lab.corpus.simulation.probe import probe, read_windows
+from benchmarks.lab.corpus.simulation.yields import summary
+
+RESULT = RESULTS / "gates.json"
+PAGE = RESULTS / "corpus_gates.md"
+PROBE_GOAL = 0.80
+
+
+def main() -> int:
+    """Measure, print and write the report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--real", type=Path, default=TRACES)
+    parser.add_argument("--most", type=int, default=400, help="simulated traces read")
+    parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
+    given = parser.parse_args()
+    if given.most < 1:
+        parser.error("--most is at least 1")
+    simulated = [run for run in runs.read(given.corpus) if run.source == "S"]
+    if not simulated:
+        parser.error(f"{given.corpus} holds no simulated runs")
+    if not (given.real / "manifest.tsv").exists():
+        parser.error(f"{given.real} has no manifest.tsv")
+    every = max(1, len(simulated) // given.most)
+    read = simulated[::every]
+    paths = [runs.trace_path(given.corpus, run.name) for run in read]
+    real = real_traces(given.real)
+    found = distances(observed_in(real), observed_in(paths))
+    origin = origins.read_manifest(given.real)
+    good = read_windows(
+        [(path, origin[path.name]["origin"]) for path in real],
+        [(runs.trace_path(given.corpus, run.name), run.group) for run in read],
+    ).good()
+    told = probe(good)
+    result = {
+        "runs": len(simulated),
+        "compared": len(read),
+        "real": [path.name.removesuffix(".json.gz") for path in real],
+        "distances": [asdict(one) for one in found],
+        "probe": asdict(told) | {"goal": PROBE_GOAL},
+        "replays": accepted(paths[:: max(1, len(paths) // 30)]),
+        "yields": summary(given.corpus, simulated),
+    }
+    if given.page:
+        RESULT.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+        PAGE.write_text(page(result), "utf-8")
+    for one in found:
+        print(
+            f"{one.name:18} KS {one.ks:.3f}, unmatched {one.unmatched:.3f}"
+            + (f" (<= {one.goal})" if one.goal else "")
+        )
+    print(f"probe AUROC {told.auroc:.3f} (<= {PROBE_GOAL})")
+    passed = told.auroc <= PROBE_GOAL and all(
+        one.goal is None or one.ks <= one.goal for one in found
+    )
+    return 0 if passed else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""gold.py: source G: what record_cuda.py recorded, as runs.
+
+    python -m benchmarks.lab.corpus.gold RECORDED --out DIR
+    python -m benchmarks.lab.corpus.gold --public TRACES --out DIR
+
+Labels come from the fixed twin's trace, work by work; of a pair whose measured saving
+is a negative (see measure.py) nothing counts as saved. What a pair says nothing about
+is not known: its runs are not complete. Of the public traces one pair was recorded by
+others with the pattern and without. Only for tests: no part of a corpus that is trained
+on holds runs of source G, and origins.py keeps out theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+import torchtraceap
+from benchmarks.lab.corpus import runs
+from benchmarks.lab.corpus.command import ended
+from benchmarks.lab.corpus.matched_work import twin_moments
+from benchmarks.lab.corpus.origins import gpu_name, origin_of
+from benchmarks.lab.corpus.workloads.families import FAMILIES
+
+
+def members(folder: Path) -> dict[str, bytes]:
+    """Return the traces of all archives, not compressed, by name."""
+    found = {}
+    for path in sorted(folder.glob("traces-*.tar")):
+        with tarfile.open(path) as tar:
+            for info in tar:
+                file = tar.extractfile(info)
+                if file is not None:
+                    found[info.name] = gzip.decompress(file.read())
+    return found
+
+
+def add(
+    out: Path, name: str, case: dict[str, Any], told: dict[str, Any], traces: Any
+) -> None:
+    """Write both twins of a case.
+
+    Raises:
+        ValueError: Their steps do not match.
+    """
+    pair, family = told["pairs"][case["pair"]], FAMILIES[case["family"]]
+    lines = [f"{found['file']}:{found['line']}" for found in pair["cause"]]
+    cause = runs.Cause(
+        pair["pattern"],
+        pair.get("mechanism") or case["pair"],
+        1.0,
+        saved=case["saving"],
+        line=min(lines, default=""),
+        also=tuple(pair.get("also", ())),
+    )
+    run = runs.Run(
+        name=f"G.{name}",
+        source="G",
+        group=name,
+        role="slow",
+        task=family.task,
+        family=family.name,
+        trains=family.trains,
+        seed=told["identity"]["seed"],
+        gpu=gpu_name(told["identity"].get("gpu") or ""),
+        # One pattern was taken out; what else costs time nobody measured.
+        complete=False,
+        recording={"with_stack": True, "record_shapes": True, "steps": True},
+        causes=(cause,),
+    )
+    texts = [traces[case[side]["trace"]["member"]] for side in ("slow", "fixed")]
+    write_twins(out, run, *texts, costs=case["label"] != "negative")
+
+
+def write_twins(
+    out: Path, run: runs.Run, slow: bytes, fixed: bytes, costs: bool = True
+) -> None:
+    """Write the two recordings of `run`'s cause and of its fix.
+
+    Args:
+        out: Folder of the corpus.
+        run: What is known of the slow one, but for its twin.
+        slow: Its trace.
+        fixed: That of its twin.
+        costs: It was not measured to cost nothing; if it was, no window saves anything.
+
+    Raises:
+        ValueError: Their steps do not match.
+    """
+    (cause,) = run.causes
+    loaded = [torchtraceap.load(text) for text in (slow, fixed)]
+    saved = twin_moments(loaded[0], loaded[1 if costs else 0])
+    if not cause.saved and costs:  # Nobody measured it without the profiler.
+        spans = [m[:, -1] - m[:, 0] for m in saved.values()]
+        share = float(max(1 - without / span for span, without in spans))
+        run = replace(run, causes=(replace(cause, saved=share),))
+    names = [f"{run.name}.{side}" for side in ("slow", "fixed")]
+    twins = (
+        replace(run, name=names[0], twin=names[1]),
+        replace(run, name=names[1], twin=names[0], role="fixed", causes=()),
+    )
+    truths = saved, twin_moments(loaded[1], loaded[1])
+    for twin, text, found in zip(twins, (slow, fixed), truths, strict=True):
+        truth = {
+            (pattern, device): moments
+            for device, moments in found.items()
+            for pattern in (cause.pattern, runs.ALL)
+        }
+        runs.write(out, twin, text, truth)
+
+
+#: Of the traces of PyTorch's TensorBoard plugin: the same training with 0 and with 4
+#: workers of its loader, on one V100; and their origin, which is held out.
+PUBLIC = "kineto2021-v100-resnet50-workers{}.json.gz", ("0-memory", "4")
+PUBLIC_ORIGIN = origin_of("pytorch/kineto", "tb_plugin/samples/")
+
+
+def add_public(out: Path, traces: Path) -> None:
+    """Write the pair that others recorded.
+
+    Raises:
+        FileNotFoundError: It is not there.
+    """
+    texts = [
+        gzip.decompress((traces / PUBLIC[0].format(which)).read_bytes())
+        for which in PUBLIC[1]
+    ]
+    cause = runs.Cause("dataloader_bound", "no workers", 1.0)
+    run = runs.Run(
+        name="G.public.resnet50",
+        source="G",
+        group=PUBLIC_ORIGIN,
+        role="slow",
+        task="classification",
+        family="resnet50",
+        trains=True,
+        seed=0,
+        gpu=gpu_name("Tesla V100-DGXS-32GB"),
+        origin=PUBLIC_ORIGIN,
+        complete=False,
+        causes=(cause,),
+    )
+    write_twins(out, run, *texts)
+
+
+def main() -> int:
+    """Write what is missing."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument(
+        "recorded", type=Path, nargs="?", help="what record_cuda.py wrote"
+    )
+    options.add_argument(
+        "--public", type=Path, metavar="TRACES", help="the public traces' folder"
+    )
+    options.add_argument("--out", type=Path, required=True, metavar="DIR")
+    given = options.parse_args()
+    if given.public:
+        try:
+            add_public(given.out, given.public)
+        except FileNotFoundError as error:
+            options.error(f"{error.filename} is missing")
+        print(f"2 runs of source G in {given.out}")
+    if given.recorded is None:
+        return 0 if given.public else options.error("name RECORDED, or --public TRACES")
+    path = given.recorded / "manifest.json"
+    if not path.exists():
+        options.error(f"{path} is missing: is this what record_cuda.py --out wrote?")
+    told = json.loads(path.read_text("utf-8"))
+    traces = members(given.recorded)
+    chosen = {n: c for n, c in told["cases"].items() if c["status"] == "recorded"}
+    left_out = []
+    for name, case in tqdm(chosen.items(), "matched", unit="pair", disable=None):
+        if not runs.exists(given.out, f"G.{name}.fixed"):
+            try:
+                add(given.out, name, case, told, traces)
+            except ValueError as error:
+                left_out.append(f"{name}: {error}")
+    print(f"{2 * (len(chosen) - len(left_out))} runs of source G in {given.out}")
+    print("".join(f"left out: {line}\n" for line in left_out), end="")
+    return 1 if left_out else 0
+
+
+if __name__ == "__main__":
+    sys.exit(ended(main))

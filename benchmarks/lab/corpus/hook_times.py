@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hook_times.py: where the steps of two twins spend their time, hook by hook.
+
+Twins differ in one place, but what that place costs may turn up in another: a layout
+chosen in the forward pass slows the backward pass. So all hooks are timed in both
+twins, and those that take longer in the slow one, beyond what steps differ anyway, are
+what the fix saves; where within a hook, hook_places.py says. On a CPU nothing runs
+behind the host's back: a moment of the slow run comes, without the pattern, when all
+before it has taken the fixed twin's time.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.lab.corpus.workloads.training import HOOKS, Training
+
+#: Chosen: of two-sided rank tests of all hooks together (Holm): in one pair of a
+#: hundred that are alike any hook is taken for different.
+SIGNIFICANT = 0.01
+
+#: Of a step: a hook that differs by less is not worth telling, whatever the test says.
+LEAST_EFFECT = 0.02
+
+#: What of a step is in none of its hooks.
+REST = "step"
+
+
+#: A hook's name, begin and end.
+Hook = tuple[str, int, int]
+#: When a piece of a hook ends, and what it takes in the fixed twin, in ns.
+Piece = tuple[int, int]
+
+
+@dataclass
+class Steps:
+    """When each hook of each step began and ended, in ns of the system's clock."""
+
+    hooks: list[list[Hook]] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)
+
+    def only(self, numbers: Sequence[int]) -> Steps:
+        """Return some of them."""
+        return Steps([self.hooks[i] for i in numbers], [self.spans[i] for i in numbers])
+
+    def lengths(self, hook: str) -> list[int]:
+        """Return what a hook took in each step, 0 where it was not called."""
+        return [
+            sum(end - begin for name, begin, end in step if name == hook)
+            for step in self.hooks
+        ]
+
+    def rests(self) -> list[int]:
+        """Return what of each step was in no hook."""
+        return [
+            end - begin - sum(e - b for _, b, e in step)
+            for step, (begin, end) in zip(self.hooks, self.spans, strict=True)
+        ]
+
+
+def watch(run: Training) -> Steps:
+    """Let a run note its hooks' times from now on.
+
+    The hooks are replaced on the object: the classes, and what they call of their
+    parents', stay as they are.
+    """
+    steps = Steps()
+    for hook in HOOKS:
+        setattr(run, hook, _noting(hook, getattr(run, hook), steps))
+    step = run.step
+
+    def whole() -> Any:
+        steps.hooks.append([])
+        begin = time.time_ns()
+        result = step()
+        steps.spans.append((begin, time.time_ns()))
+        return result
+
+    run.step = whole  # type: ignore[method-assign]
+    return steps
+
+
+def _noting(hook: str, call: Callable[..., Any], steps: Steps) -> Callable[..., Any]:
+    def noting(*args: Any) -> Any:
+        begin = time.time_ns()
+        result = call(*args)
+        steps.hooks[-1].append((hook, begin, time.time_ns()))
+        return result
+
+    return noting
+
+
+def factors(slow: Steps, fixed: Steps) -> dict[str, float]:
+    """Return, for each hook whose length differs, fixed over slow; REST likewise.
+
+    The steps are to be recorded ones of both twins: a profiler makes others longer.
+    """
+    from scipy.stats import mannwhitneyu
+
+    lengths = {
+        name: (slow.rests(), fixed.rests())
+        if name == REST
+        else (slow.lengths(name), fixed.lengths(name))
+        for name in (*HOOKS, REST)
+    }
+    lengths = {name: (a, b) for name, (a, b) in lengths.items() if any(a)}
+    chance = {name: mannwhitneyu(a, b).pvalue for name, (a, b) in lengths.items()}
+    step = statistics.median(end - begin for begin, end in slow.spans)
+    found = {}
+    for place, name in enumerate(sorted(chance, key=lambda name: chance[name])):
+        if chance[name] >= SIGNIFICANT / (len(chance) - place):
+            break
+        a, b = map(statistics.median, lengths[name])
+        if abs(a - b) >= LEAST_EFFECT * step:
+            found[name] = b / max(a, 1)
+    return found
+
+
+def doubt(slow: Steps, fixed: Steps, changed: Collection[str]) -> float:
+    """Return by how much of a step what is not in `changed` may differ all the same.
+
+    It is half of a 95 % interval of the difference of medians, from quartiles.
+    """
+
+    def others(steps: Steps) -> list[int]:
+        left = [end - begin for begin, end in steps.spans]
+        for name in changed:
+            mine = steps.rests() if name == REST else steps.lengths(name)
+            left = [a - b for a, b in zip(left, mine, strict=True)]
+        return left
+
+    variance = 0.0
+    for steps in (slow, fixed):
+        first, _, third = statistics.quantiles(others(steps), method="inclusive")
+        # As of a normal distribution, whose medians vary by a quarter more than means.
+        variance += (1.25 * (third - first) / 1.349) ** 2 / len(steps.spans)
+    step = statistics.median(end - begin for begin, end in slow.spans)
+    return 1.96 * math.sqrt(variance) / step
+
+
+def moments(
+    steps: Steps,
+    factor: dict[str, float],
+    shown: Sequence[int],
+    base_ns: int,
+    pieces: Callable[[int, int], list[Piece] | None] = lambda step, place: None,
+) -> np.ndarray:
+    """Return int64 [2, moments]: those of a run, and when they come with each hook at
+    ``factor`` times its length.
+
+    Args:
+        steps: Of the run.
+        factor: By hook; 1 where it is missing.
+        shown: Which steps the trace shows, in order.
+        base_ns: What the trace's clock counts from.
+        pieces: Of a hook, by its step and its place there; None: all of it alike.
+    """
+    before, after = [], []
+    here = there = 0
+    for i in shown:
+        begin, end = steps.spans[i]
+        # Between two steps nothing changes.
+        there += begin - here if before else begin
+        here = begin
+        before.append(here)
+        after.append(there)
+        for place, (name, start, stop) in enumerate(steps.hooks[i]):
+            whole = [(stop, round((stop - start) * factor.get(name, 1)))]
+            rest = (start, round((start - here) * factor.get(REST, 1)))
+            for until, length in (rest, *(pieces(i, place) or whole)):
+                there += length
+                here = until
+                before.append(here)
+                after.append(there)
+        there += round((end - here) * factor.get(REST, 1))
+        here = end
+        before.append(here)
+        after.append(there)
+    return np.array([before, after], np.int64) - base_ns

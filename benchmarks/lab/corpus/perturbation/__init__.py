@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""perturbation: real traces with a pattern put in."""

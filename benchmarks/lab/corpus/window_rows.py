@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""window_rows.py: a run's windows: features, labels, rules."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import torchtraceap
+from benchmarks.lab.corpus import runs
+from benchmarks.lab.corpus.window_bounds import Bounds, bounds
+from torchtraceap import _core
+
+COARSE = 512
+"""Events of the windows that `rules_512` tells of: what was the default once."""
+
+POSITIVE_FROM = 0.05
+GREY_FROM = 0.02
+"""As in measure.py: who saves less than the second of a window is no positive there."""
+
+GOOD_BELOW = 0.05
+"""A run is good if removing everything at once saves less of its span."""
+
+
+def patterns() -> list[tuple[str, str]]:
+    """Return name and side of the patterns by the columns of features."""
+    return [(row.name, row.side) for row in _core.patterns()]
+
+
+@dataclass(frozen=True)
+class Analyzed:
+    """What an analysis of a run gives; `fields` are those of compact.py."""
+
+    fields: dict[str, np.ndarray]
+    tokens: dict[str, np.ndarray]
+    good: bool
+    fingerprint: str  #: Of the features' table.
+    columns: tuple[str, ...]  #: Names of the features.
+
+    @staticmethod
+    def version() -> str:
+        """Return what changes when the product's code for this does."""
+        return str(Path(_core.__file__).stat().st_mtime_ns)
+
+
+def analyzed(out: Path, run: runs.Run) -> Analyzed:
+    """Analyze a run at the default windows, and at coarse ones for `rules_512`."""
+    with warnings.catch_warnings():
+        # What is odd about a trace is for its user; here it is part of the data.
+        warnings.simplefilter("ignore", UserWarning)
+        trace = torchtraceap.load(runs.trace_path(out, run.name))
+        report = torchtraceap.analyze(trace)
+        coarse = torchtraceap.analyze(trace, max_events=COARSE)
+    features = report.features()
+    names = [name for name, _ in patterns()]
+    rows = report.windows
+    begin = np.array([round(w.start_us * 1000) for w in rows], np.int64)
+    end = np.array([round(w.end_us * 1000) for w in rows], np.int64)
+    device = [runs.HOST if w.device is None else w.device for w in rows]
+    busy = [
+        np.nan if w.device is None else w.busy_us / max(w.duration_us, 1e-3)
+        for w in rows
+    ]
+    truth = runs.read_truth(out, run.name)
+    at = np.array(device, np.int32)
+    most = bounds(trace, features.columns, np.asarray(features.windows), begin, end, at)
+    saved, everything = labels(truth, run, names, begin, end, at, most)
+    fields = {
+        "features": np.asarray(features.windows, np.float32),
+        "begin_ns": begin,
+        "end_ns": end,
+        "device": at,
+        "busy": np.array(busy, np.float32),
+        "events": np.array([w.events for w in rows], np.int32),
+        "saved": saved,
+        "saved_all": everything,
+        "rules": claimed(rows, names),
+        "rules_512": claimed(coarse.windows, names)[covering(rows, coarse.windows)],
+    }
+    tokens = {"token_begin": features.token_begin, **features.tokens}
+    return Analyzed(
+        fields, tokens, good(truth), features.fingerprint, tuple(features.columns)
+    )
+
+
+def claimed(rows: Sequence[Any], names: list[str]) -> np.ndarray:
+    """Return what a fix saves by window and pattern, as the rules say."""
+    found = np.zeros((len(rows), len(names)), np.float32)
+    place = {name: i for i, name in enumerate(names)}
+    for number, row in enumerate(rows):
+        for label in row.labels:
+            found[number, place[label.pattern]] = label.saved_fraction
+    return found
+
+
+def covering(fine: Sequence[Any], coarse: Sequence[Any]) -> np.ndarray:
+    """Return, for each fine window, which coarse one of its device holds its middle."""
+    found = np.zeros(len(fine), np.int64)
+    lanes: dict[Any, list[int]] = {}
+    for number, window in enumerate(coarse):
+        lanes.setdefault((window.device, window.pid), []).append(number)
+    starts = {k: np.array([coarse[i].start_us for i in v]) for k, v in lanes.items()}
+    for number, window in enumerate(fine):
+        key = (window.device, window.pid)
+        middle = (window.start_us + window.end_us) / 2
+        at = max(int(np.searchsorted(starts[key], middle, "right")) - 1, 0)
+        found[number] = lanes[key][at]
+    return found
+
+
+def labels(
+    truth: runs.Truth,
+    run: runs.Run,
+    names: list[str],
+    begin: np.ndarray,
+    end: np.ndarray,
+    device: np.ndarray,
+    most: Bounds,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what goes of each window without each pattern, and without all.
+
+    Of a complete run what is not in the truth saves nothing, but for what may be there
+    as well: patterns that it names unknown, and those that a cause's fix removes
+    besides. They are NaN where they could save GREY_FROM or more, at most what `most`
+    says, or what the cause saves there; but what costs POSITIVE_FROM is known to.
+
+    Of a run that is not complete all that is not in the truth is NaN. So is a pattern
+    that was put in wherever the same, as it was found, saves GREY_FROM more, and what
+    was put in less than POSITIVE_FROM.
+    """
+    unknown = 0.0 if run.complete else np.nan
+    saved = np.full((len(begin), len(names)), unknown, np.float32)
+    everything = np.full(len(begin), unknown, np.float32)
+    for (pattern, number), moments in truth.items():
+        here = device == number
+        share = runs.saved_share(moments, begin[here], end[here])
+        if pattern == runs.ALL:
+            everything[here] = share
+        elif not pattern.startswith(runs.NATURAL_TOO):
+            saved[here, names.index(pattern)] = share
+    for (pattern, number), moments in truth.items():
+        if pattern.startswith(runs.NATURAL_TOO):
+            here = np.flatnonzero(device == number)
+            share = runs.saved_share(moments, begin[here], end[here])
+            at = names.index(pattern.removeprefix(runs.NATURAL_TOO))
+            more = share - saved[here, at] >= GREY_FROM
+            saved[here[more & (saved[here, at] < POSITIVE_FROM)], at] = np.nan
+    if run.complete:
+        for pattern, bound in _undecided(truth, run, names, saved, most).items():
+            column = saved[:, names.index(pattern)]
+            column[(bound >= GREY_FROM) & ~(column >= POSITIVE_FROM)] = np.nan
+    return saved, everything
+
+
+def _undecided(
+    truth: runs.Truth,
+    run: runs.Run,
+    names: list[str],
+    saved: np.ndarray,
+    most: Bounds,
+) -> dict[str, np.ndarray]:
+    """Return the patterns that nobody took out wherever they are, and by window the
+    most that each could save."""
+    known = {pattern for pattern, _ in truth}
+    found = {p: most.get(p, np.ones(len(saved))) for p in run.unknown}
+    for cause in run.causes:
+        for pattern in set(cause.also) - known - set(run.unknown):
+            here = saved[:, names.index(cause.pattern)]
+            # Two causes may remove it both.
+            found[pattern] = found.get(pattern, 0) + np.nan_to_num(here, nan=1.0)
+    return found
+
+
+def good(truth: runs.Truth) -> bool:
+    """Tell whether a run loses next to nothing, on the device that loses most."""
+    shares = [
+        1 - (after[-1] - after[0]) / max(before[-1] - before[0], 1)
+        for (pattern, _), (before, after) in truth.items()
+        if pattern == runs.ALL
+    ]
+    return max(shares, default=0.0) < GOOD_BELOW

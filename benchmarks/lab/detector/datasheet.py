@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""datasheet.py: the figures of docs/reference/corpus.md, from a corpus.
+
+    python -m benchmarks.lab.detector.datasheet CORPUS [--page]
+
+Prints how many runs and windows there are, how many are positive, which patterns cost
+what; --page writes it into the page, between its marks. Labels are those that
+detectors are trained and judged by (window_labels.py). Of gold it says how much there
+is, no more.
+
+The commit is that at which the compact form was made, not that of the page. Runs are
+kept by name, whatever simulator wrote them: a changed one needs a new folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import ROOT
+
+# Behind this folder: both are full of common names.
+from benchmarks.lab.corpus.origins import held_out_origins
+from benchmarks.lab.detector.compact_corpus import Corpus, CorpusError, read_corpus
+from benchmarks.lab.detector.corpus_facts import facts_of, goals_of
+from benchmarks.lab.detector.window_labels import BANDS, POSITIVE, Labels, label_windows
+
+PAGE = ROOT / "docs" / "reference" / "corpus.md"
+MARKS = "<!-- figures -->\n", "<!-- end of figures -->\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table; numbers to the right."""
+    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def by_source(corpus: Corpus, labels: Labels) -> str:
+    """Say how much there is of each source, and how much of that is positive."""
+    rows = []
+    for name, of in facts_of(corpus, labels)["sources"].items():
+        rates = of.get("head_rates", {})
+        good = [of[kind] for kind in ("good", "bad", "not_known")] if rates else ["-"]
+        rows.append(
+            (
+                name,
+                of["traces"],
+                of["groups"],
+                " / ".join(map(str, good)),
+                _percent(of.get("good_with_positive")),
+                of["windows"],
+                of.get("scored", "-"),
+                _percent(of["window_rate"]),
+                _percent(rates.get("cpu")),
+                _percent(rates.get("gpu")),
+            )
+        )
+    head = (
+        "source", "runs", "groups", "good / bad / not known",
+        "good ones with a positive window", "windows", "scored", "positive",
+        "of the CPU", "of the GPU",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def by_goal(corpus: Corpus, labels: Labels) -> str:
+    """Say what is asked of what is trained on, and whether it is so."""
+    goals = goals_of(facts_of(corpus, labels))
+    rows = [
+        (what, goal, figure, "kept" if met else "missed")
+        for what, goal, figure, met in goals
+    ]
+    return table(("", "goal", "is", ""), rows)
+
+
+def by_pattern(corpus: Corpus, labels: Labels) -> str:
+    """Say of what is trained on how often each pattern was put in, and what it cost."""
+    runs = [corpus.runs[k] for k in np.flatnonzero(corpus.learnable)]
+    learnable, source = corpus.learnable[corpus.run], corpus.of_windows("source")
+    made = learnable & np.isin(source, ["R", "S"])
+    untouched = learnable & (source == "P") & (corpus.of_windows("role") == "natural")
+    edges = [*(least for least, _ in BANDS), np.inf]
+    rows = []
+    for k, pattern in enumerate(corpus.patterns):
+        put = [
+            cause
+            for run in runs
+            for cause in run.causes
+            if cause.pattern == pattern and not cause.natural
+        ]
+        label, claimed = labels.patterns[:, k], corpus.rules[:, k] >= POSITIVE
+        costs = learnable & (label == 1)
+        bands = np.histogram(corpus.saved[costs, k], edges)[0]
+        if not put and not bands.sum():
+            continue
+        meant = [cause for cause in put if not cause.null]
+        costly = sum(cause.saved >= POSITIVE for cause in meant)
+        rows.append(
+            (
+                f"`{pattern}`",
+                len(meant),
+                len(put) - len(meant),
+                len({cause.mechanism for cause in put}),
+                _share(costly, len(meant)),
+                *bands,
+                _share((costs & made).sum(), (made & (label >= 0)).sum()),
+                _share(claimed[made].sum(), made.sum()),
+                _share(claimed[untouched].sum(), untouched.sum()),
+            )
+        )
+    head = (
+        "pattern", "put in", "meant to cost nothing", "mechanisms", "yield",
+        *(f"windows {name}" for _, name in BANDS), "base rate", "by rules",
+        "by rules, real",
+    )  # fmt: skip
+    return table(head, rows)
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "-"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def made_at(corpus: Corpus) -> str:
+    """Say at which commit, and on what, the compact form was made, as far as known."""
+    stamp = corpus.folder / "made.json"
+    made = json.loads(stamp.read_text("utf-8")) if stamp.is_file() else {}
+    if not made.get("commit"):
+        return "compacted at a commit that is not known"
+    state = " with changes not committed" if made["changed"] else ""
+    if made["changed"] is None:
+        state = ", changed or not,"
+    return f"compacted at commit {made['commit'][:10]}{state} on {made['cpu']}"
+
+
+def figures(corpus: Corpus) -> str:
+    """Return the part of the page that is made of figures."""
+    labels = label_windows(corpus)
+    kept = "".join(f"- {origin}\n" for origin in held_out_origins())
+    families = {run.family for run in corpus.runs if run.source in "RS"}
+    return f"""## What is in it
+
+`build.py --seed 1`, {made_at(corpus)}:
+{len(corpus.runs)} runs, {len(corpus.run):,} windows of about 128 events,
+{len(families)} families of models in R and S.
+
+{by_source(corpus, labels)}
+A run is good if it loses under 5 % of its span to everything together. Of P, where not
+everything was taken out, a run is bad if what was put in costs that much; else it is
+not known. A window is scored if a head is, and positive if one is; the last two columns
+are of the windows that this head is scored in. Of G nothing is told that its labels
+say.
+
+What is trained on, beside what was asked of it:
+
+{by_goal(corpus, labels)}
+Pattern by pattern, of what is trained on:
+
+{by_pattern(corpus, labels)}
+"Put in" counts causes that were meant to cost something, "yield" the share of these
+that cost 5 % of their run's span or more (a window may lose more than the run). The
+base rate is of the windows of R and S in which it is known what the pattern costs. How
+often real traces have it nobody has labeled: all there is to compare are the rules' own
+claims of 5 % and more, in the last two columns, of the windows of R and S and of those
+of public traces that nobody touched and that are not held out. Where the two differ, so
+does the mix of labels from what rules see in real traces.
+
+Origins of public traces that are kept out of training:
+
+{kept}
+"""
+
+
+def main() -> int:
+    """Print the figures, or write them into the page."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("corpus", type=Path)
+    options.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
+    given = options.parse_args()
+    try:
+        text = figures(read_corpus(given.corpus))
+    except CorpusError as error:
+        options.error(str(error))
+    if given.page:
+        page = PAGE.read_text("utf-8")
+        before, rest = page.split(MARKS[0])
+        after = rest.split(MARKS[1])[1]
+        PAGE.write_text(before + MARKS[0] + text + MARKS[1] + after, "utf-8")
+    else:
+        print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

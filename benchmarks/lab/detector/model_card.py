@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""model_card.py CORPUS: what the shipped weights are, how good on what they never saw.
+
+    python -m benchmarks.lab.detector.model_card CORPUS         # prints it
+    python -m benchmarks.lab.detector.model_card CORPUS --page  # writes the page
+
+The bundled file itself is asked about origins of real traces that are held out (S8)
+and, with --open-gold, about gold (S7). How its recipe does on the other splits, where
+it has to be trained anew, is in results/benchmark.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import precision_recall_curve, roc_auc_score
+
+from benchmarks import RESULTS
+from benchmarks.lab.detector.baselines.transformer import said_of_runs
+from benchmarks.lab.detector.benchmark_results import made_now
+from benchmarks.lab.detector.compact_corpus import (
+    SIDES,
+    Corpus,
+    CorpusError,
+    read_corpus,
+)
+from benchmarks.lab.detector.folds import Fold
+from benchmarks.lab.detector.judging.figures import judge
+from benchmarks.lab.detector.judging.judged import Scores
+from benchmarks.lab.detector.splits import folds_of
+from benchmarks.lab.detector.table_text import table
+from benchmarks.lab.detector.window_labels import UNSCORED, Labels, label_windows
+from torchtraceap.detection.detecting import thresholds_of
+from torchtraceap.detection.detection import FALSE_ALARMS
+from torchtraceap_train.stacked import CALIBRATED, divide
+from torchtraceap_train.traces import read_set
+
+KEPT = RESULTS / "model_card.json"
+PAGE = RESULTS / "model_card.md"
+#: Rows of the table: what is said, and its name in words.
+VOICES = {
+    "rules": "rules", "trees": "trees", "network": "network", "probability": "stack",
+}  # fmt: skip
+#: Figures of a head, and what stands above them.
+_FIGURES = {
+    "auroc": "AUROC", "auroc_idle": "busy < 0.5", "auroc_mid": "0.5-0.9",
+    "auroc_busy": "> 0.9", "auroc_trace": "within a trace", "err": "where rules err",
+    "precision": "precision at recall 0.6", "ece": "ECE",
+}  # fmt: skip
+#: Of the groups that calibration had.
+_KEPT = "Kept"
+#: Windows that rules see this much in are theirs.
+_RULES_SAY = 0.05
+
+
+def measure(corpus: Corpus, weights: Path, gold: bool) -> dict[str, Any]:
+    """Return all figures of a file of weights."""
+    from torchtraceap.base.torch_module import load_torch_module
+
+    model = load_torch_module().Model.load(str(weights))
+    labels = label_windows(corpus)
+    folds, _ = folds_of(corpus, labels)
+    wanted = ("S7", "S8") if gold else ("S8",)
+    asked = [fold for fold in folds if fold.split in wanted]
+    asked.append(_kept_fold(corpus, labels, int(model.card["seed"])))
+    found = {fold.split: _fold(corpus, labels, fold, model) for fold in asked}
+    return {
+        "made": made_now(),
+        "corpus": corpus.digest,
+        "card": dict(model.card),
+        "bytes": weights.stat().st_size,
+        "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
+        "parameters": model.network.parameters,
+        "thresholds": thresholds_of(model),
+        "splits": found,
+    }
+
+
+def _kept_fold(corpus: Corpus, labels: Labels, seed: int) -> Fold:
+    """Return the groups that training kept for calibration, as a fold to test."""
+    _, kept = divide(read_set(corpus.folder), CALIBRATED, seed)
+    lines = np.isin(corpus.of_runs("name"), [trace.name for trace in kept])
+    here = lines[corpus.run]
+    test = np.where(here, labels.heads, UNSCORED)
+    return Fold(_KEPT, "", ~here, np.full_like(test, UNSCORED), test)
+
+
+def _fold(corpus: Corpus, labels: Labels, fold: Fold, model: Any) -> dict[str, Any]:
+    rows = np.flatnonzero((fold.test >= 0).any(axis=0))
+    runs = np.unique(corpus.run[rows])
+    said = said_of_runs(model, corpus, runs)
+    at = said.pop("at")
+    where = np.searchsorted(at, rows)
+    claimed = np.nan_to_num(corpus.rules)
+    by_side = [claimed[:, corpus.sides == s].sum(axis=1) for s in range(len(SIDES))]
+    rules = np.stack(by_side, axis=1).clip(0, 1)
+    told = {name: said[name][where] for name in ("trees", "network", "probability")}
+    told["rules"] = rules[rows]
+    strange = said["strangeness"] > model.window_from
+    of_run = [said["strangeness"][corpus.run[at] == run] for run in runs]
+    whole = np.array([np.median(some) for some in of_run]) > model.trace_from
+    silent = strange | whole[np.searchsorted(runs, corpus.run[at])]
+    out: dict[str, Any] = {
+        "windows": len(rows),
+        "traces": len(runs),
+        "abstained_windows": float(silent.mean()),
+        "abstained_traces": float(whole.mean()),
+        "voices": {},
+        "flagged": {},
+    }
+    for name in VOICES:
+        kinds = claimed[rows] if name == "rules" else said["types"][where]
+        own = corpus.rules[rows].clip(0, 1)
+        share = np.nan_to_num(own).sum(axis=1).clip(0, 1)
+        recoverable = share if name == "rules" else said["recoverable"][where]
+        heads = told[name].T.astype(float)
+        scores = Scores(heads, kinds, recoverable, name != "rules")
+        figures = judge(corpus, labels, fold, rows, scores).figures
+        for side, head in enumerate(SIDES):
+            truth = fold.test[side, rows]
+            figures |= _further(head, truth, heads[side], rules[rows, side])
+        out["voices"][name] = {k: float(v) for k, v in figures.items()}
+    for side, head in enumerate(SIDES):
+        truth = np.where(silent[where], UNSCORED, fold.test[side, rows])
+        flagged = told["probability"][:, side] > thresholds_of(model)[side]
+        for name, label in (("with", 1), ("without", 0)):
+            asked = truth == label
+            if asked.any():
+                share = float(flagged[asked].mean())
+                out["flagged"][f"{head}_{name}"] = [share, int(asked.sum())]
+    return out
+
+
+def _further(
+    head: str, truth: np.ndarray, said: np.ndarray, rules: np.ndarray
+) -> dict[str, float]:
+    """Return the area where rules are wrong, and the precision at a recall of 0.6."""
+    out = {}
+    asked = truth >= 0
+    wrong = asked & ((rules >= _RULES_SAY) != (truth == 1))
+    if len(np.unique(truth[wrong])) == 2:
+        out[f"{head}_err"] = float(roc_auc_score(truth[wrong], said[wrong]))
+    if len(np.unique(truth[asked])) == 2:
+        precision, recall, _ = precision_recall_curve(truth[asked], said[asked])
+        out[f"{head}_precision"] = float(precision[recall >= 0.6].max())
+    return out
+
+
+def page_text(results: dict[str, Any]) -> str:
+    """Return the page."""
+    made, card = results["made"], results["card"]
+    facts = "\n".join(f"| {name} | {value} |" for name, value in sorted(card.items()))
+    parts = [
+        _TEXT.format(
+            date=made["date"], commit=made["commit"],
+            dirty=" with changes" if made["dirty"] else "",
+            corpus=results["corpus"], size=results["bytes"] / 1e6,
+            sha=results["sha256"], parameters=results["parameters"], facts=facts,
+        )
+    ]  # fmt: skip
+    for split, found in results["splits"].items():
+        parts.append(_split_text(split, found))
+    return "\n\n".join(parts) + "\n"
+
+
+def _split_text(split: str, found: dict[str, Any]) -> str:
+    what = {
+        "S7": "gold", "S8": "origins of real traces that are held out",
+        _KEPT: "programs and origins that training left out; trees and network never "
+        "saw them, the stack's few weights and its thresholds are of them",
+    }[split]  # fmt: skip
+    lines = [
+        f"## {split}: {what}", "",
+        f"{found['windows']:,} windows of {found['traces']:,} traces. Nothing is said "
+        f"of {found['abstained_windows']:.1%} of the windows, which are unlike what "
+        f"was learned, {found['abstained_traces']:.0%} of the traces as a whole among "
+        "them; the areas below count them nevertheless.",
+    ]  # fmt: skip
+    for head in SIDES:
+        rows = []
+        for voice, name in VOICES.items():
+            figures = found["voices"][voice]
+            cells = [figures.get(f"{head}_{key}", np.nan) for key in _FIGURES]
+            if np.isfinite(cells).any():
+                rows.append([name, *(_number(cell) for cell in cells)])
+        if rows:
+            lines += ["", table([f"{split}, {head.upper()}", *_FIGURES.values()], rows)]
+        if f"{head}_with" in found["flagged"] and f"{head}_without" in found["flagged"]:
+            hits, losses = found["flagged"][f"{head}_with"]
+            alarms, others = found["flagged"][f"{head}_without"]
+            lines += ["", f"Where it speaks, it flags {hits:.1%} of the {losses:,} "
+                      f"windows with a loss and {alarms:.2%} of the {others:,} "
+                      f"without; {FALSE_ALARMS:.0%} was promised for traces like those "
+                      "that it was calibrated on."]  # fmt: skip
+    rows = []
+    for voice, name in VOICES.items():
+        figures = found["voices"][voice]
+        keys = ("kind_accuracy", "kind_macro_f1", "recoverable_error")
+        if voice not in ("trees", "network"):
+            rows.append([name, *(_number(figures.get(key, np.nan)) for key in keys)])
+    head_row = [f"{split}, patterns", "accuracy", "macro-F1", "error of recoverable"]
+    return "\n".join([*lines, "", table(head_row, rows)])
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if np.isfinite(value) else "-"
+
+
+_TEXT = """# Model card of the bundled detector
+
+Written by `python -m benchmarks.lab.detector.model_card CORPUS --page`;
+not edited by hand.
+
+{date}, commit {commit}{dirty}; corpus `{corpus}`.
+
+`python/torchtraceap/weights/detector.safetensors`, {size:.1f} MB, SHA-256 `{sha}`; a
+network of {parameters:,} parameters, boosted trees, and how both are read together with
+the rules' shares. Made by
+
+    python -m benchmarks.lab.corpus.build --out build/corpus --seed 1 --tokens
+    python -m benchmarks.lab.detector.training_set build/corpus
+    torchtraceap train build/corpus/compact --seed 1 --out detector.safetensors
+
+| what the file says of itself | |
+|---|---|
+{facts}
+
+**For**: ranking windows of PyTorch profiler traces by how likely an anti-pattern of the
+CPU's or GPU's side costs 5 % and more of their time, beside rules and replay, which
+are exact. **Not for**: passing or failing anything (budgets and pytest ask rules
+alone), other profilers' traces, or claims about a single window: probabilities are
+calibrated over many.
+
+It was trained on recorded CPU programs, simulated CUDA timelines and real CUDA traces
+into which patterns were put by replay: docs/reference/corpus.md. No trace recorded on a
+GPU for this purpose was among them. How the recipe does on unseen programs, GPUs,
+strengths, mechanisms, patterns and generators is in results/benchmark.md, what each
+part adds in results/detector_ablations.md. Here the file itself is asked, about what it
+never saw."""
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("corpus", type=Path, help="folder of a corpus")
+    parser.add_argument("--weights", type=Path, help="default: those that are bundled")
+    parser.add_argument("--open-gold", action="store_true", help="S7 too")
+    parser.add_argument("--page", action="store_true", help="write the page")
+    options = parser.parse_args()
+    from torchtraceap.detection import BUNDLED
+
+    try:
+        corpus = read_corpus(options.corpus)
+        if options.open_gold:
+            from benchmarks.lab.detector.gold_ledger import open_gold
+
+            open_gold(corpus)
+        results = measure(corpus, options.weights or BUNDLED, options.open_gold)
+    except CorpusError as error:
+        print(f"model_card.py: {error}", file=sys.stderr)
+        return 2
+    text = page_text(results)
+    print(text)
+    if options.page:
+        KEPT.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        PAGE.write_text(text, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
