@@ -10,7 +10,7 @@
 #include "pipeline/story/story.h"
 #include "pipeline/tables/event_sorts.h"
 #include "pipeline/tables/tables.h"
-#include "timeline/overlap_facts.h"
+#include "timeline/device_facts.h"
 
 namespace tta::bindings {
 namespace {

@@ -13,7 +13,7 @@
 #include <map>
 #include <optional>
 
-#include "patterns/excess.h"
+#include "patterns/device_work.h"
 #include "patterns/rule.h"
 #include "timeline/occupancy.h"
 

@@ -104,7 +104,7 @@ struct ThreadRow {
   std::int64_t loader_ns = 0;  ///< Inside the data loader's marks.
   /// In collectives of CPU tensors: waiting for one, or carrying it out.
   std::int64_t wait_comm_ns = 0;
-  std::int64_t wait_device_ns = 0;  ///< In calls that wait for a device, host_waits.h.
+  std::int64_t wait_device_ns = 0;  ///< In calls that wait for a device, host_calls.h.
   /// In other builtins of Python that wait: for locks, conditions, files, processes,
   /// autograd's threads, or to have slept.
   std::int64_t wait_other_ns = 0;
