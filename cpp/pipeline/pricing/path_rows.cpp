@@ -37,8 +37,8 @@ Part part_of(const replay::Model& m, const replay::Edge& e) {
       return kOutside;
     case EdgeKind::kThink: {
       const auto row = m.points[e.to].row;
-      const bool comm = row != timeline::kNoRow &&
-                        replay::is_backend_range(m.timeline->trace->name(row));
+      const bool comm =
+          row != timeline::kNoRow && m.timeline->named(row, timeline::Name::kBackend);
       return comm ? kComm : kHost;
     }
     case EdgeKind::kCall:
