@@ -8,7 +8,6 @@
 
 #include "pipeline/pricing/path_charges.h"
 #include "pipeline/pricing/path_rows.h"
-#include "pipeline/report.h"
 
 namespace tta::pipeline {
 namespace {
