@@ -100,7 +100,7 @@ def betrayal_part(results: Results, rows: Rows) -> str:
             sentences.append(f"By themselves these columns tell most: {ones}.")
         sentences.append(
             "[How far simulated timelines are from real ones]"
-            "(../benchmarks/results/corpus_gates.md) has the distances, and where they "
+            "(corpus_gates.md) has the distances, and where they "
             "come from as far as it is known."
         )
     costs = _generator(rows)
