@@ -36,8 +36,9 @@ from benchmarks.lab.detector.judging.judged import Scores
 from benchmarks.lab.detector.results_kept import Result, folder_of, load
 from benchmarks.lab.detector.splits import SPLITS, folds_of, rows_to_test
 from benchmarks.lab.detector.summary import difference, summarize
-from benchmarks.lab.detector.table_text import Rows, detail_table, main_table, table
+from benchmarks.lab.detector.table_text import Rows, detail_table, main_table
 from benchmarks.lab.detector.window_labels import label_windows
+from benchmarks.lab.pages import table
 
 _AGAINST = ("rules, windows of 128", "LightGBM without causes", "LightGBM",
             "rules + LightGBM")  # fmt: skip

@@ -1,28 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_integrations_page.py: the page of what integrations cost is what was found."""
+"""test_pair_cost.py: what something costs, from pairs of runs."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
-
-from benchmarks import RESULTS
 
 pytest.importorskip("torch")
 
 pytestmark = pytest.mark.verify
 
 
-from benchmarks.integrations import integrations_page
 from benchmarks.integrations.pair_cost import Case, Cost, added, measured, ratio
-
-
-def test_the_page_is_that_of_the_figures() -> None:
-    results = json.loads((RESULTS / "integrations.json").read_text())
-    page = (RESULTS / "integrations.md").read_text()
-    assert page == integrations_page.page(results)
-    assert not results["machine"]["dirty"]
 
 
 def test_pairs_alternate_and_the_first_is_left_out() -> None:

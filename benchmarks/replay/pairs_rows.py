@@ -1,24 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pairs_page.py: writes results/replay_pairs.md from what run_pairs.py measured."""
+"""pairs_rows.py: the rows of results/replay_pairs.md, from what was measured."""
 
 from __future__ import annotations
 
 import statistics
 from typing import Any
 
-from benchmarks.loader.render import table
-from benchmarks.replay.fidelity_page import machine_text
+from benchmarks.lab.pages import number
 from benchmarks.replay.pair_table import PAIRS
-from benchmarks.replay.pairs_text import (
-    INTRODUCTION,
-    RESNET,
-    disturbed,
-    gained_more,
-    gained_nothing,
-    not_found,
-    outcome,
-    resnet_note,
-)
+
+RESNET = "ResNet-50, loader 0 -> 4 workers (traces of others)"
+QUIET = 0.1  # Rounds in which others used less are taken for undisturbed.
+
+
+def gained_nothing(rows: list[dict[str, Any]]) -> int:
+    """Count the rounds whose fixed program took no less than the slow one."""
+    return sum(row["measured"] >= row["slow"] for row in rows)
+
+
+def gained_more(rows: list[dict[str, Any]]) -> int:
+    """Count the rounds whose fix gained more than predicted."""
+    return sum(row["measured"] < row["predicted"] for row in rows)
+
+
+def not_found(rows: list[dict[str, Any]]) -> str:
+    """Say what was measured in the rounds that the table leaves out."""
+    out = [row for row in rows if not row["found"]]
+    if not out:
+        return ""
+    times = ", ".join(f"{r['slow']:.1f} -> {r['measured']:.1f}" for r in out)
+    return (
+        f" In {len(out)} of {len(rows)} rounds nothing was found; measured there: "
+        f"{times} ms."
+    )
+
 
 HEAD = (
     "pair", "slow", "predicted", "measured", "naive", "error, step %",
@@ -65,11 +80,6 @@ def unprofiled(rows: list[dict[str, Any]]) -> str:
     return f"{100 * real:.0f} / {100 * said:.0f}"
 
 
-def plain(value: float | None, form: str) -> str:
-    """Write a value that not all rows have."""
-    return "-" if value is None else form.format(value)
-
-
 def row_of(name: str, every: list[dict[str, Any]]) -> list[str]:
     """Return a line of the table, of the rounds with findings if there are any."""
     found = [row for row in every if row["found"]]
@@ -84,38 +94,26 @@ def row_of(name: str, every: list[dict[str, Any]]) -> list[str]:
         error_of_gain(found),
         f"{gained_more(found)} of {len(found)}" if found else "-",
         unprofiled(found),
-        plain(middle(rows, "left_in_fixed"), "{:.1f}"),
-        plain(middle(rows, "others"), "{:.0%}"),
+        number(middle(rows, "left_in_fixed"), ".1f"),
+        number(middle(rows, "others"), ".0%"),
     ]
 
 
-def page(results: dict[str, Any]) -> str:
-    """Return the page."""
+def rows_of(results: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page says besides the figures."""
     measured = results["pairs"]
-    known = {pair.name: pair for pair in PAIRS}
     lines = [row_of(f"`{name}`", rows) for name, rows in measured.items()]
     if results["recorded"]:
         lines.append(row_of(RESNET, [results["recorded"]]))
     every = [row for rows in measured.values() for row in rows]
-    notes = [
-        f"- `{n}`: {known[n].what}. {known[n].why}{not_found(rows)}"
-        for n, rows in measured.items()
-    ]
-    rounds = max((len(rows) for rows in measured.values()), default=0)
-    return "\n".join(
-        [
-            INTRODUCTION.format(
-                machine=machine_text(results["machine"])
-                + f" torch {results['machine']['torch']}.",
-                rounds=rounds,
-                steps=results["machine"].get("steps", "-"),
-                outcome=outcome(every),
-                disturbed=disturbed(every),
-            ),
-            table(HEAD, lines),
-            "## The pairs, and why they may differ\n",
-            *notes,
-            *([resnet_note(results["recorded"])] if results["recorded"] else []),
-            "",
-        ]
-    )
+    return {
+        "every": every,
+        "found": [row for row in every if row["found"]],
+        "loud": sum(row["others"] >= QUIET for row in every),
+        "gained_nothing": gained_nothing,
+        "gained_more": gained_more,
+        "not_found": not_found,
+        "known": {pair.name: pair for pair in PAIRS},
+        "head": HEAD,
+        "lines": lines,
+    }
