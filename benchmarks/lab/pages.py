@@ -47,6 +47,8 @@ from benchmarks import RESULTS, ROOT
 TEMPLATES = ROOT / "benchmarks" / "pages"
 #: The last line of a page.
 MARK = "<!-- measured code: {} -->"
+#: Pages that another command has just written are no changes.
+_NO_RESULTS = ":!benchmarks/results"
 _SOURCES = {".py", ".cpp", ".h", ".cu"}
 _CPP_NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|#\s*include[^\n]*", re.DOTALL)
 
@@ -136,7 +138,7 @@ def machine() -> dict[str, Any]:
     return {
         "date": time.strftime("%Y-%m-%d"),
         "commit": git("rev-parse", "--short=10", "HEAD"),
-        "dirty": bool(git("status", "--porcelain", "--untracked-files=no")),
+        "dirty": bool(git("status", "--porcelain", "-uno", "--", ".", _NO_RESULTS)),
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
