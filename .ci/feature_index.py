@@ -86,8 +86,8 @@ print(report.windows[first[0]].start_us, report.windows[last[0]].end_us)
 - `fingerprint` changes with the names, types, units, normalizations, conditions for
   missing values, versions, order and kinds: arrays kept with another one do not fit.
   A version is raised when the meaning of a column or kind changes. Weights do not
-  depend on the fingerprint
-  ([weights and versions](../detector.md#weights-and-versions)).
+  depend on the fingerprint ([weights and
+  versions](../detector.md#weights-and-versions)).
 - Shares are 0 to 1. A log2 ratio of `a` to `b` is log2(1 + a / b), 1 where they are
   equal; a log2 count (or log2 bytes, ns) log2(1 + n). The *launch cost* is the trace's
   median launch call; without any, the median of other runtime calls, else of operators

@@ -11,14 +11,12 @@ trace is first repeated so many times over, in a temporary file.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 import torchtraceap
+from benchmarks.lab import pages
 
 _RUNS = 3
 
@@ -41,11 +39,11 @@ def main() -> None:
                 write_repeated(path, options.times, trace)
                 name += f", {options.times} times over"
             print(row(name, trace), flush=True)
-    head = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(head, capture_output=True, text=True, check=False).stdout
-    machine = f"{platform.machine()}, {os.cpu_count()} cores"
-    load = os.getloadavg()[0]
-    print(f"\n{machine}, load average {load:.1f}, commit {commit.strip() or 'unknown'}")
+    made = pages.machine()
+    print(
+        f"\n{made['processor']}, {made['cores']} cores, load average "
+        f"{made['load_before']:.1f}, commit {made['commit']}"
+    )
 
 
 def row(name: str, trace: Path) -> str:

@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import DATA, RESULTS, TRACES
+from benchmarks import DATA, TRACES
 from benchmarks.agreement import raw
 from benchmarks.agreement.ours import ours
+from benchmarks.lab import pages
 from benchmarks.loader import environments
 from benchmarks.loader.make_inputs import default_folder
 
@@ -33,6 +34,7 @@ RUNS = {"same": False, "defaults": True}
 LISTED = 5  # kernels of each trace in the results
 # HTA adds up doubles of absolute microseconds; more than this is a difference.
 NEAR_US = 0.6
+LEAST_SHOWN = 1e-3  # of a figure: less has no reason in the table
 
 
 def theirs(python: Path, path: Path, defaults: bool) -> dict[str, Any]:
@@ -118,6 +120,60 @@ def traces(options: argparse.Namespace) -> Iterator[Path]:
             yield path
 
 
+def compared_rows(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables of the page."""
+    rows: dict[str, list[tuple[Any, ...]]] = {run: [] for run in RUNS}
+    others, fails = [], []
+    for file, row in results["traces"].items():
+        name, mine = file.removesuffix(".json.gz"), row["ours_ns"]
+        details = [
+            f"{n:,} {what.removeprefix('+')}" for what, n in row["strangers"].items()
+        ]
+        details += [f"{n:,} {what}" for what, n in row["launches"].items() if n]
+        for run, of in row["runs"].items():
+            theirs = of["theirs_us"]
+            where = name + " with its defaults" * (run == "defaults")
+            known = row["runs"]["same"]["theirs_us"]["fails"] if where != name else {}
+            new = {
+                what: why for what, why in theirs["fails"].items() if what not in known
+            }
+            fails += [(f"{where}, {what}", why) for what, why in new.items()]
+            for figure in FIGURES[:3] if "busy" in theirs else ():
+                ours_ms, their_ms = mine[figure] / 1e6, theirs[figure] / 1e3
+                off, most = their_ms - ours_ms, max(abs(ours_ms), abs(their_ms), 1e-12)
+                share, parts = off / most, []
+                for rule, change in of["changes_us"].items():
+                    ms = change.get(figure, 0) / 1e3
+                    if abs(share) > LEAST_SHOWN and abs(ms) > abs(off) / 100:
+                        parts.append(f"{rule} {ms:+.3f}")
+                if parts and details and figure == "busy" and run == "same":
+                    parts[-1] += f" ({'; '.join(details)})"
+                line = f"{name}, {figure}", ours_ms, their_ms, share, ", ".join(parts)
+                rows[run].append(line)
+        same = row["runs"]["same"]
+        if "busy" in (theirs := same["theirs_us"]):
+            sums = same["kernels_us"]
+            pairs = (
+                (sums[n] * 1e3, ns) for n, ns in row["kernels_ns"].items() if n in sums
+            )
+            off = [abs(a - b) / max(a, b) for a, b in pairs if b]
+            there = "overlap_percent" in theirs and mine["communication"]
+            others.append((
+                name, same["kernel_names"], max(off, default=0.0),
+                mine["communication"] / 1e6, theirs["communication"] / 1e3,
+                mine["overlap"] / mine["communication"] if there else None,
+                theirs["overlap_percent"] / 100 if there else None,
+            ))  # fmt: skip
+    left = [v for r in results["traces"].values() for v in r["runs"].values()]
+    return {
+        "rows": rows,
+        "others": others,
+        "fails": fails,
+        "answered": len(others),
+        "remain": sum(len(of["unexplained_us"]) for of in left),
+    }
+
+
 def main() -> None:
     """Compare all, write what was found."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -127,7 +183,7 @@ def main() -> None:
     python, missing = environments.environment(default_folder(), "tools")
     if missing:
         sys.exit(f"cannot install {missing}")
-    results = {"machine": environments.machine(), "hta": HTA, "traces": {}}
+    results = {"machine": pages.machine(), "hta": HTA, "traces": {}}
     for path in traces(options):
         results["traces"][path.name] = row = compared(path, python)
         left = {r: v["unexplained_us"] for r, v in row["runs"].items()}
@@ -140,8 +196,7 @@ def main() -> None:
     ]
     if not options.only:
         results["traces"] = dict(sorted(results["traces"].items()))
-        kept = RESULTS / "hta.json"
-        kept.write_text(json.dumps(results, indent=1) + "\n")
+        pages.write("agreement", results)
     if unexplained:
         sys.exit("differences without a reason: " + ", ".join(unexplained))
 

@@ -16,15 +16,18 @@ import argparse
 import gzip
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import DATA, RESULTS, ROOT, TRACES
-from benchmarks.analysis import cost_page
+from benchmarks import DATA, ROOT, TRACES
 from benchmarks.analysis.repeat import write_repeated
+from benchmarks.lab import pages
+from benchmarks.lab.pages import Target
 from benchmarks.loader import environments
 from benchmarks.loader.make_inputs import default_folder
 
@@ -62,7 +65,7 @@ def main() -> None:
     parser.add_argument("--traces", type=Path, default=TRACES)
     options = parser.parse_args()
     began = time.perf_counter()
-    machine = environments.machine()
+    machine = pages.machine()
     folder = default_folder()
     _, package = environments.build(folder)
     python, missing = environments.environment(folder, "ours")
@@ -88,17 +91,43 @@ def main() -> None:
     )
     results: dict[str, Any] = {"machine": machine, "versions": {}}
     results |= json.loads(done.stdout)
-    results["machine"]["load_after"] = os.getloadavg()[0]
     results["machine"]["seconds"] = round(time.perf_counter() - began)
-    results["targets"] = cost_page.targets(results)
-    text = cost_page.page(results)
+    results["targets"] = [target.as_row() for target in targets(results)]
     if options.quick:
-        print(text)
-        return
-    kept = RESULTS / "analysis.json"
-    kept.write_text(json.dumps(results, indent=1) + "\n")
-    (RESULTS / "analysis_cost.md").write_text(text)
-    print(text)
+        print(pages.render(pages.page("analysis_cost"), results))
+    else:
+        print(pages.write("analysis_cost", results))
+
+
+def ratios(results: dict[str, Any]) -> dict[str, Any]:
+    """Return medians of load and analysis of each trace, in each form."""
+    forms = {
+        name: {
+            form: (statistics.median(row["load"]), statistics.median(row["analysis"]))
+            for form, row in of.items()
+        }
+        for name, of in results["traces"].items()
+    }
+    some = next(iter(next(iter(results["traces"].values())).values()))
+    return {"ratios": forms, "rounds": len(some["load"])}
+
+
+def targets(results: dict[str, Any]) -> Iterator[Target]:
+    """Yield what is asked, beside what was measured."""
+    found = ratios(results)["ratios"]
+    for form in ("raw", "gzip"):
+        what = f"analysis against load, {form}"
+        of_form = {
+            n: of[form][1] / of[form][0] for n, of in found.items() if form in of
+        }
+        worst = max(of_form, key=lambda name: of_form[name])
+        middle = statistics.median(of_form.values())
+        yield Target(f"{what}, median", middle, 1.0, 0.5, True)
+        yield Target(f"{what}, worst ({worst})", of_form[worst], 1.0, 0.5, True)
+    timed = [row for row in results["scaling"] if row["analysis"] is not None]
+    most = max(timed, key=lambda row: row["analysis"])
+    what = f"t(4N)/t(N), analysis, worst ({most['kind']})"
+    yield Target(what, most["analysis"], 4.6, 4.2, True)
 
 
 if __name__ == "__main__":

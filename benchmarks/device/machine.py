@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 
 from benchmarks.device.findings import Findings, parse
-from benchmarks.loader import environments
+from benchmarks.lab import pages
 
 PACKAGES = ("numpy", "pytest", "pybind11", "scikit-build-core", "torch", "triton")
 COMMANDS = ("nvcc --version", "g++ --version", "cmake --version", "ninja --version")
@@ -127,7 +127,7 @@ def main() -> int:
     """Find out, write."""
     given = parse(__doc__)
     found = Findings("machine", given.out)
-    of = environments.machine()
+    of = pages.machine()
     found.data = {
         "machine": of,
         "versions": versions(),

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmarks import DATA, RESULTS
-from benchmarks.dryrun import accuracy_page, kernel_errors, whole_programs
+from benchmarks.dryrun import kernel_errors, whole_programs
 from benchmarks.dryrun.overhead import costs
-from benchmarks.loader import environments
+from benchmarks.lab import pages
+from torchtraceap_dryrun.estimate.kernel_time import CLASSES
 
 KEPT = RESULTS / "dryrun.json"
-PAGE = RESULTS / "dryrun_accuracy.md"
 #: In the order in which the page lists them.
 TRACES = (
     kernel_errors.VIT, kernel_errors.BERT, kernel_errors.QWEN, kernel_errors.OWL,
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--traces", type=Path, default=DATA)
     parser.add_argument("--no-costs", action="store_true", help="keep those measured")
     options = parser.parse_args()
-    machine = environments.machine()
+    machine = pages.machine()
     found = [options.traces / f"{name}.json.gz" for name in TRACES]
     results = {
         "machine": machine,
@@ -45,11 +45,16 @@ def main() -> None:
         "programs": whole_programs.compare(options.traces),
         "costs": json.loads(KEPT.read_text())["costs"] if options.no_costs else costs(),
     }
-    machine["load_after"] = os.getloadavg()[0]
-    KEPT.write_text(json.dumps(results, indent=1) + "\n")
-    text = accuracy_page.page(results)
-    PAGE.write_text(text)
-    print(text)
+    print(pages.write("dryrun_accuracy", results))
+
+
+def classes(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows of all classes, those in sample first, and the constants."""
+    rows = [
+        {"trace": t["trace"], **row} for t in results["kernels"] for row in t["classes"]
+    ]
+    rows.sort(key=lambda row: (row["class"], not row["fitted"]))
+    return {"rows": rows, "constants": CLASSES}
 
 
 if __name__ == "__main__":

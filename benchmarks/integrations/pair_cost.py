@@ -25,7 +25,7 @@ class Case:
         needs: The package that it is about, imported under this name; "": none.
         what: What differs between the two runs of a pair.
         run: Runs without it or, given True, with it, and returns the milliseconds of
-            each phase, of which the page has columns (integrations_page.py).
+            each phase, of which the page has columns.
     """
 
     name: str

@@ -16,17 +16,17 @@ import argparse
 import contextlib
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 import warnings
+from typing import Any
 
 import torch
 
 from benchmarks import RESULTS, ROOT
-from benchmarks.integrations import destinations, integrations_page, trainers
-from benchmarks.integrations.pair_cost import measured, ratio
-from benchmarks.loader import environments
+from benchmarks.integrations import destinations, trainers
+from benchmarks.integrations.pair_cost import added, measured, ratio
+from benchmarks.lab import pages
 
 KEPT = RESULTS / "integrations.json"
 CASES = {case.name: case for case in [*trainers.CASES, *destinations.CASES]}
@@ -55,7 +55,7 @@ def main() -> None:
     if options.alone:
         alone(options.alone, options.pairs)
         return
-    machine = environments.machine() | {"torch": torch.__version__}
+    machine = pages.machine() | {"torch": torch.__version__}
     results = json.loads(KEPT.read_text()) if KEPT.exists() else {"cases": {}}
     for name in options.cases or CASES:
         case = CASES[name]
@@ -73,16 +73,17 @@ def main() -> None:
             sys.exit(f"{name}: {ran.stderr[-3000:]}")
         phases = json.loads(ran.stdout.splitlines()[-1])
         results["cases"][name] = {"what": case.what, "phases": phases}
-        shown = (
-            f"{phase} {integrations_page.text(ratio(found), '{:.3f}')}"
-            for phase, found in phases.items()
-        )
+        shown = (f"{p} {ratio(found).median:.3f}" for p, found in phases.items())
         print(f"{name}: {', '.join(shown)}", flush=True)
-    results["machine"] = machine | {"load_after": os.getloadavg()[0]}
+    results["machine"] = machine
     results["cases"] = {n: results["cases"][n] for n in CASES if n in results["cases"]}
     if options.page:
-        KEPT.write_text(json.dumps(results, indent=1) + "\n")
-        KEPT.with_suffix(".md").write_text(integrations_page.page(results))
+        pages.write("integrations", results)
+
+
+def costs(_: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page reads its pairs with."""
+    return {"schedule": trainers.SCHEDULE, "added": added, "ratio": ratio}
 
 
 if __name__ == "__main__":

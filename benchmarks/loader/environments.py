@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""environments.py: the build under test, the peers' environments, the machine."""
+"""environments.py: the build under test, and the peers' environments."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import shutil
 import subprocess
 import sys
-import time
 import venv
 from pathlib import Path
-from typing import Any
 
 from benchmarks import ROOT
 
@@ -76,29 +72,3 @@ def environment(folder: Path, name: str) -> tuple[Path, dict[str, str]]:
                 missing[package.partition("==")[0]] = (reason or ["pip failed"])[-1]
     stamp.write_text(json.dumps({"asked": PACKAGES[name], "missing": missing}))
     return python, missing
-
-
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
-    info = Path("/proc/cpuinfo").read_text()
-    model = [s for s in info.splitlines() if s.startswith("model name")]
-    return {
-        "date": time.strftime("%Y-%m-%d"),
-        "commit": git("rev-parse", "--short=10", "HEAD"),
-        "dirty": bool(git("status", "--porcelain", "--untracked-files=no")),
-        "processor": model[0].partition(": ")[2] if model else platform.machine(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-        "load_before": os.getloadavg()[0],
-    }
-
-
-def git(*args: str) -> str:
-    """Return what git says of this tree."""
-    command = ["git", "-C", str(ROOT), *args]
-    try:
-        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
-    except OSError:  # A machine without git.
-        return ""

@@ -2,7 +2,7 @@
 """run.py: makes the inputs, checks that all loaders agree, times them, writes results.
 
     python -m benchmarks.loader.run [--quick] [--full] [--sizes 45,300,1000]
-                                    [--real TRACE.json.gz] [--out RESULTS.json]
+                                    [--real TRACE.json.gz]
 
 Needs Linux, a C++ compiler, CMake, pybind11 and NumPy; 4 GB of disk and 8 GB of memory
 with the default sizes. Everything is kept in $TTA_BENCH_DATA or a folder of the
@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import DATA, RESULTS, ROOT, TRACES
-from benchmarks.loader import environments, peers, render, targets
+from benchmarks import DATA, ROOT, TRACES
+from benchmarks.lab import pages
+from benchmarks.loader import environments, peers, targets
 from benchmarks.loader.figures import differences
 from benchmarks.loader.make_inputs import Inputs, default_folder
 from benchmarks.loader.peers import OURS, PEERS
@@ -43,7 +44,7 @@ class Run:
         self.names: dict[str, list[str]] = {}  # stem to raw, gzip, compact, quarter
         self.disagreements: list[str] = []
         self.results: dict[str, Any] = {
-            "machine": environments.machine(),
+            "machine": pages.machine(),
             "versions": {},
             "inputs": {},
             "text_bytes": {},
@@ -209,15 +210,14 @@ def main() -> None:
     run.scaling()
     results = run.results
     results["disagreements"] = run.disagreements
-    results["machine"]["load_after"] = os.getloadavg()[0]
     results["machine"]["seconds"] = round(time.perf_counter() - START)
     results["targets"] = targets.as_rows(results)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(results, indent=1) + "\n")
-    run.say(f"{options.out} written")
-    if options.page:
-        options.page.write_text(render.page(results))
-        run.say(f"{options.page} written")
+    if options.quick:  # No record: what is committed stays as it is.
+        (default_folder() / "quick.json").write_text(
+            json.dumps(results, indent=1) + "\n"
+        )
+    else:
+        pages.write("performance", results)
     print("\n".join(targets.lines(results["targets"])))
     if run.disagreements:
         sys.exit("loaders disagree:\n" + "\n".join(run.disagreements))
@@ -230,10 +230,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="slow peers on all sizes")
     parser.add_argument("--sizes", help="MB, default 45,300,1000")
     parser.add_argument("--real", type=Path, help="a .json.gz of the profiler")
-    parser.add_argument(
-        "--out", type=Path, help="default benchmarks/results/loader.json"
-    )
-    parser.add_argument("--page", type=Path, help="default results/performance.md")
     options = parser.parse_args()
     sizes = options.sizes or ("45" if options.quick else "45,300,1000")
     options.sizes = [int(size) for size in sizes.split(",")]
@@ -243,12 +239,6 @@ def arguments() -> argparse.Namespace:
         data = DATA.glob("*.json.gz")
         largest = max(data, key=lambda path: path.stat().st_size)
         options.real = TRACES / REAL if (TRACES / REAL).exists() else largest
-    # A quick run is no record: what is committed stays as it is.
-    if options.out is None:
-        kept = RESULTS / "loader.json"
-        options.out = default_folder() / "quick.json" if options.quick else kept
-    if options.page is None and not options.quick:
-        options.page = RESULTS / "performance.md"
     return options
 
 

@@ -8,37 +8,15 @@ wall clock where several do or whole processes are compared.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from typing import Any
+
+from benchmarks.lab import pages
+from benchmarks.lab.pages import Target
 
 Results = dict[str, Any]
 OURS = "torchtraceap, 2 threads"
-
-
-@dataclass(frozen=True)
-class Target:
-    """One figure; `accept` and `goal` are the least (or the most, if `below`)."""
-
-    what: str
-    measured: float | None  # None: not measured in this run, see note
-    accept: float
-    goal: float
-    below: bool = False
-    unit: str = ""
-    note: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """Say what was reached."""
-        if self.measured is None:
-            return "not measured"
-        sign = -1 if self.below else 1
-        for limit, word in ((self.goal, "goal"), (self.accept, "accept")):
-            if sign * self.measured >= sign * limit:
-                return word
-        return "missed"
 
 
 def best(results: Results, group: str, size: str, name: str, clock: str) -> float:
@@ -139,20 +117,40 @@ def targets(results: Results) -> Iterator[Target]:
 
 def as_rows(results: Results) -> list[dict[str, Any]]:
     """Return the targets as the results file holds them."""
-    rows = []
-    for target in targets(results):
-        known = target.measured is not None and target.measured == target.measured
-        fixed = target if known else Target(**{**asdict(target), "measured": None})
-        rows.append({**asdict(fixed), "verdict": fixed.verdict})
-    return rows
+    known = (t if t.measured == t.measured else replace(t, measured=None)
+             for t in targets(results))  # fmt: skip
+    return [target.as_row() for target in known]
+
+
+def noted(results: Results) -> dict[str, Any]:
+    """Return what results/performance.md says besides the figures."""
+    cold = results["cold"]
+    by_speed = {
+        stem: sorted(
+            (min(r["wall_s"]), name, r) for name, r in of.items() if r["wall_s"]
+        )
+        for stem, of in cold.items()
+    }
+    rows = (r for group in ("in_process", "cold") for of in results[group].values()
+            for r in of.values())  # fmt: skip
+    return {
+        "notes": "; ".join(
+            f"{t['what']}: {t['note']}" for t in results["targets"] if t["note"]
+        ),
+        "by_speed": by_speed,
+        "warm_rounds": len(
+            next(iter(results["in_process"].values()))["limit, raw"]["wall_s"]
+        ),
+        "cold_rounds": len(next(iter(cold.values()))[OURS]["wall_s"]),
+        "compared": sum(row.get("agreed_on", 0) for row in rows),
+    }
 
 
 def lines(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Write the targets for people."""
     for row in rows:
         sign = "<=" if row["below"] else ">="
-        found = "-" if row["measured"] is None else f"{row['measured']:.2f}"
         note = f" ({row['note']})" if row["note"] else ""
         limits = f"accept {sign} {row['accept']:g}, goal {sign} {row['goal']:g}"
-        unit = re.sub(r"(.+)", r" \1", row["unit"])
-        yield f"{row['what']:58} {found:>8}{unit}  {limits}: {row['verdict']}{note}"
+        found = f"{pages.number(row['measured'], '.2f'):>8} {row['unit']}"
+        yield f"{row['what']:58} {found}  {limits}: {row['verdict']}{note}"

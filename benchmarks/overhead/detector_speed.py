@@ -24,13 +24,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import DATA, RESULTS, ROOT, TRACES
+from benchmarks import DATA, ROOT, TRACES
 from benchmarks.analysis.repeat import write_repeated
-from benchmarks.loader import environments
-from benchmarks.overhead.detector_page import page
+from benchmarks.lab import pages
+from benchmarks.lab.pages import Target
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.detection import BUNDLED
 
@@ -46,8 +47,8 @@ OURS = DATA / "kineto2021-v100-resnet50-workers0-memory.json.gz"
 THRICE, LONGER = 3, 4
 #: Has the C library of Linux map every larger piece of memory, and unmap it at once.
 SPARING = {"MALLOC_MMAP_THRESHOLD_": "65536"}
-RESULT = RESULTS / "detector_speed.json"
-PAGE = RESULTS / "detector_speed.md"
+#: What limits are asked for: a trace of so many events.
+ASKED_EVENTS = 216_000
 
 
 def once(
@@ -160,7 +161,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="cpu", help="cuda: a GPU besides")
     parser.add_argument("--batch-tokens", type=int, default=2048)
-    parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
+    parser.add_argument("--page", action="store_true", help="write the page")
     given = parser.parse_args()
     for path in (given.weights, *given.traces):
         if not path.is_file():
@@ -172,19 +173,37 @@ def main() -> int:
     if given.device != "cpu" and not torch.cuda.is_available():
         print("detector_speed.py: no GPU here, so the CPU alone", file=sys.stderr)
         given.device = "cpu"
-    begin, machine = time.perf_counter(), environments.machine()
+    begin, machine = time.perf_counter(), pages.machine()
     with tempfile.TemporaryDirectory() as folder:
         results = measured(given, Path(folder))
     machine["seconds"] = round(time.perf_counter() - begin)
-    machine["load_after"] = os.getloadavg()[0]
     results["weights"], results["machine"] = about(given.weights), machine
     results["versions"] = {"torch": torch.__version__}
-    text = page(results)
+    results["targets"] = [target.as_row() for target in targets(results)]
     if given.page:
-        RESULT.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-        PAGE.write_text(text, "utf-8")
-    print(text)
+        print(pages.write("detector_speed", results))
+    else:
+        print(pages.render(pages.page("detector_speed"), results))
     return 0
+
+
+def targets(results: dict[str, Any]) -> Iterator[Target]:
+    """Yield what is asked, beside what was measured."""
+    rows = results["traces"]
+    nearest = min(rows, key=lambda row: abs(row["events"] - ASKED_EVENTS))
+    for row in rows:
+        if row["trace"] == nearest["trace"]:
+            what = f"analysis with the detector, {row['events']:,} events, "
+            threads = f"{row['threads']} thread" + "s" * (row["threads"] > 1)
+            yield Target(what + threads, row["whole"], 3, 1, True, "s")
+    small, large = results["growth"]
+    windows = large["windows"] / small["windows"]
+    time = large["network"] / small["network"] / windows
+    yield Target("time a window, long against short", time, 1.3, 1.1, True)
+    for name, what in (("peak", "grown_bytes"), ("memory used", "used_bytes")):
+        memory = large[what] / max(1, small[what])
+        text = f"{name} of scoring, long against short"
+        yield Target(text, memory, 2, 1.3, True)
 
 
 if __name__ == "__main__":

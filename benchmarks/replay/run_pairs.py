@@ -12,8 +12,6 @@ benchmarks/results/replay_pairs.json and benchmarks/results/replay_pairs.md.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -21,15 +19,14 @@ from typing import Any
 import torch
 
 import torchtraceap
-from benchmarks import RESULTS, TRACES
+from benchmarks import TRACES
+from benchmarks.lab import pages
 from benchmarks.lab.corpus.measure import Protocol
 from benchmarks.lab.interference import observed, wait_for_quiet
 
 # The corpus first: its measure.py imports a package of its own.
-from benchmarks.loader import environments
-from benchmarks.replay import pairs_page
 from benchmarks.replay.pair_table import PAIRS, TimedPair
-from benchmarks.replay.pairs_text import QUIET
+from benchmarks.replay.pairs_rows import QUIET
 from benchmarks.replay.predicting import (
     compared,
     predict,
@@ -38,8 +35,6 @@ from benchmarks.replay.predicting import (
     step_ms,
 )
 
-KEPT = RESULTS / "replay_pairs.json"
-PAGE = RESULTS / "replay_pairs.md"
 PROTOCOL = Protocol(check=0, lead_in=6, blocks=1, block=15, active=15)
 COMPILED_ROUNDS = 3
 MOST_OTHERS = QUIET  # Of all processors; of two, a fifth of one.
@@ -92,30 +87,22 @@ def main() -> None:
     parser.add_argument(
         "--patience", type=float, default=120, help="seconds a pair to wait for quiet"
     )
-    parser.add_argument("--no-page", action="store_true", help="only print")
-    parser.add_argument("--render", action="store_true", help="only write the page")
     options = parser.parse_args()
-    if options.render:
-        PAGE.write_text(pairs_page.page(json.loads(KEPT.read_text())))
-        return
     names = options.pairs.split(",") if options.pairs else [p.name for p in PAIRS]
     torch.set_num_threads(1)
-    machine = environments.machine()
+    machine = pages.machine()
     machine |= {"torch": torch.__version__, "steps": PROTOCOL.active}
     results = {"machine": machine, "recorded": recorded_pair(options.traces)}
     measured: dict[str, Any] = {}
+    text = ""
     results["pairs"] = measured
     for pair in PAIRS:
         if pair.name not in names:
             continue
         measured[pair.name] = rounds_of(pair, options.rounds, options.patience)
-        machine["load_after"] = os.getloadavg()[0]
-        if options.no_page:
-            continue
         # After each, for who stops it keeps what there is.
-        KEPT.write_text(json.dumps(results, indent=1) + "\n")
-        PAGE.write_text(pairs_page.page(results))
-    print(pairs_page.page(results))
+        text = pages.write("replay_pairs", results)
+    print(text)
 
 
 if __name__ == "__main__":

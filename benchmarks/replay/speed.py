@@ -19,26 +19,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import DATA, RESULTS, ROOT, TRACES
+from benchmarks import DATA, ROOT, TRACES
 from benchmarks.analysis.repeat import write_repeated
+from benchmarks.lab import pages
 from benchmarks.loader import environments
 from benchmarks.loader.make_inputs import default_folder
-from benchmarks.loader.render import table
-from benchmarks.replay.fidelity_page import machine_text
 
 LARGEST, ROUNDS = 6, 7
 REPEATED = "v100-ns-timestamps-rank0of1", "kineto2021-v100-resnet50-workers0-memory"
 LIMITS = {"price": 2.0, "replay": 0.3}  # seconds, for 200,000 events on one core
-INTRODUCTION = """\
-# What replaying costs
-
-Written by `python -m benchmarks.replay.speed`; not edited by hand. CPU time of one
-core, the least of {rounds} rounds, in milliseconds: noise only adds. *price* makes the
-schedule, judges it and replays it once without each finding, and without all; *what-if*
-is one `what_if`, of three replays. Asked for are 2 s and 0.3 s at 200,000 events.
-
-{machine}
-"""
 
 
 def measure(path: Path) -> dict[str, Any]:
@@ -66,34 +55,15 @@ def measure(path: Path) -> dict[str, Any]:
     }
 
 
-def rows(results: list[dict[str, Any]]) -> list[list[str]]:
-    """Return a line of the table for each trace."""
-    return [
-        [
-            row["trace"],
-            f"{row['events']:,}",
-            str(row["findings"]),
-            f"{1e3 * row['price']:.1f}",
-            f"{1e3 * row['replay']:.1f}",
-        ]
-        for row in results
+def growth(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the pairs of what was repeated: 4 times as often, findings may grow."""
+    by_name = {row["trace"]: row for row in figures["traces"]}
+    pairs = [
+        (name, by_name[f"{name} x4"], by_name[f"{name} x16"])
+        for name in REPEATED
+        if f"{name} x16" in by_name
     ]
-
-
-def growth(results: list[dict[str, Any]]) -> list[list[str]]:
-    """Return t(4N)/t(N) of what was repeated: 4 times the 4, and findings may grow."""
-    by_name = {row["trace"]: row for row in results}
-    out = []
-    for name in REPEATED:
-        if f"{name} x16" not in by_name:
-            continue
-        few, many = by_name[f"{name} x4"], by_name[f"{name} x16"]
-        out.append(
-            [name]
-            + [f"{many[what] / few[what]:.2f}" for what in ("price", "replay")]
-            + [f"{few['findings']} -> {many['findings']}"]
-        )
-    return out
+    return {"growth": pairs, "rounds": ROUNDS}
 
 
 def main() -> None:
@@ -105,7 +75,7 @@ def main() -> None:
     if options.one:
         print(json.dumps(measure(options.one)))
         return
-    machine = environments.machine()
+    machine = pages.machine()
     _, package = environments.build(default_folder())
     python, missing = environments.environment(default_folder(), "ours")
     if missing:
@@ -134,17 +104,8 @@ def main() -> None:
             env={**os.environ, "PYTHONPATH": str(package)},
         )
         results.append(json.loads(done.stdout))
-    machine["load_after"] = os.getloadavg()[0]
-    kept = RESULTS / "replay_speed.json"
-    text = {"machine": machine, "traces": results, "limits_s": LIMITS}
-    kept.write_text(json.dumps(text, indent=1) + "\n")
-    head = INTRODUCTION.format(rounds=ROUNDS, machine=machine_text(machine))
-    titles = ["trace", "events", "findings", "price, ms", "what-if, ms"]
-    page = head + "\n" + table(titles, rows(results))
-    page += "\n## t(4N)/t(N)\n\nN is the trace repeated 4 times; 4 is linear.\n\n"
-    page += table(["trace", "price", "what-if", "findings"], growth(results))
-    (RESULTS / "replay_speed.md").write_text(page)
-    print(page)
+    figures = {"machine": machine, "traces": results, "limits_s": LIMITS}
+    print(pages.write("replay_speed", figures))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hidden.py: one rank of a training is delayed somewhere; is it told who, and where?
 
-    python -m benchmarks.stragglers.hidden [--runs 50] [--even 10] [--no-page]
+    python -m benchmarks.stragglers.hidden [--runs 50] [--even 10]
 
 Each run is a real training of two to four gloo processes on this machine, recorded by
 torch.profiler, in which one rank is delayed in one of its functions; rank, place,
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import random
 import shutil
 import socket
@@ -27,9 +26,7 @@ from typing import Any
 import torch
 
 import torchtraceap
-from benchmarks import RESULTS
-from benchmarks.loader import environments
-from benchmarks.loader.render import table
+from benchmarks.lab import pages
 from benchmarks.stragglers.hidden_places import PLACES
 from benchmarks.stragglers.hidden_program import Case, next_batch, run_rank
 
@@ -140,102 +137,33 @@ def score(case: Case, folder: Path) -> dict[str, Any]:
     }
 
 
-def page(results: dict[str, Any]) -> str:
-    """Return the page."""
-    machine, rows = results["machine"], results["runs"]
+def counted(results: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page says of the runs: counts by place, and what was missed."""
+    rows = results["runs"]
     delayed = [row for row in rows if row["case"]["place"] is not None]
-
-    def counts(name: str, of: list[dict[str, Any]]) -> tuple[str, ...]:
-        found = [row["found_at"] for row in of]
-        return (
-            name,
-            str(len(of)),
-            str(sum(at == 1 for at in found)),
-            str(sum(at in (1, 2) for at in found)),
-            str(sum(row["rank_by_waiting"] for row in of)),
-            str(sum(row["rank_by_gain"] for row in of)),
-            str(sum(row["culprit"] == row["case"]["slow_rank"] for row in of)),
-        )
-
-    lines = [
-        counts(place, own)
-        for place in NAMED
-        if (own := [row for row in delayed if row["case"]["place"] == place])
-    ]
-    lines.append(counts("all", delayed))
-    head = (
-        "place",
-        "runs",
-        "first",
-        "first two",
-        "rank, by waiting",
-        "rank, by gain",
-        "named as culprit",
-    )
-    missed = [
-        (
-            str(row["case"]["ranks"]),
-            row["case"]["place"],
-            f"{row['case']['delay_ms']:.1f}",
-            f"{row['step_us'] / 1e3:.0f}",
-            str(row["case"]["slow_rank"]),
-            "; ".join(
-                f"{one['rank']} {one['function'] or one['name'] or one['what']}"
-                for one in row["told"][:3]
-            ),
-        )
-        for row in delayed
-        if row["found_at"] not in (1, 2)
-    ]
-    return f"""# Hidden ranks
-
-Written by `python -m benchmarks.stragglers.hidden`; not edited by hand.
-
-{machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
-{machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \
-{machine["load_after"]:.1f} after. torch {machine["torch"]}, gloo, one thread a process.
-{machine["crashed"]} runs crashed in torch and were made again.
-
-In each run two to four processes train together; one of them is delayed by 3 to 15 ms
-a step or micro-batch, in one function. What is scored is `job.late` of
-`torchtraceap.analyze(folder)`: whether rank and function are in its first row, or in
-its first two; and the rank alone, by `caused_us`, by the gain of a replay, and as
-`job.facts.culprit`, which also has to be told from chance.
-
-{table(head, lines)}
-{_missed_text(missed)}{_even_text(rows)}"""
-
-
-def _missed_text(missed: list[tuple[str, ...]]) -> str:
-    if not missed:
-        return ""
-    head = (
-        "ranks",
-        "place",
-        "delay, ms",
-        "step, ms",
-        "delayed",
-        "told, rank and where",
-    )
-    return f"Not in the first two:\n\n{table(head, missed)}\n"
-
-
-def _even_text(rows: list[dict[str, Any]]) -> str:
     even = [row for row in rows if row["case"]["place"] is None]
-    if not even:
-        return ""
-    blamed = [row for row in even if row["culprit"] is not None]
-    wrong = [
-        row
-        for row in rows
-        if row not in even and row["culprit"] not in (None, row["case"]["slow_rank"])
-    ]
-    return f"""## Nobody delayed
 
-In {len(even)} runs nobody is delayed by the program. `job.facts.culprit` is None in
-{len(even) - len(blamed)} of them. Of the delayed runs another rank than the delayed one
-is named in {len(wrong)}.
-"""
+    def counts(of: list[dict[str, Any]]) -> list[int]:
+        found = [row["found_at"] for row in of]
+        ranks = (
+            [row["rank_by_waiting"] for row in of],
+            [row["rank_by_gain"] for row in of],
+        )
+        named = sum(row["culprit"] == row["case"]["slow_rank"] for row in of)
+        first_two = sum(at in (1, 2) for at in found)
+        return [len(of), found.count(1), first_two, *map(sum, ranks), named]
+
+    places = {
+        place: [r for r in delayed if r["case"]["place"] == place] for place in NAMED
+    }
+    blamed = (row["culprit"] not in (None, row["case"]["slow_rank"]) for row in delayed)
+    return {
+        "places": {p: counts(of) for p, of in places.items() if of}
+        | {"all": counts(delayed)},
+        "missed": [row for row in delayed if row["found_at"] not in (1, 2)],
+        "even": even,
+        "wrong": sum(blamed),
+    }
 
 
 def main() -> None:
@@ -247,10 +175,9 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, help="keep traces in this folder, and score those in it"
     )
-    parser.add_argument("--no-page", action="store_true", help="only print")
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp())
-    machine = environments.machine() | {"torch": torch.__version__, "crashed": 0}
+    machine = pages.machine() | {"torch": torch.__version__, "crashed": 0}
     rows: list[dict[str, Any]] = []
     try:
         for number, case in enumerate(draw(options.seed, options.runs, options.even)):
@@ -269,17 +196,13 @@ def main() -> None:
     finally:
         if not options.keep:
             shutil.rmtree(folder)
-    machine["load_after"] = os.getloadavg()[0]
     if options.keep:  # of when they were recorded
         kept = folder / "machine.json"
         if kept.is_file():
             machine = json.loads(kept.read_text()) | {"commit": machine["commit"]}
         kept.write_text(json.dumps(machine))
     results = {"machine": machine, "seed": options.seed, "runs": rows}
-    if not options.no_page:
-        (RESULTS / "hidden_ranks.json").write_text(json.dumps(results, indent=1) + "\n")
-        (RESULTS / "hidden_ranks.md").write_text(page(results))
-    print(page(results))
+    print(pages.write("hidden_ranks", results))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scale.py: what a job of 8, 64 and 512 ranks takes to analyze.
 
-    python -m benchmarks.stragglers.scale [--sizes 8,64,512] [--no-page]
+    python -m benchmarks.stragglers.scale [--sizes 8,64,512]
 
 Each job is simulated (scale_job.py), with one rank that is slow at a known line, and
 analyzed in a process of its own with two children. Writes
@@ -21,9 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS, ROOT
-from benchmarks.loader import environments
-from benchmarks.loader.render import table
+from benchmarks import ROOT
+from benchmarks.lab import pages
 from benchmarks.stragglers.scale_job import (
     LAYERS,
     SLOW_LINE,
@@ -119,73 +118,28 @@ def answer(folder: str) -> None:
     print(json.dumps(analyze_once(folder)))
 
 
-def page(results: dict[str, Any]) -> str:
-    """Return the page."""
-    machine, jobs = results["machine"], results["jobs"]
-    rows = [
-        (
-            str(job["ranks"]),
-            f"{job['analyze_s']:.1f}",
-            f"{1e3 * job['analyze_s'] / job['ranks']:.0f}",
-            f"{job['peak_mb']['parent']:.0f}",
-            f"{job['peak_mb']['largest child']:.0f}",
-            job["told"],
-        )
-        for job in jobs
-    ]
-    parts = [
-        (
-            str(job["ranks"]),
-            *(f"{1e3 * job['parts_s'][part]:.0f}" for part in PARTS),
-            f"{1e3 * sum(job['parts_s'].values()) / job['ranks']:.1f}",
-        )
-        for job in jobs
-    ]
-    head = (
-        "ranks",
-        "s",
-        "ms a rank",
-        "MB, parent",
-        "MB, largest child",
-        "blamed first",
-    )
-    return f"""# What the ranks of a job take
-
-Written by `python -m benchmarks.stragglers.scale`; not edited by hand.
-
-{machine["date"]}, commit {machine["commit"]}. {machine["processor"]}, \
-{machine["cores"]} cores; load average {machine["load_before"]:.1f} before and \
-{machine["load_after"]:.1f} after.
-
-A simulated job: data-parallel training of {LAYERS} layers for {STEPS} steps, a file of
-{jobs[0]["file_mb"]:.1f} MB a rank, of which rank {SLOW_RANK} takes longer at
-`{SLOW_LINE}`. Each file is read in one of two child processes, which give their
-memory back, and reduced to {jobs[0]["record_kb"]:.0f} kB.
-
-{table(head, rows)}
-Of these, what is done when all files are read, in milliseconds; the last column is both
-by rank.
-
-{table(("ranks", *PARTS, "a rank"), parts)}"""
+def of_the_job(_: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page says of each job."""
+    return {
+        "layers": LAYERS,
+        "steps": STEPS,
+        "slow_rank": SLOW_RANK,
+        "slow_line": SLOW_LINE,
+        "parts": PARTS,
+    }
 
 
 def main() -> None:
     """Measure, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--sizes", default="8,64,512")
-    parser.add_argument("--no-page", action="store_true", help="only print")
     options = parser.parse_args()
-    machine = environments.machine()
+    machine = pages.machine()
     jobs = []
     for ranks in map(int, options.sizes.split(",")):
         jobs.append(measure(ranks))
         print(json.dumps(jobs[-1]), flush=True)
-    machine["load_after"] = os.getloadavg()[0]
-    results = {"machine": machine, "jobs": jobs}
-    if not options.no_page:
-        (RESULTS / "ranks_scale.json").write_text(json.dumps(results, indent=1) + "\n")
-        (RESULTS / "ranks_scale.md").write_text(page(results))
-    print(page(results))
+    print(pages.write("ranks_scale", {"machine": machine, "jobs": jobs}))
 
 
 if __name__ == "__main__":

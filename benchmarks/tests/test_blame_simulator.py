@@ -6,7 +6,6 @@ The truth that verdicts are scored against is a difference of two such schedules
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from itertools import pairwise
@@ -14,8 +13,6 @@ from itertools import pairwise
 import pytest
 
 import torchtraceap
-from benchmarks import RESULTS, ROOT
-from benchmarks.lab.blame.blame_page import page
 from benchmarks.lab.blame.capturing import captured
 from benchmarks.lab.blame.cases import CLEAN, FAULTS, pattern_of, sample
 from benchmarks.lab.blame.chrome_trace import trace_text
@@ -159,8 +156,3 @@ def test_programs_keep_the_rules(seed: int) -> None:
     assert isinstance(report, torchtraceap.Report)
     assert report.quality.verdict == "ok"
     assert report.trace.span_us == pytest.approx(ran.span, abs=2)
-
-
-def test_the_page_is_what_the_results_give() -> None:
-    results = json.loads((ROOT / "benchmarks/results/blame.json").read_text())
-    assert page(results) == (RESULTS / "blame.md").read_text()

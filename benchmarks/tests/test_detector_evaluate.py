@@ -15,15 +15,15 @@ pytest.importorskip("lightgbm")
 pytest.importorskip("catboost")
 pytest.importorskip("torch")
 
-from benchmarks.lab.detector import benchmark_page, evaluate, running
+from benchmarks.lab import pages
+from benchmarks.lab.detector import evaluate, running
 from benchmarks.lab.detector.baselines import plain
 from benchmarks.lab.detector.baselines.columns import by_cause
 from benchmarks.lab.detector.baselines.peers import PEERS, peer_scores, rule_columns
 from benchmarks.lab.detector.baselines.table import BARE, BASELINES, TOGETHER
 from benchmarks.lab.detector.baselines.task import NotHere, Task
 from benchmarks.lab.detector.baselines.trace_labels import UNKNOWN, trace_labels
-from benchmarks.lab.detector.benchmark_findings import findings
-from benchmarks.lab.detector.benchmark_results import as_text, rows_of
+from benchmarks.lab.detector.benchmark_results import rows_of
 from benchmarks.lab.detector.compact_corpus import Corpus, read_corpus
 from benchmarks.lab.detector.folds import Fold
 from benchmarks.lab.detector.splits import folds_of, rows_to_test
@@ -206,9 +206,7 @@ def test_the_command_and_its_page(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(benchmark_page, "KEPT", tmp_path / "benchmark.json")
-    monkeypatch.setattr(benchmark_page, "PAGE", tmp_path / "benchmark.md")
-    monkeypatch.setattr(benchmark_page, "TABLES", tmp_path / "tables.md")
+    monkeypatch.setattr(pages, "RESULTS", tmp_path)
     command = [str(folder), "--quick", "--jobs", "1", *SOME]
     # The simulator of these numbers betrays itself: that is a failure.
     assert evaluate.main([*command, "--page"]) == 1
@@ -216,9 +214,9 @@ def test_the_command_and_its_page(
     assert "| source only " in said and "checks FAILED" in said
     results = json.loads((tmp_path / "benchmark.json").read_text("utf-8"))
     assert (tmp_path / "benchmark.md").read_text("utf-8") == (
-        benchmark_page.render(results)
+        pages.render(pages.page("benchmark"), results)
     )
-    assert "## In detail: S0" in (tmp_path / "tables.md").read_text("utf-8")
+    assert "## In detail: S0" in (tmp_path / "benchmark_tables.md").read_text("utf-8")
     assert {row["split"] for row in results["rows"]} == {"S0", "S2", "S6"}
     row = rows_of(results)["S2", "LightGBM"]
     figure = row.figures["cpu_auroc"]
@@ -227,10 +225,10 @@ def test_the_command_and_its_page(
     assert named.figures["cpu_auroc"].value == 0.5
     # A line a row, and no more digits than are meant.
     text = (tmp_path / "benchmark.json").read_text("utf-8")
-    assert text == as_text(results) and len(text.splitlines()) < 120
+    assert text == pages.as_json(results) and len(text.splitlines()) < 120
     assert max(map(len, re.findall(r"0\.\d+", text))) <= 6
     assert len(results["checks"]) == 10 and len(results["margins"]) > 3
-    assert "CPU: LightGBM is above" in findings(results)
+    assert "CPU: LightGBM is above" in (tmp_path / "benchmark.md").read_text("utf-8")
 
     # Once more: nothing is trained again, and the table is the same.
     def never(*_: object) -> None:
@@ -246,14 +244,3 @@ def test_what_is_no_corpus_exits_with_2(
 ) -> None:
     assert evaluate.main([str(tmp_path)]) == 2
     assert "make the compact form" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(
-    not benchmark_page.KEPT.exists(), reason="no results: evaluate.py --page"
-)
-def test_the_pages_are_those_of_the_results() -> None:
-    results = json.loads(benchmark_page.KEPT.read_text("utf-8"))
-    page = benchmark_page.PAGE.read_text("utf-8")
-    assert page == benchmark_page.render(results)
-    tables = benchmark_page.TABLES.read_text("utf-8")
-    assert tables == benchmark_page.render_tables(results)

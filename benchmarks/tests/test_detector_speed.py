@@ -17,7 +17,8 @@ from benchmarks import DATA
 pytest.importorskip("torch")
 
 import torchtraceap
-from benchmarks.overhead import detector_page, detector_speed
+from benchmarks.lab import pages
+from benchmarks.overhead import detector_speed
 
 pytestmark = pytest.mark.verify
 torch_part: Any = pytest.importorskip("torchtraceap._torch")
@@ -40,12 +41,11 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_is_measured_and_written(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(detector_speed, "RESULT", tmp_path / "speed.json")
-    monkeypatch.setattr(detector_speed, "PAGE", tmp_path / "speed.md")
+    monkeypatch.setattr(pages, "RESULTS", tmp_path)
     asked = [str(TINY), "--weights", str(weights), "--rounds", "1", "--threads", "1"]
     monkeypatch.setattr(sys, "argv", ["detector_speed.py", *asked, "--page"])
     assert detector_speed.main() == 0
-    results = json.loads((tmp_path / "speed.json").read_text("utf-8"))
+    results = json.loads((tmp_path / "detector_speed.json").read_text("utf-8"))
     (row,) = results["traces"]
     events = torchtraceap.analyze(TINY).trace.events
     assert (row["events"], row["windows"]) == (events, 3)
@@ -59,7 +59,7 @@ def test_all_is_measured_and_written(
     assert results["precision"]["float32_off"] == 0
     assert results["precision"]["bfloat16_off"] < 0.05
     assert "gpu" not in results and results["learning"][0]["windows"] == 6
-    page = (tmp_path / "speed.md").read_text("utf-8")
+    page = (tmp_path / "detector_speed.md").read_text("utf-8")
     for part in (results["machine"]["commit"], "torch", TINY.name.partition(".")[0]):
         assert part in page
     assert "## On a GPU" not in page
@@ -68,7 +68,9 @@ def test_all_is_measured_and_written(
 def test_a_gpu_has_a_table_of_its_own() -> None:
     row = {"trace": "t", "windows": 100, "gpu": "H100", "float32": 0.5, "bfloat16": 0.1}
     row |= {"float32_off": 1e-4, "bfloat16_off": 2e-3}
-    text = "\n".join(detector_page.gpu_part({"gpu": [row]}))
+    of = pages.page("detector_speed")
+    results = json.loads(of.kept.read_text("utf-8"))
+    text = pages.render(of, results | {"gpu": [row]})
     assert "H100" in text and "| t | 100 | 200 | 1.0e-04 | 1,000 | 2.0e-03 |" in text
 
 

@@ -118,13 +118,14 @@ using Row = py::typing::Dict<py::str, py::object>;
 using Rows = py::typing::List<Row>;
 
 py::dict form(const pipeline::JobFacts& f) {
-  return py::dict(
-      "steps"_a = f.steps, "step_us"_a = f.step_us, "replayed_us"_a = f.replayed_us,
-      "even_us"_a = f.even_us, "slowdown"_a = f.slowdown,
-      "replay_error"_a = f.replay_error, "waited_us"_a = record::us_of(f.waited_ns),
-      "joined_collectives"_a = f.joined_collectives, "unmatched"_a = f.unmatched,
-      "contradicted"_a = f.contradicted,
-      "clock_residual_us"_a = record::us_of(f.clock_residual_ns), "culprit"_a = f.culprit);
+  return py::dict("steps"_a = f.steps, "step_us"_a = f.step_us,
+                  "replayed_us"_a = f.replayed_us, "even_us"_a = f.even_us,
+                  "slowdown"_a = f.slowdown, "replay_error"_a = f.replay_error,
+                  "waited_us"_a = record::us_of(f.waited_ns),
+                  "joined_collectives"_a = f.joined_collectives,
+                  "unmatched"_a = f.unmatched, "contradicted"_a = f.contradicted,
+                  "clock_residual_us"_a = record::us_of(f.clock_residual_ns),
+                  "culprit"_a = f.culprit);
 }
 
 py::dict form(const pipeline::RankRow& r) {
@@ -155,7 +156,8 @@ py::dict form(const pipeline::Late& l) {
 
 py::dict form(const pipeline::Cause& c) {
   return py::dict("collective"_a = c.collective, "rank"_a = c.rank, "late"_a = c.late,
-                  "late_us"_a = record::us_of(c.late_ns), "waited_us"_a = record::us_of(c.waited_ns));
+                  "late_us"_a = record::us_of(c.late_ns),
+                  "waited_us"_a = record::us_of(c.waited_ns));
 }
 
 py::dict form(const pipeline::StepOfRank& s) {

@@ -14,7 +14,7 @@
 #include "features/window_stats.h"
 #include "patterns/pattern.h"
 #include "timeline/median.h"
-#include "timeline/window_rows.h"
+#include "timeline/windows.h"
 
 namespace tta::features {
 namespace {

@@ -11,9 +11,7 @@ same traces.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -21,14 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torchtraceap
-from benchmarks import RESULTS
-from benchmarks.lab.blame.blame_page import page
+from benchmarks.lab import pages
 from benchmarks.lab.blame.cases import CLEAN, FAULTS, pattern_of, sample
 from benchmarks.lab.blame.chrome_trace import trace_text
 from benchmarks.lab.blame.families import FAMILIES
 from benchmarks.lab.blame.gpus import GPUS
-from benchmarks.lab.blame.score_table import lines
 from benchmarks.lab.blame.scoring import (
     LEAST_ANYWAY,
     LEAST_GAIN,
@@ -70,33 +65,27 @@ def main() -> int:
         )
     if given.keep:
         Path(given.keep).mkdir(parents=True, exist_ok=True)
-    begin = time.perf_counter()
+    begin, machine = time.perf_counter(), made(given.seed)
     seeds = range(given.seed * 100_000, given.seed * 100_000 + given.count)
     work = partial(scored, patterns=patterns, folder=given.keep)
     with ProcessPoolExecutor(given.jobs) as pool:
         rows = list(pool.map(work, seeds, chunksize=4))
     sums = summary(rows)
-    print("\n".join(lines(sums)))
     print(f"{time.perf_counter() - begin:.1f} s for {len(rows)} traces")
-    results = {"made": made(given.seed), "summary": sums, "traces": rows}
+    results = {"machine": machine, "summary": sums, "traces": rows}
+    print(pages.render(pages.page("blame"), results))
     if given.json:
         Path(given.json).write_text(json.dumps(results, indent=1))
     if given.page:
         for row in rows:
             del row["windows"]
-        kept = json.dumps(results, indent=1) + "\n"
-        (RESULTS / "blame.json").write_text(kept)
-        (RESULTS / "blame.md").write_text(page(results))
+        pages.write("blame", results)
     return 0
 
 
 def made(seed: int) -> dict[str, Any]:
-    """Return how the traces were made, and which torchtraceap was asked."""
-    asked = str(Path(torchtraceap.__file__).parent)
-    git = ["git", "-C", asked, "rev-parse", "--short=10", "HEAD"]
-    return {
-        "date": datetime.date.today().isoformat(),
-        "commit": subprocess.run(git, capture_output=True, text=True).stdout.strip(),
+    """Return how, where and when the traces are made."""
+    return pages.machine() | {
         "seed": seed,
         "families": len(FAMILIES),
         "machines": len(GPUS),

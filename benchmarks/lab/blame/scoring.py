@@ -21,6 +21,29 @@ LEAST_ANYWAY = 0.10
 #: What counts as inside a range, and as equally good: of the truth.
 _SLACK = 0.02
 
+#: What is asked of the median error of a gain, by pattern; of the rest only together.
+GOALS = {
+    "sync_stall": 0.05,
+    "launch_bound": 0.08,
+    **dict.fromkeys(
+        ("dataloader_bound", "comm_exposed", "small_collectives",
+         "comm_stream_serialised", "redundant_d2d", "exposed_copy"), 0.10
+    ),
+    **dict.fromkeys(
+        ("frequent_memcpy", "host_bound_python", "gc_pause", "graph_break",
+         "unfused_optimizer", "allocator_churn"), 0.15
+    ),
+    **dict.fromkeys(("pageable_copy", "low_occupancy", "small_grid"), 0.25),
+    "all": 0.05,
+}  # fmt: skip
+#: Figures that are of no pattern: key, what it is, goal, whether that is the most.
+_OTHERS = (
+    ("windows_right", "windows whose first label is the right one", 0.85, False),
+    ("top_right", "traces whose first finding is the right one", 0.93, False),
+    ("clean_labeled", "windows without a cause that are labeled", 0.05, True),
+    ("inside", "gains whose range has the true one", 0.80, False),
+    ("together_error", "error of the gain of all fixes at once, median", None, True),
+)
 Row = dict[str, Any]
 
 
@@ -136,6 +159,25 @@ def summary(rows: Sequence[Row]) -> Row:
         "events": _median(row["events"] for row in rows),
         "seconds": sum(row["seconds"] for row in rows),
     }
+
+
+def goals(results: Row) -> Row:
+    """Return what is asked of the figures, and those that are of no pattern: what it
+    is, the figure, of how many, its goal, whether that is the most."""
+    sums = results["summary"]
+    values = {**sums, "inside": sums["all"]["inside"]}
+    counts = {
+        "windows_right": sums["windows_with_cause"],
+        "clean_labeled": sums["clean_windows"],
+        "top_right": sums["traces_with_cause"],
+        "inside": sums["all"]["n"],
+        "together_error": sums["several"],
+    }
+    others = [
+        (what, values[key], counts[key], goal, most)
+        for key, what, goal, most in _OTHERS
+    ]
+    return {"goals": GOALS, "others": others}
 
 
 def of_gains(gains: Sequence[Row]) -> Row:

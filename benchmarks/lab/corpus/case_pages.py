@@ -18,7 +18,6 @@ import argparse
 import json
 import os
 import sys
-import time
 import traceback
 import warnings
 from typing import Any
@@ -29,32 +28,19 @@ from benchmarks import RESULTS, ROOT
 from benchmarks.lab.corpus import case_text
 from benchmarks.lab.corpus.case_results import results_of
 from benchmarks.lab.corpus.case_table import NamedCase, read_cases
-from benchmarks.lab.corpus.provenance import cpu_name, output
 from benchmarks.lab.interference import observed
+from benchmarks.lab.pages import machine
 
 KEPT = RESULTS / "cases.json"
 PAGES = ROOT / "docs" / "cases"
 
 
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
-    git = ("git", "-C", str(ROOT))
-    changed = output(*git, "status", "--porcelain", "--untracked-files=no", "--",
-                     "benchmarks/lab/corpus", "python")  # fmt: skip
-    return {
-        "date": time.strftime("%Y-%m-%d"),
-        "commit": output(*git, "rev-parse", "--short=10", "HEAD"),
-        "dirty": bool(changed),
-        "processor": cpu_name(),
-        "cores": len(os.sched_getaffinity(0)),
-        "torch": torch.__version__,
-        "load_before": os.getloadavg()[0],
-    }
-
-
 def measure_case(case: NamedCase) -> dict[str, Any]:
     """Return all results of a case; raises what its twins do."""
-    told: dict[str, Any] = {"machine": machine(), "pairs": {}}
+    told: dict[str, Any] = {
+        "machine": machine() | {"torch": torch.__version__},
+        "pairs": {},
+    }
     with observed() as others:
         for row in case.rows:
             print(f"{case.name}: {row.pair.name} on {row.family}", flush=True)

@@ -15,12 +15,12 @@ benchmarks/results/corpus_gates.md. Exit codes: 0 both gates passed, 3 not, 2 ba
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import RESULTS, TRACES
+from benchmarks import TRACES
+from benchmarks.lab import pages
 from benchmarks.lab.corpus import origins, runs
 from benchmarks.lab.corpus.simulation.acceptance import accepted
 from benchmarks.lab.corpus.simulation.distances import (
@@ -28,12 +28,9 @@ from benchmarks.lab.corpus.simulation.distances import (
     observed_in,
     real_traces,
 )
-from benchmarks.lab.corpus.simulation.gates_page import page
 from benchmarks.lab.corpus.simulation.probe import probe, read_windows
 from benchmarks.lab.corpus.simulation.yields import summary
 
-RESULT = RESULTS / "gates.json"
-PAGE = RESULTS / "corpus_gates.md"
 PROBE_GOAL = 0.80
 
 
@@ -43,7 +40,7 @@ def main() -> int:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--real", type=Path, default=TRACES)
     parser.add_argument("--most", type=int, default=400, help="simulated traces read")
-    parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
+    parser.add_argument("--page", action="store_true", help="write the page")
     given = parser.parse_args()
     if given.most < 1:
         parser.error("--most is at least 1")
@@ -52,6 +49,7 @@ def main() -> int:
         parser.error(f"{given.corpus} holds no simulated runs")
     if not (given.real / "manifest.tsv").exists():
         parser.error(f"{given.real} has no manifest.tsv")
+    machine = pages.machine()
     every = max(1, len(simulated) // given.most)
     read = simulated[::every]
     paths = [runs.trace_path(given.corpus, run.name) for run in read]
@@ -64,6 +62,7 @@ def main() -> int:
     ).good()
     told = probe(good)
     result = {
+        "machine": machine,
         "runs": len(simulated),
         "compared": len(read),
         "real": [path.name.removesuffix(".json.gz") for path in real],
@@ -73,8 +72,7 @@ def main() -> int:
         "yields": summary(given.corpus, simulated),
     }
     if given.page:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
-        PAGE.write_text(page(result), "utf-8")
+        pages.write("corpus_gates", result)
     for one in found:
         print(
             f"{one.name:18} KS {one.ks:.3f}, unmatched {one.unmatched:.3f}"

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from benchmarks.lab.pages import processor
+
 # What is kept of a corpus is what rules say, never what was learned from it. It is
 # said here because compact.py imports this: a change of what that hashes of itself
 # would have each trace analyzed anew. Processes that begin here get it too.
@@ -31,7 +33,7 @@ def identity(device: torch.device, scale: str, seed: int) -> dict[str, Any]:
         "seed": seed,
         "torch": torch.__version__,
         "python": platform.python_version(),
-        "cpu": cpu_name(),
+        "cpu": processor(),
         "cpu_cores": os.cpu_count(),
     }
     if device.type == "cuda":
@@ -71,7 +73,7 @@ def sources() -> dict[str, Any]:
     return {
         "commit": output(*git, "rev-parse", "HEAD"),
         "changed": None if said is None else len(said.splitlines()) > 1,
-        "cpu": cpu_name(),
+        "cpu": processor(),
     }
 
 
@@ -86,15 +88,6 @@ def source_hash() -> str:
 def driver() -> str | None:
     query = "--query-gpu=driver_version"
     return output("nvidia-smi", query, "--format=csv,noheader", "--id=0")
-
-
-def cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
-    return names[0] if names else platform.machine()
 
 
 def output(*command: str) -> str | None:

@@ -6,23 +6,18 @@
 
 CORPUS is what build.py --small made. Records a pair by record_cuda.py on the CPU and
 makes runs of it beside the corpus, in CORPUS-gold, as nothing else may hold them; then
-gates, data sheet, training set, baselines (the detector is one of them) and scores of
-CORPUS. Figures of so small a corpus mean
-nothing: what fails is a program that does not run to its end. Exit codes: 0, or that of
-the first that failed.
+gates, data sheet, training set and baselines (the detector is one of them) of CORPUS.
+Figures of so small a corpus mean nothing: what fails is a program that does not run to
+its end. Exit codes: 0, or that of the first that failed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks import TRACES
-from benchmarks.lab.corpus import runs
 from benchmarks.lab.corpus.build import run_part
 
 #: What gates.py ends with if a corpus is too far from real traces.
@@ -38,7 +33,7 @@ def main() -> int:
     corpus: Path = options.parse_args().corpus
     took: list[str] = []
     gold = corpus.with_name(f"{corpus.name}-gold")
-    recorded, folds, scores = gold / "recorded", corpus / "folds.npz", corpus / "rules"
+    recorded = gold / "recorded"
     device = ("--device", "cpu", "--pairs", PAIRS)
 
     def part(script: str, *arguments: object, good: tuple[int, ...] = (0,)) -> int:
@@ -52,9 +47,6 @@ def main() -> int:
         or part("detector.datasheet", corpus)
         or part("detector.training_set", corpus)
         or part("detector.evaluate", corpus, "--quick", "--report-only")
-        or part("detector.score", corpus, "--write-folds", folds)
-        or write_scores(corpus, scores.with_suffix(".npz"))
-        or part("detector.score", corpus, scores.with_suffix(".npz"))
     )
     print("\n".join(took))
     return code
@@ -66,25 +58,6 @@ def _gates(took: list[str], corpus: Path) -> int:
         print(f"{TRACES} has no traces: no gates")
         return 0
     return run_part(took, "corpus.gates", str(corpus), good=(0, NOT_PASSED))
-
-
-def write_scores(corpus: Path, path: Path) -> int:
-    """Write what the rules say as if it were another detector's scores; return 0."""
-    compact = corpus / "compact"
-    columns = json.loads((compact / "columns.json").read_text("utf-8"))
-    names = [run.name for run in runs.read(corpus)]
-    with np.load(compact / "windows.npz") as arrays:
-        rules, run = arrays["rules"], arrays["run"]
-    sides = np.array([side for _, side in columns["patterns"]])
-    firsts = np.searchsorted(run, run)
-    np.savez_compressed(
-        path,
-        fingerprint=columns["fingerprint"],
-        run=np.array(names)[run],
-        window=np.arange(len(run)) - firsts,
-        **{side: rules[:, sides == side].max(axis=1) for side in ("cpu", "gpu")},
-    )
-    return 0
 
 
 if __name__ == "__main__":

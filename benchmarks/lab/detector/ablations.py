@@ -13,31 +13,32 @@ where it was.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from benchmarks import RESULTS
+from benchmarks.lab import pages
 from benchmarks.lab.detector.baselines.task import Task
 from benchmarks.lab.detector.baselines.transformer import Recipe, model_of, said_of
-from benchmarks.lab.detector.benchmark_results import made_now
-from benchmarks.lab.detector.compact_corpus import Corpus, CorpusError, read_corpus
+from benchmarks.lab.detector.compact_corpus import (
+    SIDES,
+    Corpus,
+    CorpusError,
+    read_corpus,
+)
 from benchmarks.lab.detector.folds import Fold
 from benchmarks.lab.detector.judging.figures import judge
 from benchmarks.lab.detector.judging.judged import Scores
 from benchmarks.lab.detector.splits import folds_of, rows_to_test
-from benchmarks.lab.detector.table_text import table
 from benchmarks.lab.detector.window_labels import label_windows
 
-KEPT = RESULTS / "ablations.json"
-PAGE = RESULTS / "detector_ablations.md"
 #: Fewer than of the table, for there are many rows.
 _STEPS = 150
 FOLDS = {"S1-classification": "unseen programs", "S8": "unseen origins"}
@@ -145,33 +146,20 @@ def evaluate(folder: Path, seeds: int, jobs: int) -> list[dict[str, object]]:
         return [one.result() for one in bar]
 
 
-def page_text(results: dict[str, object]) -> str:
-    """Return the page."""
-    made, found = results["made"], results["found"]
-    assert isinstance(made, dict) and isinstance(found, list)
-    dirty = " with changes" if made["dirty"] else ""
+def cells(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the table of the page."""
     lines = []
     for row in ABLATIONS:
-        cells = [row.name, row.reads]
-        for fold in FOLDS:
-            mine = [
-                one for one in found if (one["row"], one["fold"]) == (row.name, fold)
-            ]
-            cells += [_cell(mine, f"{side}_auroc") for side in ("cpu", "gpu")]
-        mine = [
-            one
-            for one in found
-            if (one["row"], one["fold"]) == (row.name, next(iter(FOLDS)))
-        ]
-        cells += [_cell(mine, name) for name in ("kind_accuracy", "recoverable_error")]
-        lines.append(cells)
+        found = [one for one in results["found"] if one["row"] == row.name]
+        of = {fold: [one for one in found if one["fold"] == fold] for fold in FOLDS}
+        line = [_cell(mine, f"{side}_auroc") for mine in of.values() for side in SIDES]
+        mine = of[next(iter(FOLDS))]
+        line += [_cell(mine, name) for name in ("kind_accuracy", "recoverable_error")]
+        lines.append([row.name, row.reads, *line])
     head = ["row", "learns from"]
     head += [f"{what}, {side}" for what in FOLDS.values() for side in ("CPU", "GPU")]
     head += ["pattern named right", "error of recoverable"]
-    return _TEXT.format(
-        date=made["date"], commit=made["commit"], dirty=dirty, steps=_STEPS,
-        corpus=results["corpus"], seeds=results["seeds"], table=table(head, lines),
-    )  # fmt: skip
+    return {"head": head, "lines": lines, "steps": _STEPS}
 
 
 def _cell(found: list[dict[str, dict[str, float]]], name: str) -> str:
@@ -186,27 +174,6 @@ def _cell(found: list[dict[str, dict[str, float]]], name: str) -> str:
     return text
 
 
-_TEXT = """# What each part of the detector adds
-
-Written by `python -m benchmarks.lab.detector.ablations CORPUS --page`;
-not edited by hand.
-
-{date}, commit {commit}{dirty}; corpus `{corpus}`; seeds: {seeds}.
-
-The network alone, without trees and rules beside it, trained anew for each row with
-{steps} steps of 96 windows, on two folds of results/benchmark.md: S1, where all model
-families of image classification are held out, and S8, origins of real traces that
-nothing was ever trained on. Area under the ROC curve, mean over sources, with 95 %
-intervals over whole groups. Differences below the intervals' width are none.
-
-{table}
-
-*Trace labels* tell of a whole run that it is slow or good, *pairs* also which runs are
-the slow and the fixed form of one program; windows' labels are told of the given share
-of runs.
-"""
-
-
 def main() -> int:
     """Evaluate as the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -215,21 +182,21 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--page", action="store_true", help="write the page")
     options = parser.parse_args()
+    machine = pages.machine()
     try:
         corpus = read_corpus(options.corpus)
         found = evaluate(options.corpus, options.seeds, options.jobs)
     except CorpusError as error:
         print(f"ablations.py: {error}", file=sys.stderr)
         return 2
-    results: dict[str, object] = {
-        "made": made_now(), "corpus": corpus.digest, "seeds": options.seeds,
+    results: dict[str, Any] = {
+        "machine": machine, "corpus": corpus.digest, "seeds": options.seeds,
         "rows": [asdict(row) for row in ABLATIONS], "found": found,
     }  # fmt: skip
-    text = page_text(results)
-    print(text)
     if options.page:
-        KEPT.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-        PAGE.write_text(text, "utf-8")
+        print(pages.write("detector_ablations", results))
+    else:
+        print(pages.render(pages.page("detector_ablations"), results))
     return 0
 
 

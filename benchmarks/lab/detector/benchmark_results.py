@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timezone
 from importlib.metadata import version
 from typing import Any
 
-from benchmarks import RESULTS, ROOT
 from benchmarks.lab.detector.baselines.table import BARE, NETWORK, STACK, TOGETHER
 from benchmarks.lab.detector.compact_corpus import SIDES, Corpus
 from benchmarks.lab.detector.corpus_facts import facts_of, patterns_of
@@ -21,7 +16,6 @@ from benchmarks.lab.detector.splits import SPLITS
 from benchmarks.lab.detector.summary import Figure, Row, as_json, difference
 from benchmarks.lab.detector.ten_checks.check import Check, Evidence
 
-GATES = RESULTS / "gates.json"
 #: Whose differences are of interest, resample by resample.
 PAIRS = (
     ("LightGBM", "rules, windows of 128"),
@@ -40,33 +34,23 @@ _LIBRARIES = ("catboost", "lightgbm", "pytabkit", "scikit-learn", "torch")
 Rows = Mapping[tuple[str, str], Row]
 
 
-def made_now() -> dict[str, Any]:
-    """Return when, and by which commit, something is made."""
-    return {
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "commit": _git("rev-parse", "--short=10", "HEAD"),
-        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-    }
-
-
 def results_of(
     corpus: Corpus,
     rows: Rows,
     skipped: Sequence[Skipped],
     checks: Sequence[Check],
     quick: bool,
+    machine: dict[str, Any],
 ) -> dict[str, Any]:
     """Return all that the page says, as plain data."""
     evidence = Evidence(corpus, rows, quick)
     results = {
-        "made": {
-            **made_now(),
-            "cores": len(os.sched_getaffinity(0)),
+        "machine": {
+            **machine,
             "libraries": {name: version(name) for name in _LIBRARIES},
             "quick": quick,
         },
         "corpus": facts_of(corpus, evidence.labels),
-        "gates": _gates(),
         **as_json(dict(rows)),
         "margins": list(_margins(rows)),
         "patterns": patterns_of(evidence),
@@ -84,19 +68,6 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_rounded(of) for of in value]
     return round(value, 4) if isinstance(value, float) else value
-
-
-def as_text(results: dict[str, Any]) -> str:
-    """Return the results as JSON, a line for each entry of a list."""
-
-    def value(of: Any) -> str:
-        if not isinstance(of, list) or not all(isinstance(v, dict) for v in of):
-            return json.dumps(of)
-        lines = [json.dumps(one, separators=(",", ":")) for one in of]
-        return "[\n" + ",\n".join(lines) + "\n]"
-
-    parts = [f"{json.dumps(name)}: {value(of)}" for name, of in results.items()]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def rows_of(results: dict[str, Any]) -> dict[tuple[str, str], Row]:
@@ -120,15 +91,6 @@ def rows_of(results: dict[str, Any]) -> dict[tuple[str, str], Row]:
     }
 
 
-def _gates() -> dict[str, Any] | None:
-    """Return what the gates say of telling simulated windows from real ones."""
-    if not GATES.exists():
-        return None
-    probe = json.loads(GATES.read_text("utf-8"))["probe"]
-    single = sorted(probe["single"].items(), key=lambda one: -one[1])[:5]
-    return {"auroc": probe["auroc"], "goal": probe["goal"], "single": single}
-
-
 def _margins(rows: Rows) -> Any:
     for split in SPLITS:
         for baseline, against in PAIRS:
@@ -143,8 +105,3 @@ def _margins(rows: Rows) -> Any:
                         "split": split, "head": head, "baseline": baseline,
                         "against": against, "value": value, "low": low, "high": high,
                     }  # fmt: skip
-
-
-def _git(*args: str) -> str:
-    command = ["git", "-C", str(ROOT), *args]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()

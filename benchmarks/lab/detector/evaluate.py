@@ -16,8 +16,10 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.lab import pages
 from benchmarks.lab.detector.asked import Asked
 from benchmarks.lab.detector.baselines.table import BASELINES
+from benchmarks.lab.detector.benchmark_results import results_of
 from benchmarks.lab.detector.compact_corpus import CorpusError, read_corpus
 from benchmarks.lab.detector.running import evaluate
 from benchmarks.lab.detector.splits import SPLITS
@@ -29,7 +31,7 @@ from benchmarks.lab.detector.ten_checks.report import check_corpus, report_text
 def main(arguments: list[str] | None = None) -> int:
     """Evaluate as the command line says; return what the program exits with."""
     options = _parse(arguments)
-    began = time.perf_counter()
+    began, machine = time.perf_counter(), pages.machine()
     asked = Asked(
         options.corpus,
         tuple(options.baselines),
@@ -62,9 +64,9 @@ def main(arguments: list[str] | None = None) -> int:
         failed = any(check.verdict == "failed" for check in checks)
     print(f"{(time.perf_counter() - began) / 60:.1f} minutes")
     if options.page:
-        from benchmarks.lab.detector.benchmark_page import write_page
-
-        write_page(corpus, rows, skipped, checks, quick=options.quick)
+        figures = results_of(corpus, rows, skipped, checks, options.quick, machine)
+        pages.write("benchmark", figures)
+        pages.write("benchmark_tables", figures)
     return int(failed and not options.report_only)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_auc_score
 
-from benchmarks import RESULTS
+from benchmarks.lab import pages
 from benchmarks.lab.detector.baselines.transformer import said_of_runs
-from benchmarks.lab.detector.benchmark_results import made_now
 from benchmarks.lab.detector.compact_corpus import (
     SIDES,
     Corpus,
@@ -34,15 +32,12 @@ from benchmarks.lab.detector.folds import Fold
 from benchmarks.lab.detector.judging.figures import judge
 from benchmarks.lab.detector.judging.judged import Scores
 from benchmarks.lab.detector.splits import folds_of
-from benchmarks.lab.detector.table_text import table
 from benchmarks.lab.detector.window_labels import UNSCORED, Labels, label_windows
 from torchtraceap.detection.detecting import thresholds_of
 from torchtraceap.detection.detection import FALSE_ALARMS
 from torchtraceap_train.stacked import CALIBRATED, divide
 from torchtraceap_train.traces import read_set
 
-KEPT = RESULTS / "model_card.json"
-PAGE = RESULTS / "model_card.md"
 #: Rows of the table: what is said, and its name in words.
 VOICES = {
     "rules": "rules", "trees": "trees", "network": "network", "probability": "stack",
@@ -55,6 +50,12 @@ _FIGURES = {
 }  # fmt: skip
 #: Of the groups that calibration had.
 _KEPT = "Kept"
+_WHOSE = {
+    "S7": "gold",
+    "S8": "origins of real traces that are held out",
+    _KEPT: "programs and origins that training left out; trees and network never saw "
+    "them, the stack's few weights and its thresholds are of them",
+}
 #: Windows that rules see this much in are theirs.
 _RULES_SAY = 0.05
 
@@ -71,7 +72,7 @@ def measure(corpus: Corpus, weights: Path, gold: bool) -> dict[str, Any]:
     asked.append(_kept_fold(corpus, labels, int(model.card["seed"])))
     found = {fold.split: _fold(corpus, labels, fold, model) for fold in asked}
     return {
-        "made": made_now(),
+        "machine": pages.machine(),
         "corpus": corpus.digest,
         "card": dict(model.card),
         "bytes": weights.stat().st_size,
@@ -152,97 +153,25 @@ def _further(
     return out
 
 
-def page_text(results: dict[str, Any]) -> str:
-    """Return the page."""
-    made, card = results["made"], results["card"]
-    facts = "\n".join(f"| {name} | {value} |" for name, value in sorted(card.items()))
-    parts = [
-        _TEXT.format(
-            date=made["date"], commit=made["commit"],
-            dirty=" with changes" if made["dirty"] else "",
-            corpus=results["corpus"], size=results["bytes"] / 1e6,
-            sha=results["sha256"], parameters=results["parameters"], facts=facts,
-        )
-    ]  # fmt: skip
-    for split, found in results["splits"].items():
-        parts.append(_split_text(split, found))
-    return "\n\n".join(parts) + "\n"
+def words(_: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page names things by."""
 
+    def speaks(found: dict[str, Any], head: str) -> list[str]:
+        """Return the voices that have a figure of a head."""
+        keys = [f"{head}_{key}" for key in _FIGURES]
+        said = {
+            v: [of[key] for key in keys if key in of]
+            for v, of in found["voices"].items()
+        }
+        return [voice for voice, values in said.items() if np.isfinite(values).any()]
 
-def _split_text(split: str, found: dict[str, Any]) -> str:
-    what = {
-        "S7": "gold", "S8": "origins of real traces that are held out",
-        _KEPT: "programs and origins that training left out; trees and network never "
-        "saw them, the stack's few weights and its thresholds are of them",
-    }[split]  # fmt: skip
-    lines = [
-        f"## {split}: {what}", "",
-        f"{found['windows']:,} windows of {found['traces']:,} traces. Nothing is said "
-        f"of {found['abstained_windows']:.1%} of the windows, which are unlike what "
-        f"was learned, {found['abstained_traces']:.0%} of the traces as a whole among "
-        "them; the areas below count them nevertheless.",
-    ]  # fmt: skip
-    for head in SIDES:
-        rows = []
-        for voice, name in VOICES.items():
-            figures = found["voices"][voice]
-            cells = [figures.get(f"{head}_{key}", np.nan) for key in _FIGURES]
-            if np.isfinite(cells).any():
-                rows.append([name, *(_number(cell) for cell in cells)])
-        if rows:
-            lines += ["", table([f"{split}, {head.upper()}", *_FIGURES.values()], rows)]
-        if f"{head}_with" in found["flagged"] and f"{head}_without" in found["flagged"]:
-            hits, losses = found["flagged"][f"{head}_with"]
-            alarms, others = found["flagged"][f"{head}_without"]
-            lines += ["", f"Where it speaks, it flags {hits:.1%} of the {losses:,} "
-                      f"windows with a loss and {alarms:.2%} of the {others:,} "
-                      f"without; {FALSE_ALARMS:.0%} was promised for traces like those "
-                      "that it was calibrated on."]  # fmt: skip
-    rows = []
-    for voice, name in VOICES.items():
-        figures = found["voices"][voice]
-        keys = ("kind_accuracy", "kind_macro_f1", "recoverable_error")
-        if voice not in ("trees", "network"):
-            rows.append([name, *(_number(figures.get(key, np.nan)) for key in keys)])
-    head_row = [f"{split}, patterns", "accuracy", "macro-F1", "error of recoverable"]
-    return "\n".join([*lines, "", table(head_row, rows)])
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "-"
-
-
-_TEXT = """# Model card of the bundled detector
-
-Written by `python -m benchmarks.lab.detector.model_card CORPUS --page`;
-not edited by hand.
-
-{date}, commit {commit}{dirty}; corpus `{corpus}`.
-
-`python/torchtraceap/weights/detector.safetensors`, {size:.1f} MB, SHA-256 `{sha}`; a
-network of {parameters:,} parameters, boosted trees, and how both are read together with
-the rules' shares. Made by
-
-    python -m benchmarks.lab.corpus.build --out build/corpus --seed 1 --tokens
-    python -m benchmarks.lab.detector.training_set build/corpus
-    torchtraceap train build/corpus/compact --seed 1 --out detector.safetensors
-
-| what the file says of itself | |
-|---|---|
-{facts}
-
-**For**: ranking windows of PyTorch profiler traces by how likely an anti-pattern of the
-CPU's or GPU's side costs 5 % and more of their time, beside rules and replay, which
-are exact. **Not for**: passing or failing anything (budgets and pytest ask rules
-alone), other profilers' traces, or claims about a single window: probabilities are
-calibrated over many.
-
-It was trained on recorded CPU programs, simulated CUDA timelines and real CUDA traces
-into which patterns were put by replay: docs/reference/corpus.md. No trace recorded on a
-GPU for this purpose was among them. How the recipe does on unseen programs, GPUs,
-strengths, mechanisms, patterns and generators is in results/benchmark.md, what each
-part adds in results/detector_ablations.md. Here the file itself is asked, about what it
-never saw."""
+    return {
+        "voices": VOICES,
+        "figures": _FIGURES,
+        "whose": _WHOSE,
+        "speaks": speaks,
+        "false_alarms": FALSE_ALARMS,
+    }
 
 
 def main() -> int:
@@ -265,11 +194,10 @@ def main() -> int:
     except CorpusError as error:
         print(f"model_card.py: {error}", file=sys.stderr)
         return 2
-    text = page_text(results)
-    print(text)
     if options.page:
-        KEPT.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-        PAGE.write_text(text, "utf-8")
+        print(pages.write("model_card", results))
+    else:
+        print(pages.render(pages.page("model_card"), results))
     return 0
 
 

@@ -11,6 +11,7 @@ from benchmarks.lab.detector.baselines.table import BASELINES
 from benchmarks.lab.detector.folds import Skipped
 from benchmarks.lab.detector.splits import SPLITS
 from benchmarks.lab.detector.summary import Figure, Row
+from benchmarks.lab.pages import table
 
 Rows = Mapping[tuple[str, str], Row]
 HEADS = {"cpu": "CPU", "gpu": "GPU"}
@@ -110,18 +111,6 @@ def skipped_text(rows: Rows, skipped: Iterable[Skipped]) -> str:
     why = {baseline: row.skipped for (_, baseline), row in rows.items() if row.skipped}
     lines += [f"- {baseline}: {reason}" for baseline, reason in why.items()]
     return "Left out:\n\n" + "\n".join(lines) + "\n" if lines else ""
-
-
-def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a table whose columns line up."""
-    widths = [max(len(line[k]) for line in (head, *lines)) for k in range(len(head))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = (c.ljust(w) for c, w in zip(cells, widths, strict=True))
-        return f"| {' | '.join(padded)} |"
-
-    rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
-    return "\n".join((line(head), rule, *map(line, lines)))
 
 
 def with_interval(figure: Figure) -> str:

@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks import RESULTS
 from benchmarks import TRACES as PUBLIC_TRACES
-from benchmarks.lab.detector.benchmark_results import made_now
+from benchmarks.lab import pages
 from benchmarks.lab.explain.answering import (
     FACTS,
     SHOWN,
@@ -38,7 +38,6 @@ from benchmarks.lab.explain.answering import (
     shown,
 )
 from benchmarks.lab.explain.asked_windows import CORPUS, NONE, TRACES, Asked, read
-from benchmarks.lab.explain.explain_page import page_text
 from benchmarks.lab.explain.local_model import NAME, local_model
 
 KEPT = RESULTS / "explain_accuracy.json"
@@ -146,15 +145,15 @@ def main() -> int:
                     for form, of in said.items()
                 }
             results.setdefault("models", {})[options.model] = {
-                **made_now(), "where": "local" if options.local else options.llm,
+                **pages.machine(), "where": "local" if options.local else options.llm,
                 "temperature": options.temperature, "repeats": options.repeats,
             }  # fmt: skip
-    results["made"] = made_now()
+    results["machine"] = pages.machine()
     results["without_model"] = list(WITHOUT_MODEL)
-    print(text := page_text(results, sets))
     if options.page:
-        KEPT.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-        KEPT.with_suffix(".md").write_text(text, "utf-8")
+        print(pages.write("explain_accuracy", results))
+    else:
+        print(pages.render(pages.page("explain_accuracy"), results))
     return 0
 
 

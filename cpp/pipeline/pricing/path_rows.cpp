@@ -8,7 +8,6 @@
 
 #include "pipeline/pricing/path_charges.h"
 #include "pipeline/pricing/path_rows.h"
-#include "pipeline/report.h"
 
 namespace tta::pipeline {
 namespace {
@@ -37,8 +36,8 @@ Part part_of(const replay::Model& m, const replay::Edge& e) {
       return kOutside;
     case EdgeKind::kThink: {
       const auto row = m.points[e.to].row;
-      const bool comm = row != timeline::kNoRow &&
-                        replay::is_backend_range(m.timeline->trace->name(row));
+      const bool comm =
+          row != timeline::kNoRow && m.timeline->named(row, timeline::Name::kBackend);
       return comm ? kComm : kHost;
     }
     case EdgeKind::kCall:

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/records.h"
+#include "pipeline/report.h"
 #include "replay/critical_path.h"
 
 namespace tta::pipeline {

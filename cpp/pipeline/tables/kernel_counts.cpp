@@ -6,7 +6,7 @@
 
 #include "pipeline/accounting/step_balance.h"
 #include "pipeline/tables/tables.h"
-#include "timeline/overlap_facts.h"
+#include "timeline/device_facts.h"
 
 namespace tta::pipeline {
 namespace {

@@ -11,9 +11,8 @@
 #include <utility>
 
 #include "pipeline/tables/tables.h"
-#include "timeline/by_name.h"
-#include "timeline/copy_direction.h"
 #include "timeline/median.h"
+#include "timeline/names.h"
 
 namespace tta::pipeline {
 namespace {

@@ -10,9 +10,9 @@ from benchmarks.lab.detector import gold_ledger
 from benchmarks.lab.detector.compact_corpus import Corpus
 from benchmarks.lab.detector.results_kept import gold_kept
 from benchmarks.lab.detector.summary import Row
-from benchmarks.lab.detector.table_text import table
 from benchmarks.lab.detector.ten_checks import injecting, nulls, shortcuts, transfer
 from benchmarks.lab.detector.ten_checks.check import Check, Evidence, Verdict
+from benchmarks.lab.pages import table
 
 Rows = Mapping[tuple[str, str], Row]
 

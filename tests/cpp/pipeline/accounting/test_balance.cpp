@@ -7,7 +7,7 @@
 #include "pipeline/accounting/balance.h"
 #include "pipeline/accounting/step_balance.h"
 #include "pipeline/analyzed.h"
-#include "timeline/sum_until.h"
+#include "timeline/intervals.h"
 
 namespace tta::pipeline {
 namespace {

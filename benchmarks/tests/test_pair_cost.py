@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_pair_cost.py: what something costs, from pairs of runs."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+pytestmark = pytest.mark.verify
+
+
+from benchmarks.integrations.pair_cost import Case, Cost, added, measured, ratio
+
+
+def test_pairs_alternate_and_the_first_is_left_out() -> None:
+    asked: list[bool] = []
+
+    def run(has_it: bool) -> dict[str, float]:
+        asked.append(has_it)
+        return {"outside": 3.0 if has_it else 2.0}
+
+    found = measured(Case("x", "", "", run), 2)
+    assert asked == [False, True, True, False, False, True]
+    assert found == {"outside": [(2.0, 3.0)] * 2}
+
+
+def test_an_interval_is_as_wide_as_the_pairs_differ() -> None:
+    assert ratio([(2.0, 3.0)] * 9) == Cost(1.5, 1.5, 1.5)
+    cost = added([(1.0, 1.0 + extra) for extra in (0, 0, 1, 1, 2, 2, 2)])
+    assert (cost.low, cost.median, cost.high) == (0, 1, 2)
