@@ -199,13 +199,14 @@ corpus-small: build extra-benchmark  ## Try every part of it on a small one (5 m
 
 # --- Care ------------------------------------------------------------------------
 
-lint: build extra-dev  ## Check formatting, types, layers, sizes and stubs
+lint: build extra-dev  ## Check formatting, types, layers, sizes, words and stubs
 	clang-format --dry-run --Werror $(CPP_FILES)
 	ruff check
 	ruff format --check
 	mypy
 	python .ci/check_layers.py
 	python .ci/check_budgets.py
+	python .ci/check_words.py
 	python tests/broken_spots.py --check
 	.ci/check_stubs.sh
 

@@ -51,4 +51,5 @@ if ((stale)); then
   echo "stubs: out of date; run 'make stubs' and commit" >&2
   exit 1
 fi
+python .ci/write_schema.py "$@"
 [[ ${1:-} == --write ]] || echo "stubs: up to date"

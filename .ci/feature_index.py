@@ -20,9 +20,8 @@ HEAD = """\
 # Arrays for models
 
 `report.features()` returns the windows of a report as arrays: statistics of each
-window, the share of it that each pattern wastes, and a row for each event in it. A
-detector is trained on them; in a notebook they show what a window looks like in
-figures.
+window, the share of it that each pattern wastes, and a row for each event in it. The
+detector is trained on them; in a notebook they describe a window in figures.
 
 ```python
 import numpy as np
@@ -46,9 +45,9 @@ print(report.windows[worst].labels[0].pattern, column["late_in_loader"][worst])
 
 `tokens` has an array for each column of the events, window after window; those of
 window `i` are `token_begin[i]` to `token_begin[i + 1]`. `parent` and `launch` are
-places in these arrays too, also in an earlier window: with work queued ahead of the
-device most launches lie there. Here it is the window in which launched work waited for
-the largest share of the time:
+positions in these arrays too, possibly in an earlier window: with work queued ahead of
+the device most launches lie there. This example takes the window in which launched work
+waited for the largest share of the time:
 
 ```python
 full = int(np.argmax(column["queued"]))
@@ -60,17 +59,17 @@ here = int((calls >= begin).sum())
 print(names.count("launch"), "launches,", (calls >= 0).sum(), "works,", here, "by them")
 ```
 
-`row` is the number of each token's event in the trace: of `Trace.columns`, and of the
-table of events. It says who a token is, and is nothing to learn from. The names and the
-lines of the program come by token:
+`row` is the number of each token's event in the trace, in `Trace.columns` and in the
+table of events. It identifies a token, and is not for training. Names and lines are
+looked up by token:
 
 ```python
 longest = begin + int(np.argmax(features.tokens["duration"][begin:end]))
 print(features.row[longest], features.names([longest]), features.locations([longest]))
 ```
 
-Coarse windows are made of fine ones: `features(merge=4)` says all of this of up to four
-neighbors of a step at once, as if they had been one window. Those in row `i` are
+Windows can be merged: `features(merge=4)` returns all of this for up to four neighbors
+of a step together, as if they were one window. Those in row `i` are
 `report.windows[window_begin[i]:window_begin[i + 1]]`.
 
 ```python
@@ -79,67 +78,69 @@ first, last = coarse.window_begin[:-1], coarse.window_begin[1:] - 1
 print(report.windows[first[0]].start_us, report.windows[last[0]].end_us)
 ```
 
-- Nothing is copied: all are read-only views of the core's memory, made anew at each
-  call.
-- Features cannot be pickled, as they hold the trace: a worker process makes its own, by
-  `analyze(path).features()`, or is given copies of the arrays.
-- `table()`, `token_table()` and `kinds()` say what columns and kinds are, as below.
-- `fingerprint` changes with the names, types, units, normalizations, what is missing,
-  order and kinds, and with a version that is raised when a column comes to hold
-  something else. What was trained on arrays of another fingerprint must not read these.
+- Nothing is copied: all arrays are read-only views of the core's memory, created at
+  each call.
+- Features cannot be pickled, because they hold the trace: a worker process makes its
+  own, by `analyze(path).features()`, or gets copies of the arrays.
+- `table()`, `token_table()` and `kinds()` describe columns and kinds, as below.
+- `fingerprint` changes with the names, types, units, normalizations, conditions for
+  missing values, versions, order and kinds: arrays kept with another one do not fit.
+  A version is raised when the meaning of a column or kind changes. Weights do not
+  depend on the fingerprint ([weights and
+  versions](../detector.md#weights-and-versions)).
 - Shares are 0 to 1. A log2 ratio of `a` to `b` is log2(1 + a / b), 1 where they are
   equal; a log2 count (or log2 bytes, ns) log2(1 + n). The *launch cost* is the trace's
-  median launch call; without any, of other runtime calls, else of operators that call
-  no other, else of any event of the host. A median of a name counts as a sixteenth of
-  the launch cost at least. No share, ratio or count changes if all times are twice as
-  long: hardware cancels out.
-- Gaps no longer than what the times of the device are rounded to (1 ns, of early
-  traces 1 us) are none: `gaps_per_work`, `gap_median`, `gap_longest`, `launched_late`
-  and a token's `device_busy` leave them out.
-- *Device time* is that of all work in the window, each piece for itself; *kernel time*
-  that of the kernels that start in it, whole. Kernels that *compute* are all but those
-  of collectives, which last until other ranks come.
-- *Host time* is that of all threads in operators, runtime calls and marks. Python
-  frames, ranges of the program and the profiler's own events are no part of it, so
-  that what is recorded besides does not decide what share operators have.
-- Of percentiles the nearest rank is taken, of two values' median the lower.
-- A window's value is NaN where the table says so, and only there. A trace without
-  device work has NaN in all columns that are missing with "no device". Of an unusable
-  trace no cause is known. No token is NaN; what an event does not have is -1.
-- The order of events in the file, the clock, and the numbers of processes, threads
-  and devices decide nothing. (Where two events of a thread begin and end together,
-  the order of the file says which encloses the other.)
+  median launch call; without any, the median of other runtime calls, else of operators
+  that call no other, else of all events of the host. The median of a name is at least a
+  sixteenth of the launch cost. No share, ratio or count changes if all times are twice
+  as long: hardware cancels out.
+- Gaps within the rounding of the device's times (1 ns, in early traces 1 us) do not
+  count in `gaps_per_work`, `gap_median`, `gap_longest`, `launched_late` and a token's
+  `device_busy`.
+- *Device time* is the sum over all work in the window; *kernel time* the full length of
+  the kernels that start in it. Kernels that *compute* are all except those of
+  collectives, which last until other ranks arrive.
+- *Host time* is the time of all threads in operators, runtime calls and marks. It
+  excludes Python frames, ranges of the program and the profiler's own events, so the
+  share of operators does not depend on the options of the recording.
+- Percentiles use the nearest rank, the median of two values the lower one.
+- A window's value is NaN only under the conditions in the table. A trace without device
+  work has NaN in all columns with the condition "no device". An unusable trace has no
+  known cause. No token is NaN; missing values are -1.
+- The order of events in the file, the clock, and the numbers of processes, threads and
+  devices have no effect. (If two events of a thread begin and end together, the order
+  in the file decides which encloses the other.)
 - The arrays of a process that feeds several devices hold its host's events once for
-  each.
-- Events that repeat: `repeats` counts a row of the same name under the same parent,
-  or on the same stream, at its first token in the window; it is 0 of the others and of
-  all inside them. So `repeats > 0` keeps one of each.
+  each device.
+- Repeated events: `repeats` counts a run of the same name under the same parent, or on
+  the same stream, at its first token in the window; it is 0 for the others and for all
+  tokens inside them. So `repeats > 0` keeps one of each.
 """
 
 WINDOWS = """
 ## Statistics of a window
 
-| column | unit | of | NaN if | what it is |
+| column | unit | of | NaN if | meaning |
 |---|---|---|---|---|
 """
 
 CAUSES = """\
-| `cause_<pattern>` | share | window | unusable trace | what that pattern \
-wastes of it, also if it is too little for a label ({count} columns, \
+| `cause_<pattern>` | share | window | unusable trace | waste of that pattern, \
+even if it is too little for a label ({count} columns, \
 one for each [pattern](../patterns/README.md)) |
 """
 
 TOKENS = """
 ## Columns of an event
 
-| column | type | unit | of | -1 if | what it is |
+| column | type | unit | of | -1 if | meaning |
 |---|---|---|---|---|---|
 """
 
 KINDS = """
 ## Kinds of events
 
-| number | kind | what it is |
+| number | kind | meaning |
 |--:|---|---|
 """
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """pattern_index.py [--write]: the list of patterns, docs/patterns/README.md.
 
-Made of the core's table. tests/python/test_pattern_pages.py compares the two.
+Made from the core's table. tests/python/test_pattern_pages.py compares the two.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ PAGE = Path(__file__).parents[1] / "docs" / "patterns" / "README.md"
 HEAD = """\
 # The patterns
 
-In order of precedence: where two could explain the same idle nanosecond, the one
-further up has it. The side is whose code has to change: the host's (cpu) or the
-device's (gpu).
-`torchtraceap patterns` prints the same, and `torchtraceap patterns NAME` the thresholds
-of one, which [a configuration](../rules.md) can change.
+In order of precedence: if two patterns could explain the same idle nanosecond, the one
+further up claims it. The side names the code to change: the host's (cpu) or the
+device's (gpu). `torchtraceap patterns` prints the same list, and `torchtraceap patterns
+NAME` the thresholds of one. [A configuration](../reference/rules.md) can change them.
 
-| pattern | side | what happened |
+| pattern | side | problem |
 |---|---|---|
 """
 
 TAIL = """
 \\* Accounted for in the balance, never reported as a finding.
 
-A pattern of your own: [rules.md](../rules.md).
+A pattern of your own: [rules.md](../reference/rules.md).
 """
 
 

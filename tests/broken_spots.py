@@ -73,7 +73,7 @@ SPOTS = (
     ),
     Spot(
         "overlapping-streams",
-        "cpp/timeline/device_time.cpp",
+        "cpp/timeline/busy_time.cpp",
         "reached = std::max({reached, work.begin, work.end});",
         "reached = std::max(work.begin, work.end);",
         ("timeline",),

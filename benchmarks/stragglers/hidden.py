@@ -117,7 +117,7 @@ def score(case: Case, folder: Path) -> dict[str, Any]:
         "step_us": facts.step_us,
         "waited_us": facts.waited_us,
         "culprits": [asdict(c) for c in job.culprits[:4]],
-        "joined": facts.meetings,
+        "joined": facts.joined_collectives,
         "apart": facts.unmatched + facts.contradicted,
     }
     if case.place is None:

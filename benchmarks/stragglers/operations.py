@@ -4,7 +4,7 @@
 The form is that of ByteDance's StragglerAnalysis (arXiv 2505.05713): a row an
 operation of a rank. Who waits for whom on one rank is told by time alone: an operation
 began after the last one of each kind that had ended by then. Who meets whom is told by
-MEETINGS.
+COLLECTIVES.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _message(to: int) -> Any:
 
 
 # Operations in which ranks meet, and what is the same of all that do.
-MEETINGS = {
+COLLECTIVES = {
     "forward-send": _message(+1),
     "forward-recv": _message(+1),
     "backward-send": _message(-1),
@@ -113,7 +113,7 @@ def _rank(
     kinds = sorted({op.optype for op in operations})
     recorded = [0]
     passages: list[tuple[int, int, int, list[tuple[int, int]]]] = []
-    meetings: list[_core.RankMeeting] = []
+    collectives: list[_core.RankCollective] = []
     steps: list[tuple[int, int, int]] = []
     for step, own in _by_step(operations):
         first = len(recorded)
@@ -126,10 +126,10 @@ def _rank(
                     passages.append((0, begin, recorded[begin], []))
                 else:
                     passages.append((first + 2 * before + 1, begin, gap, []))
-            if op.optype in MEETINGS:
-                key = repr(MEETINGS[op.optype](op))
-                meetings.append(
-                    _core.RankMeeting(key, op.optype, step, begin, begin + 1)
+            if op.optype in COLLECTIVES:
+                key = repr(COLLECTIVES[op.optype](op))
+                collectives.append(
+                    _core.RankCollective(key, op.optype, step, begin, begin + 1)
                 )
             else:
                 ns = recorded[begin + 1] - recorded[begin]
@@ -138,7 +138,7 @@ def _rank(
         last = max(range(len(own)), key=lambda at: own[at].end)
         steps.append((step, first, first + 2 * last + 1))
     return _core.RankWork(
-        rank, operations[0].stage, recorded, kinds, passages, meetings, steps
+        rank, operations[0].stage, recorded, kinds, passages, collectives, steps
     )
 
 

@@ -42,10 +42,7 @@ def figures(job: _core.Job) -> dict[str, Any]:
     choices: dict[str, tuple[str, list[Any]]] = {
         "ranks": ("rank", list(range(len(job.ranks)))),
         "stages": ("stage", sorted({rank.stage for rank in job.ranks})),
-        "op_kinds": (
-            "kind",
-            sorted({p.kind for p in job.places} | {m.name for m in job.meetings}),
-        ),
+        "op_kinds": ("kind", sorted(job.kinds)),
     }
     for what, (option, values) in choices.items():
         rows = []

@@ -47,7 +47,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.data.findings import Finding
+from torchtraceap._core import Finding
 
 torch: Any = pytest.importorskip("torch")
 matcher: Any = pytest.importorskip("torch.profiler._pattern_matcher")

@@ -17,33 +17,11 @@
 
 namespace tta::bindings {
 
-using Table = std::shared_ptr<const patterns::PatternTable>;
-
 /// A trace and the report on it: what Python holds keeps what the report refers to.
 struct Analysis {
   std::shared_ptr<trace::Trace> trace;
   pipeline::Report report;
-  Table patterns = std::make_shared<const patterns::PatternTable>(report.patterns);
 };
-
-/// A part of a report, with what its PatternIds stand for.
-template <typename Part>
-struct Named : Part {
-  Table patterns;
-};
-
-template <typename Part>
-std::vector<Named<Part>> with_names(const std::vector<Part>& parts, Table patterns) {
-  std::vector<Named<Part>> out;
-  for (const auto& part : parts) out.push_back({part, patterns});
-  return out;
-}
-
-/// What the table says of the pattern of a part that has one.
-template <typename Part>
-const patterns::PatternInfo& info(const Named<Part>& part) {
-  return (*part.patterns)[part.pattern];
-}
 
 /// A number that is known, for the core says -1 of what is not.
 template <typename Number>
@@ -52,7 +30,7 @@ std::optional<Number> known(Number number) {
 }
 
 inline std::string side_name(patterns::PatternSide side) {
-  return side == patterns::PatternSide::kCpu ? "cpu" : "gpu";
+  return std::string(words_of(side)[static_cast<std::size_t>(side)]);
 }
 
 /// Adds what is made when it is asked for: the story and the tables.

@@ -68,12 +68,15 @@ std::vector<ColumnInfo> list(std::span<const ColumnInfo> columns) {
 
 void bind_features(py::module_& m, py::class_<Analysis>& report) {
   py::class_<ColumnInfo>(m, "FeatureColumn", "See features/feature_table.h.")
-      .def_readonly("name", &ColumnInfo::name)
-      .def_readonly("type", &ColumnInfo::type)
-      .def_readonly("unit", &ColumnInfo::unit)
-      .def_readonly("normalization", &ColumnInfo::normalization)
-      .def_readonly("missing", &ColumnInfo::missing)
-      .def_readonly("doc", &ColumnInfo::doc);
+      .def_readonly("name", &ColumnInfo::name, "Name of the column.")
+      .def_readonly("type", &ColumnInfo::type, "As NumPy calls it.")
+      .def_readonly("unit", &ColumnInfo::unit, "Unit of its values.")
+      .def_readonly("normalization", &ColumnInfo::normalization,
+                    "What it is divided by; \"\" if by nothing.")
+      .def_readonly("missing", &ColumnInfo::missing,
+                    "When a value is missing, NaN of a window and -1 of a token; "
+                    "\"\" if it never is.")
+      .def_readonly("doc", &ColumnInfo::doc, "Meaning.");
   py::class_<Features>(m, "Features", "Arrays that a model reads.")
       .def_property_readonly("windows", &windows_of)
       .def_property_readonly("tokens", &tokens_of)
@@ -105,7 +108,7 @@ void bind_features(py::module_& m, py::class_<Analysis>& report) {
         for (const auto row : rows) {
           if (row >= a.trace->columns.size()) throw py::index_error("no such row");
         }
-        return timeline::user_frames(*a.report.timeline, rows);
+        return pipeline::locations_of(timeline::user_frames(*a.report.timeline, rows));
       },
       py::arg("rows"),
       "The line of the program behind each row, None if none is known.");

@@ -2,10 +2,11 @@
 // bindings/bind_findings.cpp: the table of patterns, and findings with their claims.
 #include <pybind11/stl.h>
 
-#include <array>
+#include <string>
 
 #include "bindings/analysis.h"
 #include "bindings/bindings.h"
+#include "bindings/record.h"
 #include "patterns/blocking_calls.h"
 
 namespace tta::bindings {
@@ -13,10 +14,20 @@ namespace {
 
 namespace py = pybind11;
 using patterns::Claim;
-using patterns::Finding;
 using patterns::PatternInfo;
-using patterns::PatternSide;
-using timeline::Frame;
+using pipeline::Finding;
+using pipeline::Location;
+using pipeline::Origin;
+
+std::string place_of(const Location& l) {
+  if (l.line) return l.file + ":" + std::to_string(*l.line);
+  // So that a function is read as one: step(), but <module>.
+  return l.file + " in " + l.function + (l.function.starts_with('<') ? "" : "()");
+}
+
+std::optional<std::int64_t> begins(const Location& l) {
+  return l.recorded_at == timeline::LineOf::kFunction ? l.recorded_line : std::nullopt;
+}
 
 }  // namespace
 
@@ -53,19 +64,28 @@ void bind_findings(py::module_& m) {
       },
       "Name of each edit that stands for a fix, and what it takes away.");
 
-  py::class_<Frame>(m, "Frame",
-                    "A place in Python code: see timeline/frames.h for which line.")
-      .def_readonly("file", &Frame::file)
-      .def_readonly("line", &Frame::line)
-      .def_readonly("function", &Frame::function)
-      .def_readonly("user", &Frame::user)
+  bind_record<Location>(m)
+      .def("__str__", &place_of)
       .def_property_readonly(
-          "line_of",
-          [](const Frame& f) {
-            return std::array{"function", "start", "call"}[static_cast<int>(f.line_of)];
+          "text",
+          [](const Location& l) {
+            return l.line ? place_of(l) + " " + l.function : place_of(l);
           },
-          "Whose line it is: of the function's begin, of where the function was when "
-          "recording began, or of the call.");
+          "`train.py:88 step`; without a line, `train.py in step()`.")
+      .def_property_readonly("begins", &begins, "Where the function begins, if known.")
+      .def_property_readonly(
+          "nearest_line", [](const Location& l) { return l.line ? l.line : begins(l); },
+          "The line; where it is not known, the one at which the function begins.")
+      .def_property_readonly(
+          "names",
+          [](const Location& l) {
+            const auto recorded =
+                l.recorded_line ? std::to_string(*l.recorded_line) : "None";
+            return py::typing::Tuple<py::str, py::str>(
+                py::make_tuple(place_of(l), l.file + ":" + recorded));
+          },
+          "The names to ask for it by: also with the line in the trace, so that a name "
+          "stays right where the source file is not at hand.");
 
   py::class_<Claim>(m, "Claim", "Time taken by one cause, in nanoseconds.")
       .def_readonly("idle", &Claim::idle)
@@ -85,72 +105,22 @@ void bind_findings(py::module_& m) {
                                    patterns::info(patterns::PatternId::kSyncStall);
                                return std::string(p.subtypes[w.subtype]);
                              })
-      .def_readonly("location", &patterns::BlockingCall::location)
+      .def_property_readonly(
+          "location",
+          [](const patterns::BlockingCall& w) {
+            return w.location ? std::optional(pipeline::location_of(*w.location))
+                              : std::nullopt;
+          })
       .def_readonly("operator_name", &patterns::BlockingCall::operator_name);
 
-  py::class_<replay::Gain>(m, "Gain",
-                           "What a change takes off the span, in nanoseconds.")
-      .def_readonly("low_ns", &replay::Gain::low)
-      .def_readonly("high_ns", &replay::Gain::high)
-      .def_property_readonly("recomputed_share",
-                             [](const replay::Gain& g) { return known(g.recomputed); })
-      .def_property_readonly("inferred_share",
-                             [](const replay::Gain& g) { return known(g.inferred); });
-  py::class_<Named<Finding>>(m, "Finding", "One anti-pattern at one place.")
-      .def_readonly("id", &Finding::id)
-      .def_property_readonly("pattern",
-                             [](const Named<Finding>& f) { return info(f).name; })
-      .def_property_readonly("subtype",
-                             [](const Named<Finding>& f) -> std::string {
-                               const auto& kinds = info(f).subtypes;
-                               if (kinds.empty()) return "";
-                               return std::string(kinds[f.subtype]);
-                             })
-      .def_property_readonly(
-          "side", [](const Named<Finding>& f) { return side_name(info(f).side); })
-      .def_property_readonly("severity",
-                             [](const Named<Finding>& f) {
-                               return std::array{"low", "medium",
-                                                 "high"}[static_cast<int>(f.severity)];
-                             })
-      .def_readonly("count", &Finding::count)
-      .def_readonly("waits", &Finding::waits)
-      .def_readonly("gain", &Finding::gain)
-      .def_readonly("doubt", &Finding::doubt)
-      .def_readonly("wasted_ns", &Finding::wasted_ns)
-      .def_readonly("idle_ns", &Finding::idle_ns)
-      .def_readonly("estimate", &Finding::estimate)
-      .def_property_readonly(
-          "edit",
-          [](const Named<Finding>& f) -> std::string_view {
-            // Of what claims no time, nothing is taken away.
-            return f.claims.empty() ? "" : patterns::info(info(f).fix).name;
-          })
-      .def_readonly("location", &Finding::location)
-      .def_readonly("pids", &Finding::pids)
-      .def_property_readonly(
-          "calls",
-          [](const Named<Finding>& f) {
-            std::vector<std::pair<timeline::Calls, std::int64_t>> out;
-            for (const auto& call : f.calls) out.emplace_back(call.names, call.ns);
-            return out;
-          },
-          "What the location was calling, and nanoseconds of each.")
-      .def_readonly("deepest", &Finding::deepest)
-      .def_readonly("operator", &Finding::operator_name)
-      .def_readonly("message", &Finding::message)
-      .def_readonly("advice", &Finding::advice)
-      .def_readonly("events", &Finding::events)
-      .def_readonly("windows", &Finding::windows)
-      .def_property_readonly("shares_gain_with",
-                             [](const Named<Finding>& f) {
-                               std::vector<std::string_view> out;
-                               for (const auto id : f.shares) {
-                                 out.push_back((*f.patterns)[id].name);
-                               }
-                               return out;
-                             })
-      .def_readonly("claims", &Finding::claims);
+  bind_record<pipeline::Event>(m);
+  bind_record<Finding>(m).def_property_readonly(
+      "kind",
+      [](const Finding& f) {
+        if (f.origin == Origin::kModel) return std::string("unexplained, look here");
+        return f.subtype ? f.pattern + " (" + *f.subtype + ")" : f.pattern;
+      },
+      "The pattern, with its sub-type if it has one: `sync_stall (event)`.");
 }
 
 }  // namespace tta::bindings

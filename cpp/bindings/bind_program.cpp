@@ -20,16 +20,16 @@ namespace {
 
 namespace py = pybind11;
 using namespace replay;  // NOLINT: this file is a list of its names
-using Note = py::typing::Dict<py::str, py::object>;
+using Members = py::typing::Dict<py::str, py::object>;
 
 // The members of a JSON object, without its braces.
-std::string members(const Note& note) {
+std::string members(const Members& note) {
   const auto dumps = py::module_::import("json").attr("dumps");
   const std::string text = py::str(dumps(note, py::arg("allow_nan") = false));
   return text.substr(1, text.size() - 2);
 }
 
-py::bytes trace_text(const Program& given, const Note& note, std::uint32_t rank) {
+py::bytes trace_text(const Program& given, const Members& note, std::uint32_t rank) {
   const auto more = members(note);
   // Others may add to it when the lock is released.
   const Program program = given;
@@ -211,7 +211,7 @@ void bind_program(py::module_& m) {
       "Schedules the program and returns int64 [work, 2], begin and end of each "
       "work in the order of its launches' return values, and when the last of "
       "all ends. Raises as trace_text does.");
-  program.def("trace_text", &trace_text, py::arg_v("note", Note(), "{}"),
+  program.def("trace_text", &trace_text, py::arg_v("note", Members(), "{}"),
               py::arg("rank") = 0,
               "Schedules the program and returns one rank's trace as JSON. `note` goes "
               "beside the mark that says it is simulated. Raises ValueError if the "

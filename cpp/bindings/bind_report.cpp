@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bindings/bind_report.cpp: analysis and its report, field by field.
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <memory>
 
 #include "bindings/analysis.h"
 #include "bindings/bindings.h"
 #include "bindings/own_rules.h"
+#include "bindings/record.h"
 #include "bindings/signals.h"
 #include "patterns/blocking_calls.h"
 #include "pipeline/analyze.h"
@@ -18,160 +23,144 @@ namespace {
 
 namespace py = pybind11;
 using namespace pipeline;  // NOLINT: this file is a list of its names
-using patterns::PatternTable;
 
-// A value for each row of the pattern table, by name; zeros are left out.
-py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<std::int64_t>& ns,
-                                               const PatternTable& patterns) {
-  py::typing::Dict<py::str, py::int_> out;
-  for (std::size_t i = 0; i < ns.size(); ++i) {
-    if (ns[i] != 0)
-      out[py::str(std::string(patterns.rows()[i].name))] = py::int_(ns[i]);
-  }
+using Calls = std::vector<std::pair<timeline::Calls, std::int64_t>>;
+using PythonLineOf = std::function<std::optional<std::int64_t>(
+    const Location&, const Calls&, std::int64_t)>;
+
+std::vector<Device> working_devices(const TraceFacts& trace) {
+  std::vector<Device> out;
+  std::ranges::copy_if(trace.devices, std::back_inserter(out),
+                       [](const Device& d) { return d.events > 0; });
   return out;
 }
 
-py::typing::Dict<py::str, py::int_> by_pattern(const std::vector<PatternTime>& times,
-                                               const PatternTable& patterns) {
-  py::typing::Dict<py::str, py::int_> out;
-  for (const auto& time : times) {
-    out[py::str(std::string(patterns[time.pattern].name))] = time.ns;
-  }
-  return out;
-}
-
-// A step, with names for the patterns of its balance.
-struct NamedStep : StepRow {
-  Table patterns;
+// An event of a window's tree, which Python shares instead of copying it.
+struct Node {
+  Event event;
+  std::string category;
+  std::vector<std::shared_ptr<Node>> children;
 };
+using Nodes = std::vector<std::shared_ptr<Node>>;
 
-std::vector<NamedStep> steps_of(const Analysis& a) {
-  std::vector<NamedStep> out;
-  for (const auto& step : a.report.steps) out.push_back({step, a.patterns});
-  return out;
+void walk(const std::shared_ptr<Node>& node, Nodes& out) {
+  out.push_back(node);
+  for (const auto& child : node->children) walk(child, out);
 }
 
-const char* verdict_name(Verdict verdict) {
-  return std::array{"ok", "degraded", "unusable"}[static_cast<int>(verdict)];
-}
-
-const char* origin_name(Origin origin) {
-  return std::array{"rule", "dry-run"}[static_cast<int>(origin)];
+Nodes window_tree(const Analysis& a, std::size_t index) {
+  if (index >= a.report.tiles.size()) {
+    throw py::index_error("there is no window " + std::to_string(index));
+  }
+  Nodes roots, all;
+  for (const auto& node :
+       timeline::window_tree(*a.report.timeline, a.report.tiles[index])) {
+    all.push_back(std::make_shared<Node>(
+        Node{event_of(*a.trace, node.row),
+             category_names()[a.trace->columns.category[node.row]],
+             {}}));
+    auto& siblings =
+        node.parent < 0 ? roots : all[static_cast<std::size_t>(node.parent)]->children;
+    siblings.push_back(all.back());
+  }
+  return roots;
 }
 
 void bind_parts(py::module_& m) {
-  py::class_<QualityNote>(m, "QualityNote")
-      .def_readonly("kind", &QualityNote::kind)
-      .def_readonly("count", &QualityNote::count)
-      .def_readonly("detail", &QualityNote::detail)
+  bind_record<Unexplained>(m).def_property_readonly(
+      "duration_us",
+      [](const Unexplained& u) { return record::us_of(u.end_ns - u.start_ns); },
+      "Length of the stretch.");
+  bind_record<Note>(m);
+  bind_record<Quality>(m).def_property_readonly(
+      "reasons",
+      [](const Quality& q) {
+        std::vector<Note> worse;
+        std::ranges::copy_if(q.warnings, std::back_inserter(worse),
+                             [](const Note& n) { return n.verdict != Verdict::kOk; });
+        return as_tuple(worse);
+      },
+      "The warnings that make the verdict worse than \"ok\".");
+  bind_record<Device>(m);
+  bind_record<Simulated>(m);
+  bind_record<TraceFacts>(m)
       .def_property_readonly(
-          "verdict", [](const QualityNote& n) { return verdict_name(n.verdict); });
-  py::class_<Quality>(m, "Quality")
-      .def_property_readonly("verdict",
-                             [](const Quality& q) { return verdict_name(q.verdict); })
-      .def_readonly("incomplete", &Quality::incomplete)
-      .def_readonly("linking_rate", &Quality::linking_rate)
-      .def_readonly("warnings", &Quality::notes);
-  py::class_<Device>(m, "Device")
-      .def_readonly("id", &Device::id)
-      .def_readonly("name", &Device::name)
-      .def_readonly("events", &Device::work_rows);
-  py::class_<Simulated>(m, "Simulated", "What a simulated trace assumes.")
-      .def_readonly("gpu", &Simulated::gpu)
-      .def_readonly("host_us_per_op", &Simulated::host_us_per_op);
-  py::class_<TraceFacts>(m, "TraceFacts")
-      .def_readonly("path", &TraceFacts::path)
-      .def_readonly("events", &TraceFacts::events)
-      .def_readonly("begin_ns", &TraceFacts::begin_ns)
-      .def_readonly("end_ns", &TraceFacts::end_ns)
-      .def_readonly("devices", &TraceFacts::devices)
-      .def_readonly("processes", &TraceFacts::processes)
-      .def_readonly("rank", &TraceFacts::rank)
-      .def_readonly("world_size", &TraceFacts::world_size)
-      .def_readonly("simulated", &TraceFacts::simulated);
-  py::class_<Named<BalanceRow>>(m, "BalanceRow")
-      .def_property_readonly("device",
-                             [](const Named<BalanceRow>& b) { return known(b.device); })
+          "span_us",
+          [](const TraceFacts& t) { return record::us_of(t.end_ns - t.start_ns); },
+          "Length of the analyzed time, with or without device work.")
       .def_property_readonly(
-          "devices", [](const Named<BalanceRow>& b) { return known(b.device) ? 1 : 0; })
-      .def_readonly("key", &BalanceRow::key)
-      .def_readonly("pid", &BalanceRow::pid)
-      .def_readonly("span_ns", &BalanceRow::span_ns)
-      .def_readonly("busy_ns", &BalanceRow::busy_ns)
+          "device_time_us",
+          [](const TraceFacts& t) {
+            const auto rows = std::max(t.processes, working_devices(t).size());
+            return record::us_of(t.end_ns - t.start_ns) *
+                   static_cast<double>(std::max<std::size_t>(1, rows));
+          },
+          "The span once for each working device, or for each process of a trace "
+          "without: findings are a share of it.")
       .def_property_readonly(
-          "idle_ns",
-          [](const Named<BalanceRow>& b) { return by_pattern(b.idle_ns, *b.patterns); })
-      .def_readonly("unattributed_ns", &BalanceRow::unattributed_ns)
-      .def_readonly("delay_ns", &BalanceRow::delay_ns)
-      .def_property_readonly("excess_ns", [](const Named<BalanceRow>& b) {
-        return by_pattern(b.excess_ns, *b.patterns);
+          "working_devices",
+          [](const TraceFacts& t) { return as_tuple(working_devices(t)); },
+          "The devices with work in the trace; none for a CPU-only one.");
+  bind_record<Balance>(m).def_property_readonly(
+      "busy_fraction",
+      [](const Balance& b) {
+        return b.span_ns ? record::us_of(b.busy_ns) / record::us_of(b.span_ns) : 0.0;
+      },
+      "Share of the span in which the device (or any operator) worked, 0 to 1.");
+  bind_record<Step>(m);
+  bind_record<RuleOutcome>(m);
+  bind_record<Label>(m);
+  bind_record<Window>(m)
+      .def_property_readonly(
+          "duration_us",
+          [](const Window& w) { return record::us_of(w.end_ns - w.start_ns); },
+          "Length of the window.")
+      .def_property_readonly(
+          "wasted_us",
+          [](const Window& w) {
+            double sum = 0;
+            for (const auto& label : w.labels) sum += record::us_of(label.wasted_ns);
+            return sum;
+          },
+          "Time that its labels waste together.")
+      .def_property_readonly(
+          "rule_labels",
+          [](const Window& w) {
+            std::vector<Label> exact;
+            std::ranges::copy_if(w.labels, std::back_inserter(exact),
+                                 [](const Label& l) { return !l.probability; });
+            return as_tuple(exact);
+          },
+          "The labels that are exact: without those of the learned detector.");
+  py::class_<Node, std::shared_ptr<Node>>(
+      m, "Node", "An event of a window's tree: device work, or a host event above it.")
+      .def_property_readonly(
+          "index", [](const Node& n) { return n.event.index; },
+          "Row in `Trace.columns`.")
+      .def_property_readonly(
+          "name", [](const Node& n) { return text(n.event.name); },
+          "Name in the trace.")
+      .def_readonly("category", &Node::category, "Category in the trace.")
+      .def_property_readonly(
+          "start_us", [](const Node& n) { return record::us_of(n.event.start_ns); },
+          "Start, on the trace's clock.")
+      .def_property_readonly(
+          "duration_us",
+          [](const Node& n) { return record::us_of(n.event.duration_ns); }, "Length.")
+      .def_readonly("children", &Node::children, "In order of time.")
+      .def(
+          "walk",
+          [](const std::shared_ptr<Node>& node)
+              -> py::typing::Iterator<std::shared_ptr<Node>> {
+            Nodes out;
+            walk(node, out);
+            return py::iter(py::cast(out));
+          },
+          "Iterate over this node and all below it, parents first.")
+      .def("__repr__", [](const Node& n) {
+        return "<Node " + std::string(py::repr(py::str(n.event.name))) + ", " +
+               std::to_string(n.children.size()) + " children>";
       });
-  py::class_<Unexplained>(m, "Unexplained")
-      .def_property_readonly("device",
-                             [](const Unexplained& u) { return known(u.device); })
-      .def_readonly("pid", &Unexplained::pid)
-      .def_readonly("begin_ns", &Unexplained::begin_ns)
-      .def_readonly("end_ns", &Unexplained::end_ns)
-      .def_readonly("during", &Unexplained::during);
-  using Balance = Named<StepBalance>;
-  py::class_<Balance>(m, "StepBalance")
-      .def_readonly("devices", &Balance::devices)
-      .def_property_readonly("device", [](const Balance& b) { return known(b.device); })
-      .def_readonly("span_ns", &Balance::span_ns)
-      .def_readonly("busy_ns", &Balance::busy_ns)
-      .def_property_readonly(
-          "idle_ns", [](const Balance& b) { return by_pattern(b.idle, *b.patterns); })
-      .def_readonly("unattributed_ns", &Balance::unattributed_ns)
-      .def_property_readonly("excess_ns", [](const Balance& b) {
-        return by_pattern(b.excess, *b.patterns);
-      });
-  py::class_<NamedStep>(m, "StepRow")
-      .def_readonly("number", &NamedStep::number)
-      .def_readonly("pid", &NamedStep::pid)
-      .def_readonly("begin_ns", &NamedStep::begin_ns)
-      .def_readonly("end_ns", &NamedStep::end_ns)
-      .def_readonly("busy_ns", &NamedStep::busy_ns)
-      .def_property_readonly("balance",
-                             [](const NamedStep& s) -> std::optional<Balance> {
-                               if (!s.balance) return std::nullopt;
-                               return Balance{*s.balance, s.patterns};
-                             });
-  py::class_<Named<Label>>(m, "Label")
-      .def_property_readonly("pattern",
-                             [](const Named<Label>& l) { return info(l).name; })
-      .def_property_readonly(
-          "side", [](const Named<Label>& l) { return side_name(info(l).side); })
-      .def_property_readonly(
-          "origin", [](const Named<Label>& l) { return origin_name(l.origin); })
-      .def_readonly("wasted_ns", &Label::wasted_ns)
-      .def_readonly("wasted_fraction", &Label::wasted_fraction)
-      .def_readonly("saved_fraction", &Label::saved_fraction);
-  using Outcome = Named<patterns::OwnOutcome>;
-  py::class_<Outcome>(m, "OwnOutcome", "What became of an own rule's requests.")
-      .def_property_readonly("rule", [](const Outcome& o) { return info(o).name; })
-      .def_readonly("claims", &Outcome::requests)
-      .def_readonly("asked_ns", &Outcome::asked_ns)
-      .def_readonly("claimed_ns", &Outcome::claimed_ns)
-      .def_readonly("taken_ns", &Outcome::taken_ns)
-      .def_readonly("counted", &Outcome::counted);
-  using Window = Named<WindowRow>;
-  py::class_<Window>(m, "WindowRow")
-      .def_readonly("index", &WindowRow::index)
-      .def_property_readonly("begin_ns",
-                             [](const Window& w) { return w.window.begin_ns; })
-      .def_property_readonly("end_ns", [](const Window& w) { return w.window.end_ns; })
-      .def_property_readonly("step",
-                             [](const Window& w) { return known(w.window.step); })
-      .def_property_readonly("device",
-                             [](const Window& w) { return known(w.window.number); })
-      .def_property_readonly("pid", [](const Window& w) { return w.window.pid; })
-      .def_property_readonly("events", [](const Window& w) { return w.window.events; })
-      .def_property_readonly("work", [](const Window& w) { return w.window.work; })
-      .def_readonly("busy_ns", &WindowRow::busy_ns)
-      .def_property_readonly(
-          "labels", [](const Window& w) { return with_names(w.labels, w.patterns); })
-      .def_readonly("cpu_wasted_fraction", &WindowRow::cpu_wasted_fraction)
-      .def_readonly("gpu_wasted_fraction", &WindowRow::gpu_wasted_fraction);
 }
 
 }  // namespace
@@ -184,34 +173,72 @@ void bind_report(py::module_& m) {
                               "What an analysis says. Times in nanoseconds.");
   report
       .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
-      .def_property_readonly(
-          "origin", [](const Analysis& a) { return origin_name(a.report.origin); },
-          "Of what rules found: rule, or dry-run of a simulated trace.")
       .def_property_readonly("quality",
                              [](const Analysis& a) { return a.report.quality; })
       .def_property_readonly(
-          "balance",
-          [](const Analysis& a) { return with_names(a.report.balance, a.patterns); })
-      .def_property_readonly("unexplained",
-                             [](const Analysis& a) { return a.report.unexplained; })
-      .def_property_readonly("steps", steps_of)
+          "balance", [](const Analysis& a) { return as_tuple(list_balance(a.report)); })
       .def_property_readonly(
-          "windows",
-          [](const Analysis& a) { return with_names(a.report.windows, a.patterns); })
+          "unexplained",
+          [](const Analysis& a) { return as_tuple(a.report.unexplained); })
+      .def(
+          "steps",
+          [](const Analysis& a, std::optional<std::size_t> most) {
+            return as_tuple(list_steps(a.report, most.value_or(SIZE_MAX)));
+          },
+          py::arg("most") = py::none(), "The first steps, or all.")
+      .def_property_readonly("step_count",
+                             [](const Analysis& a) { return a.report.steps.size(); })
       .def_property_readonly(
+          "windows", [](const Analysis& a) { return as_tuple(a.report.windows); })
+      .def(
           "findings",
-          [](const Analysis& a) { return with_names(a.report.findings, a.patterns); })
+          [](const Analysis& a, const PythonLineOf& line_of) {
+            return as_tuple(list_findings(
+                a.report,
+                [&](const Location& where, const auto& calls, auto wasted_ns) {
+                  Calls named;
+                  for (const auto& call : calls)
+                    named.emplace_back(call.names, call.ns);
+                  return line_of(where, named, wasted_ns);
+                }));
+          },
+          py::arg("line_of"),
+          "`line_of(location, calls, wasted_ns)` returns the line of the call where "
+          "the "
+          "trace does not have it; `calls`: names, outermost first, and nanoseconds.")
+      .def(
+          "events",
+          [](const Analysis& a, const std::vector<std::uint32_t>& rows) {
+            std::vector<Event> events;
+            for (const auto row : rows) {
+              if (row >= a.trace->columns.size()) throw py::index_error("no such row");
+              events.push_back(event_of(*a.trace, row));
+            }
+            return as_tuple(events);
+          },
+          py::arg("rows"), "Rows of the trace; all must have a start and a duration.")
+      .def(
+          "claims",
+          [](const Analysis& a, std::size_t finding) {
+            return a.report.findings.at(finding).claims;
+          },
+          py::arg("finding"), "The time that a finding claims, in order.")
+      .def(
+          "occurrences_ns",
+          [](const Analysis& a, std::size_t finding) {
+            return occurrences(a.report, finding);
+          },
+          py::arg("finding"), "Cost of each occurrence of a finding, in order of time.")
       .def_property_readonly(
           "lists_waits", [](const Analysis& a) { return a.report.lists_waits; },
           "Whether the trace lists the waits of a dry run.")
       .def_property_readonly(
-          "own_rules",
-          [](const Analysis& a) { return with_names(a.report.own_rules, a.patterns); })
+          "own_rules", [](const Analysis& a) { return as_tuple(list_rules(a.report)); })
       .def_property_readonly(
           "pattern_names",
           [](const Analysis& a) {
             std::vector<std::string> out;
-            for (const auto& p : a.patterns->rows()) out.emplace_back(p.name);
+            for (const auto& p : a.report.patterns.rows()) out.emplace_back(p.name);
             return out;
           },
           "Of the built-in patterns, then of the user's own rules.")
@@ -221,35 +248,8 @@ void bind_report(py::module_& m) {
             return patterns::blocking_calls(*a.report.timeline);
           },
           "Every call in which the host waited for a device, in order of time.")
-      .def(
-          "longest_pause",
-          [](const Analysis& a, std::int32_t device) {
-            for (const auto& d : a.report.timeline->devices) {
-              if (d.device != device) continue;
-              const auto pause = timeline::longest_pause(d);
-              return std::pair(pause.begin, pause.end);
-            }
-            throw py::index_error("no device " + std::to_string(device) + " worked");
-          },
-          py::arg("device"),
-          "Begin and end of the longest time between two pieces of a device's work; "
-          "equal if there is none.")
-      .def(
-          "window_tree",
-          [](const Analysis& a, std::size_t index) {
-            if (index >= a.report.windows.size()) {
-              throw py::index_error("there is no window " + std::to_string(index));
-            }
-            std::vector<std::pair<std::uint32_t, std::int32_t>> out;
-            for (const auto& node : timeline::window_tree(
-                     *a.report.timeline, a.report.windows[index].window)) {
-              out.emplace_back(node.row, node.parent);
-            }
-            return out;
-          },
-          py::arg("index"),
-          "The window's device work under the host events it came from: (row, index of "
-          "the parent in this list or -1), parents first.");
+      .def("window_tree", &window_tree, py::arg("index"),
+           "The window's device work under the host events it came from: the roots.");
   bind_tables(m, report);
   bind_lanes(m, report);
   bind_perfetto(report);

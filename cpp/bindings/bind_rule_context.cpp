@@ -12,6 +12,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/own_rules.h"
+#include "pipeline/report.h"
 #include "timeline/frames.h"
 
 namespace tta::bindings {
@@ -131,7 +132,7 @@ void bind_rule_context(py::module_& m) {
               if (row >= t.columns().size())
                 throw py::index_error("there is no row " + std::to_string(row));
             }
-            return timeline::user_frames(t, rows);
+            return pipeline::locations_of(timeline::user_frames(t, rows));
           },
           py::arg("rows"));
 }

@@ -44,24 +44,12 @@ py::typing::Dict<py::str, py::array> columns_of(const py::object& self) {
   return out;
 }
 
-// Names are bytes of the file, validated as UTF-8 on load.
-py::str text(std::string_view s) {
-  return py::reinterpret_steal<py::str>(
-      PyUnicode_DecodeUTF8(s.data(), static_cast<py::ssize_t>(s.size()), "replace"));
-}
-
 py::typing::List<py::str> strings_of(const Trace& t) {
   py::typing::List<py::str> out;
   for (std::uint32_t id = 0; id < t.strings.size(); ++id) {
     out.append(text(t.strings.view(id)));
   }
   return out;
-}
-
-std::vector<std::string> category_names() {
-  std::vector<std::string> names;
-  for (const auto& category : trace::kCategories) names.emplace_back(category.name);
-  return names;
 }
 
 std::uint32_t checked(const Trace& t, std::int64_t row) {
@@ -94,6 +82,17 @@ void bind_errors() {
 }
 
 }  // namespace
+
+py::str text(std::string_view s) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(s.data(), static_cast<py::ssize_t>(s.size()), "replace"));
+}
+
+std::vector<std::string> category_names() {
+  std::vector<std::string> names;
+  for (const auto& category : trace::kCategories) names.emplace_back(category.name);
+  return names;
+}
 
 void bind_trace(py::module_& m) {
   bind_errors();
@@ -147,7 +146,10 @@ void bind_trace(py::module_& m) {
           py::arg("rows"), "Raw JSON of the args of each row, '' where there are none.")
       .def(
           "identity",
-          [](const Trace& t, std::int64_t id) { return text(t.identity(id)); },
+          [](const Trace& t, std::int64_t id) -> py::typing::Union<py::int_, py::str> {
+            if (id < trace::kTextIdentity) return py::int_(id);
+            return text(t.identity(id));
+          },
           py::arg("pid_or_tid"), "A pid or tid as the file had it.")
       .def(
           "of_processes",

@@ -6,6 +6,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The C++ core of torchtraceap. Import torchtraceap instead.";
   tta::bindings::bind_trace(m);
   tta::bindings::bind_load(m);
+  tta::bindings::bind_records(m);
   tta::bindings::bind_findings(m);
   tta::bindings::bind_rule_context(m);
   tta::bindings::bind_gpus(m);

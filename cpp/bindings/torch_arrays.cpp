@@ -8,7 +8,7 @@
 #include <string>
 
 #include "bindings/torch_bindings.h"
-#include "detector/columns.h"
+#include "detector/tables.h"
 
 namespace tta::bindings {
 namespace {
@@ -66,8 +66,9 @@ void bind_arrays(py::module_& m) {
            py::arg("last") = py::none(), py::kw_only(), py::arg("any") = py::none(),
            py::arg("types") = py::none(), py::arg("recoverable") = py::none(),
            py::arg("bad") = py::none(), py::arg("pair") = -1);
-  m.def("pattern_names", &detector::pattern_names,
-        "What the columns of `types` stand for.");
+  m.def(
+      "pattern_names", [] { return names_of(detector::own_tables().patterns); },
+      "The patterns of this version: what the labels `types` of an example are of.");
 }
 
 }  // namespace tta::bindings

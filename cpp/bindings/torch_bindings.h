@@ -19,6 +19,7 @@
 
 #include "detector/detector.h"
 #include "detector/stack.h"
+#include "detector/tables.h"
 
 namespace tta::bindings {
 
@@ -83,6 +84,13 @@ pybind11::array taken(std::vector<T> values, std::vector<std::size_t> shape) {
   const pybind11::capsule owner(
       owned.release(), [](void* p) { delete static_cast<std::vector<T>*>(p); });
   return pybind11::array_t<T>(std::move(shape), data, owner);
+}
+
+inline std::vector<std::string> names_of(
+    const std::vector<detector::NamedPattern>& patterns) {
+  std::vector<std::string> out;
+  for (const auto& pattern : patterns) out.push_back(pattern.name);
+  return out;
 }
 
 void bind_arrays(pybind11::module_& m);

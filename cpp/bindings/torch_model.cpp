@@ -8,8 +8,8 @@
 
 #include "bindings/signals.h"
 #include "bindings/torch_bindings.h"
-#include "detector/columns.h"
 #include "detector/model.h"
+#include "detector/tables_file.h"
 
 namespace tta::bindings {
 namespace {
@@ -58,13 +58,24 @@ py::typing::Dict<py::str, py::array> say(const HeldModel& self,
   out["probability"] = taken(std::move(said.probability), {rows, 2});
   out["network"] = taken(std::move(said.network), {rows, 2});
   out["trees"] = taken(std::move(said.trees), {rows, 2});
-  out["types"] = taken(std::move(said.types), {rows, pattern_names().size()});
+  const auto types = self.model.network()->tables().patterns.size();
+  out["types"] = taken(std::move(said.types), {rows, types});
   out["recoverable"] = taken(std::move(said.recoverable), {rows});
   out["strangeness"] = taken(std::move(said.strangeness), {rows});
   if (events > 0) {
     const auto named = static_cast<std::size_t>(events);
     out["events"] = taken(std::move(said.events), {rows, named});
     out["event_shares"] = taken(std::move(said.event_shares), {rows, named});
+  }
+  return out;
+}
+
+std::vector<std::string> unknown_patterns(const HeldModel& self) {
+  const auto& network = *self.model.network();
+  const auto& places = network.matching().patterns;
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < 0) out.push_back(network.tables().patterns[i].name);
   }
   return out;
 }
@@ -114,11 +125,27 @@ void bind_model(py::module_& m) {
           [](const HeldModel& self) { return self.model.stack().known.trace_from; })
       .def_property_readonly("card",
                              [](const HeldModel& self) { return self.model.card(); })
+      .def_property_readonly(
+          "patterns",
+          [](const HeldModel& self) {
+            return names_of(self.model.network()->tables().patterns);
+          },
+          "What the columns of `types` are of: the patterns that it was trained on.")
+      .def_property_readonly(
+          "unknown_patterns", &unknown_patterns,
+          "Those of them that this version does not have, or means otherwise.")
       .def_property_readonly("network",
                              [](const HeldModel& self) { return self.network; })
       .def_property_readonly("device", [](const HeldModel& self) {
         return self.network->detector->device();
       });
+  m.def(
+      "relabel",
+      [](const std::string& from, const std::string& to) {
+        relabel(from, to, own_tables());
+      },
+      py::arg("from_file"), py::arg("to_file"),
+      "Copy weights, naming their columns, kinds and patterns as this version does.");
 }
 
 }  // namespace tta::bindings

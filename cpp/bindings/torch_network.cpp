@@ -10,7 +10,6 @@
 
 #include "bindings/signals.h"
 #include "bindings/torch_bindings.h"
-#include "detector/columns.h"
 #include "detector/stack_file.h"
 
 namespace tta::bindings {
@@ -39,9 +38,10 @@ py::typing::Dict<py::str, py::array> score(HeldNetwork& self, const HeldArrays& 
   const auto rows = arrays.views.count();
   py::typing::Dict<py::str, py::array> out;
   out["any"] = taken(std::move(scores.any), {rows, 2});
-  out["types"] = taken(std::move(scores.types), {rows, pattern_names().size()});
+  const auto& tables = self.detector->tables();
+  out["types"] = taken(std::move(scores.types), {rows, tables.patterns.size()});
   out["recoverable"] = taken(std::move(scores.recoverable), {rows});
-  out["logits"] = taken(std::move(scores.logits), {rows, output_count()});
+  out["logits"] = taken(std::move(scores.logits), {rows, tables.outputs()});
   if (events > 0) {
     const auto named = static_cast<std::size_t>(events);
     out["events"] = taken(std::move(scores.events), {rows, named});

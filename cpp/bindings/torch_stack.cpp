@@ -8,7 +8,6 @@
 
 #include "bindings/signals.h"
 #include "bindings/torch_bindings.h"
-#include "detector/columns.h"
 
 namespace tta::bindings {
 namespace {
@@ -55,7 +54,7 @@ Trees trees_of(const NamedArrays& arrays) {
 
 Known known_of(const NamedObjects& objects) {
   Known out;
-  const auto columns = static_cast<py::ssize_t>(features::window_columns().size());
+  const auto columns = static_cast<py::ssize_t>(own_tables().window_columns());
   const auto array = [&](const char* name) {
     return entry(objects, name).cast<py::array>();
   };
@@ -82,7 +81,7 @@ Mix mix_of(const std::optional<py::array>& sides, std::array<float, 3> types,
 
 // Rows of windows, for as long as `kept` stays.
 std::span<const float> rows_in(const py::array& windows, std::vector<py::array>& kept) {
-  const auto columns = static_cast<py::ssize_t>(features::window_columns().size());
+  const auto columns = static_cast<py::ssize_t>(own_tables().window_columns());
   if (windows.ndim() != 2 || windows.shape(1) != columns) {
     throw std::invalid_argument("windows must have " + std::to_string(columns) +
                                 " columns");
@@ -100,13 +99,16 @@ py::array trees_raw(const NamedArrays& trees, const py::array& windows, int thre
     const py::gil_scoped_release release;
     raw = forest.raw(rows, threads, checkpoint);
   }
-  return taken(std::move(raw), {count_rows(rows), output_count()});
+  const auto outputs = own_tables().outputs(), count = raw.size() / outputs;
+  return taken(std::move(raw), {count, outputs});
 }
 
 py::array rules_of(const py::array& windows) {
   std::vector<py::array> kept;
   const auto rows = rows_in(windows, kept);
-  return taken(rules_input(rows), {count_rows(rows), 2});
+  auto rules = rules_input(rows);
+  const auto count = rules.size() / 2;
+  return taken(std::move(rules), {count, 2});
 }
 
 py::array strangeness(const NamedObjects& known, const py::array& windows) {
@@ -114,7 +116,9 @@ py::array strangeness(const NamedObjects& known, const py::array& windows) {
   check(made);
   std::vector<py::array> kept;
   const auto rows = rows_in(windows, kept);
-  return taken(made.strangeness(rows), {count_rows(rows)});
+  auto away = made.strangeness(rows);
+  const auto count = away.size();
+  return taken(std::move(away), {count});
 }
 
 }  // namespace

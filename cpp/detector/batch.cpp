@@ -37,7 +37,11 @@ std::vector<Token> distinct(const Arrays& a, std::int64_t window) {
 
 class Builder {
  public:
-  Builder(std::span<const Arrays> traces, Batch& out) : traces_(traces), out_(out) {}
+  Builder(std::span<const Arrays> traces, const Matching& matching, Batch& out)
+      : traces_(traces), matching_(matching), out_(out) {
+    const auto& figures = matching.figures;
+    out_.figure_columns = figures.empty() ? kFigures : figures.size();
+  }
 
   // The place of a token, which is added if it is new.
   std::int64_t place(std::uint32_t trace, Token token) {
@@ -69,14 +73,19 @@ class Builder {
                               a.piece3, a.piece4, a.piece5};
     for (const auto t : tokens) {
       for (const auto& word : words) out_.pieces.push_back(word[at(t)]);
-      out_.kind.push_back(a.kind[at(t)]);
+      const auto kind = a.kind[at(t)];
+      out_.kind.push_back(matching_.kinds.empty() ? kind : matching_.kinds[kind]);
       out_.lane.push_back(std::min<std::int32_t>(a.lane[at(t)], kLanes - 1));
       out_.lane_kind.push_back(a.lane_kind[at(t)]);
     }
-    read_figures(a, tokens, out_.figures);
+    if (matching_.figures.empty()) return read_figures(a, tokens, out_.figures);
+    std::vector<float> figures;
+    read_figures(a, tokens, figures);
+    matching_.add_figures(figures, kFigures, out_.figures);
   }
 
   std::span<const Arrays> traces_;
+  const Matching& matching_;
   Batch& out_;
   std::unordered_map<std::uint64_t, std::size_t> places_;
 };
@@ -152,10 +161,10 @@ std::vector<std::vector<std::size_t>> group_by_length(
 }
 
 Batch make_batch(std::span<const Arrays> traces, std::span<const WindowRef> windows,
-                 std::size_t most) {
+                 std::size_t most, const Matching& matching) {
   Batch out;
   out.windows = windows.size();
-  Builder builder(traces, out);
+  Builder builder(traces, matching, out);
   std::vector<std::size_t> lengths;
   for (const auto& w : windows) {
     const auto chosen = choose_tokens(traces[w.trace], w.window, most);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "detector/arrays.h"
+#include "detector/tables.h"
 
 namespace tta::detector {
 
@@ -50,11 +51,12 @@ std::vector<std::vector<std::size_t>> group_by_length(
 /// launches lie in an earlier window, and are of no batch that this one is made with.
 struct Batch {
   std::size_t windows = 0, length = 0;
+  std::size_t figure_columns = 0;
   std::size_t kept = 0;  ///< The first so many tokens are those of the windows.
   // Of each token:
   std::vector<std::int32_t> pieces;  ///< features::kPieces each.
   std::vector<std::int32_t> kind, lane, lane_kind;
-  std::vector<float> figures;  ///< figure_columns().size() each; NaN: missing.
+  std::vector<float> figures;  ///< figure_columns each; NaN: missing.
   std::vector<std::uint32_t> trace;
   std::vector<std::int64_t> token;  ///< Its place in the arrays of its trace.
   // Of each kept one:
@@ -67,9 +69,10 @@ struct Batch {
 /// Lanes from this on count as one.
 inline constexpr std::int32_t kLanes = 16;
 
-/// Makes one of these windows, in this order. Work of the device without a parent has
-/// that of its launch, so that it is tied to its call and to its operator.
+/// Makes one of these windows, in this order, with kinds and figures as the model knows
+/// them. Work of the device without a parent has that of its launch, so that it is tied
+/// to its call and to its operator.
 Batch make_batch(std::span<const Arrays> traces, std::span<const WindowRef> windows,
-                 std::size_t most);
+                 std::size_t most, const Matching& matching = {});
 
 }  // namespace tta::detector

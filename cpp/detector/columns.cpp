@@ -6,21 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-
-#include "patterns/pattern.h"
+#include <string>
 
 namespace tta::detector {
 namespace {
-
-constexpr bool is_figure(std::string_view unit) {
-  return unit != "hash" && unit != "number" && unit != "token";
-}
-
-constexpr std::size_t kFigures = 0
-#define TTA_ONE(name, type, unit, normalization, missing, doc) +is_figure(unit)
-    TTA_TOKENS(TTA_ONE)
-#undef TTA_ONE
-    ;
 
 template <typename T>
 float figure(T value, std::string_view unit, std::string_view missing) {
@@ -31,61 +20,13 @@ float figure(T value, std::string_view unit, std::string_view missing) {
 
 }  // namespace
 
-const std::vector<std::string_view>& figure_columns() {
-  static const auto kNames = [] {
-    std::vector<std::string_view> out;
-    for (const auto& column : features::token_columns()) {
-      if (is_figure(column.unit)) out.push_back(column.name);
-    }
-    return out;
-  }();
-  return kNames;
-}
-
-const std::vector<std::string>& pattern_names() {
-  static const auto kNames = [] {
-    std::vector<std::string> out;
-    for (const auto& c : features::window_columns().subspan(features::kStatistics)) {
-      out.emplace_back(c.name.substr(std::string_view("cause_").size()));
-    }
-    return out;
-  }();
-  return kNames;
-}
-
-const std::vector<std::size_t>& pattern_sides() {
-  static const auto kSides = [] {
-    std::vector<std::size_t> out;
-    for (const auto& name : pattern_names()) {
-      const auto all = patterns::patterns();
-      const auto found = std::find_if(all.begin(), all.end(),
-                                      [&](const auto& p) { return p.name == name; });
-      // What is no pattern any more counts for neither side; it has to be on one.
-      out.push_back(found == all.end() || found->side == patterns::PatternSide::kGpu);
-    }
-    return out;
-  }();
-  return kSides;
-}
-
-std::size_t count_rows(std::span<const float> windows) {
-  const auto columns = features::window_columns().size();
+std::size_t count_rows(std::span<const float> windows, std::size_t columns) {
   if (windows.size() % columns != 0) {
     throw std::invalid_argument("windows must have " + std::to_string(columns) +
                                 " columns, and there are " +
                                 std::to_string(windows.size()) + " values");
   }
   return windows.size() / columns;
-}
-
-const std::string& pattern_fingerprint() {
-  static const auto kFingerprint = [] {
-    features::Definition only;
-    only.version = 0;
-    only.kinds.assign(pattern_names().begin(), pattern_names().end());
-    return features::fingerprint_of(only);
-  }();
-  return kFingerprint;
 }
 
 void read_figures(const Arrays& a, std::span<const std::int64_t> tokens,

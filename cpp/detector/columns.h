@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// detector/columns.h: which columns are figures, how they are read, and what is usual.
+// detector/columns.h: the token columns that are figures, how they are read, and what
+// is usual.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,29 +13,25 @@
 
 namespace tta::detector {
 
-/// The token columns that are figures, in the order of the table: not the words of
-/// names, numbers of things or edges.
-const std::vector<std::string_view>& figure_columns();
+/// Whether a token column of this unit is a figure: not a word of a name, the number of
+/// a thing or an edge.
+constexpr bool is_figure(std::string_view unit) {
+  return unit != "hash" && unit != "number" && unit != "token";
+}
 
-/// The patterns that a type is told for: those of the columns by cause.
-const std::vector<std::string>& pattern_names();
+/// How many figures a token has.
+inline constexpr std::size_t kFigures = 0
+#define TTA_ONE(name, type, unit, normalization, missing, doc) +is_figure(unit)
+    TTA_TOKENS(TTA_ONE)
+#undef TTA_ONE
+    ;
 
-/// Whose code has to change for each of them: 0 the CPU's, 1 the GPU's.
-const std::vector<std::size_t>& pattern_sides();
-
-/// What is said of a window, by the network and by trees: any CPU, any GPU, each of
-/// pattern_names(), recoverable.
-inline std::size_t output_count() { return 2 + pattern_names().size() + 1; }
-
-/// Returns how many windows these values are of, in rows of all window columns. Throws
+/// Returns how many windows these values are of, in rows of `columns`. Throws
 /// std::invalid_argument if the rows are not whole.
-std::size_t count_rows(std::span<const float> windows);
+std::size_t count_rows(std::span<const float> windows, std::size_t columns);
 
-/// Returns 16 hexadecimal digits that change with the names and order of patterns.
-const std::string& pattern_fingerprint();
-
-/// Appends figure_columns().size() values for each of these tokens: counts as log2(1 +
-/// n), NaN for what the table says is missing.
+/// Appends kFigures values for each of these tokens, in the order of the table: counts
+/// as log2(1 + n), NaN for what the table says is missing.
 void read_figures(const Arrays& arrays, std::span<const std::int64_t> tokens,
                   std::vector<float>& out);
 

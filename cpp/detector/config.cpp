@@ -10,16 +10,15 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "detector/columns.h"
-
 namespace tta::detector {
 namespace {
 
-void check_columns(const Config& config) {
+void check_columns(const Config& config, const Tables& tables) {
   std::vector<std::string> known = {"names",     "causes", "kind",  "lane",
                                     "lane_kind", "parent", "launch"};
-  for (const auto name : figure_columns()) known.emplace_back(name);
-  for (const auto& c : features::window_columns()) known.emplace_back(c.name);
+  for (const auto& column : tables.figures) known.push_back(column.name);
+  for (const auto& column : tables.statistics) known.push_back(column.name);
+  for (const auto& pattern : tables.patterns) known.push_back("cause_" + pattern.name);
   for (const auto& name : config.without) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw std::invalid_argument("without: there is no column " + name);
@@ -58,7 +57,7 @@ bool Config::lacks(const std::string& column) const {
   return std::find(without.begin(), without.end(), column) != without.end();
 }
 
-void check(const Config& config) {
+void check(const Config& config, const Tables& tables) {
 #define TTA_CHECK(name, value, least, most, doc)                                 \
   if (config.name < least || config.name > most) {                               \
     throw std::invalid_argument(#name " must be " #least " to " #most ", not " + \
@@ -76,7 +75,7 @@ void check(const Config& config) {
   if (config.width % config.heads != 0) {
     throw std::invalid_argument("heads must divide width");
   }
-  check_columns(config);
+  check_columns(config, tables);
 }
 
 std::map<std::string, std::string> to_text(const Config& config) {
@@ -93,7 +92,8 @@ std::map<std::string, std::string> to_text(const Config& config) {
   return out;
 }
 
-Config config_from_text(const std::map<std::string, std::string>& text) {
+Config config_from_text(const std::map<std::string, std::string>& text,
+                        const Tables& tables) {
   Config out;
 #define TTA_READ(name, value, least, most, doc) \
   out.name = number_of<std::int64_t>(text, #name);
@@ -104,7 +104,7 @@ Config config_from_text(const std::map<std::string, std::string>& text) {
 #undef TTA_READ
   std::istringstream names(value_of(text, "without"));
   for (std::string name; names >> name;) out.without.push_back(name);
-  check(out);
+  check(out, tables);
   return out;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "detector/tables.h"
+
 namespace tta::detector {
 
 // name, default, least, most, what it is
@@ -41,13 +43,15 @@ struct Config {
   bool lacks(const std::string& column) const;
 };
 
-/// Throws std::invalid_argument, naming the field, if it makes no network.
-void check(const Config& config);
+/// Throws std::invalid_argument, naming the field, if it makes no network. `without`
+/// names columns of the tables.
+void check(const Config& config, const Tables& tables = own_tables());
 
 /// As strings, as metadata of a file hold it, and back; the latter throws
 /// std::invalid_argument for what is no such number and checks the whole.
 std::map<std::string, std::string> to_text(const Config& config);
-Config config_from_text(const std::map<std::string, std::string>& text);
+Config config_from_text(const std::map<std::string, std::string>& text,
+                        const Tables& tables = own_tables());
 
 /// What each loss counts; 0: it is not worked out. See detector/losses.h.
 struct LossWeights {

@@ -15,6 +15,7 @@
 #include "detector/columns.h"
 #include "detector/state.h"
 #include "detector/step.h"
+#include "detector/tables_file.h"
 
 namespace tta::detector {
 namespace {
@@ -88,44 +89,63 @@ std::vector<torch::optim::OptimizerParamGroup> groups_of(const Network& network)
   return out;
 }
 
-std::shared_ptr<Network> drawn(const Config& config, std::uint64_t seed,
-                               at::Device device) {
+std::shared_ptr<Network> drawn(const Config& config, const Tables& tables,
+                               std::uint64_t seed, at::Device device) {
   const Seeded seeded(at::kCPU, seed);
-  auto out = std::make_shared<Network>(config);
+  auto out = std::make_shared<Network>(config, tables);
   out->eval();
   // Whatever torch.set_default_dtype says.
   out->to(device, at::kFloat);
   return out;
 }
 
+std::vector<float> values_of(const torch::Tensor& tensor) {
+  const auto t = tensor.to(at::kCPU).contiguous();
+  return {t.data_ptr<float>(), t.data_ptr<float>() + t.numel()};
+}
+
 }  // namespace
 
-Detector::State::State(const Config& c, std::uint64_t seed, at::Device on)
+Detector::State::State(const Config& c, const Tables& t, std::uint64_t seed,
+                       at::Device on)
     : config(c),
+      tables(t),
+      matching(match(t, t)),
       device(on),
       progress{seed, 0},
-      network(drawn(c, seed, on)),
+      network(drawn(c, t, seed, on)),
       optimizer(groups_of(*network), torch::optim::AdamWOptions()) {}
 
-Detector::Detector(const Config& config, std::uint64_t seed,
-                   const std::string& device) {
-  check(config);
-  state_ = std::make_unique<State>(config, seed, device_of(device));
+Detector::Detector(const Config& config, std::uint64_t seed, const std::string& device,
+                   const Tables& tables) {
+  check(config, tables);
+  state_ = std::make_unique<State>(config, tables, seed, device_of(device));
 }
 Detector::Detector(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Detector::Detector(Detector&&) noexcept = default;
 Detector& Detector::operator=(Detector&&) noexcept = default;
 Detector::~Detector() = default;
 
-Detector Detector::load(const std::string& path, const std::string& device) {
+Detector Detector::load(const std::string& path, const std::string& device,
+                        const Tables& ours) {
   device_of(device);  // before a large file is read
-  return load(read_tensors(path), device);
+  return load(read_tensors(path), device, ours);
 }
 
-Detector Detector::load(const TensorsFile& file, const std::string& device) {
+Detector Detector::load(const TensorsFile& file, const std::string& device,
+                        const Tables& ours) {
   const auto on = device_of(device);
-  auto state = std::make_unique<State>(read_config(file), 0, on);
+  const auto tables = read_tables(file);
+  auto matching = match(file, ours, tables);
+  auto state = std::make_unique<State>(read_config(file, tables), tables, 0, on);
   load_weights(file, *state->network, state->optimizer);
+  const auto& network = *state->network;
+  matching.usual_windows = read_known(file, tables).middle;
+  if (matching.usual_windows.empty()) {
+    matching.usual_windows = values_of(network.statistics->mean);
+  }
+  matching.usual_figures = values_of(network.events->figures->mean);
+  state->matching = std::move(matching);
   state->progress = read_progress(file);
   state->card = read_card(file);
   return Detector(std::move(state));
@@ -133,11 +153,13 @@ Detector Detector::load(const TensorsFile& file, const std::string& device) {
 
 void Detector::save(const std::string& path, bool training,
                     const TensorParts& more) const {
-  save_weights(path, state_->config, *state_->network, state_->progress,
+  save_weights(path, state_->config, state_->tables, *state_->network, state_->progress,
                training ? &state_->optimizer : nullptr, more);
 }
 
 const Config& Detector::config() const { return state_->config; }
+const Tables& Detector::tables() const { return state_->tables; }
+const Matching& Detector::matching() const { return state_->matching; }
 std::string Detector::device() const { return state_->device.str(); }
 std::int64_t Detector::steps_done() const { return state_->progress.steps; }
 const Card& Detector::card() const { return state_->card; }
@@ -152,15 +174,20 @@ std::int64_t Detector::parameters() const {
 }
 
 void Detector::fit_columns(std::span<const Arrays* const> traces) {
-  Usual windows(features::window_columns().size()), tokens(figure_columns().size());
+  const auto& tables = state_->tables;
+  const auto& matching = state_->matching;
+  Usual windows(tables.window_columns()), tokens(tables.figures.size());
   const auto most = static_cast<std::size_t>(state_->config.max_tokens);
   for (const auto* const arrays : traces) {
-    windows.add(arrays->windows);
+    std::vector<float> rows;
+    matching.add_windows(arrays->windows, rows);
+    windows.add(rows);
     for (std::size_t i = 0; i < arrays->count(); ++i) {
-      std::vector<float> figures;
+      std::vector<float> figures, read;
       read_figures(*arrays, choose_tokens(*arrays, static_cast<std::int64_t>(i), most),
                    figures);
-      tokens.add(figures);
+      matching.add_figures(figures, kFigures, read);
+      tokens.add(read);
     }
   }
   const auto set = [](Figures& to, const Usual& usual) {
@@ -176,8 +203,8 @@ void Detector::fit_columns(std::span<const Arrays* const> traces) {
 
 StepResult Detector::train(std::span<const Example> examples, const Training& training,
                            const Checkpoint& checkpoint) {
-  check(examples);
   auto& s = *state_;
+  check(examples, s.matching.given_patterns);
   const OperationThreads threads(training.threads);
   const Precision precision(s.device, false);
   const Seeded seeded(s.device, mixed(s.progress.seed, s.progress.steps));
@@ -189,8 +216,8 @@ StepResult Detector::train(std::span<const Example> examples, const Training& tr
   StepResult out;
   s.optimizer.zero_grad();
   with_losses(
-      *s.network, s.device, s.config, examples, training, checkpoint,
-      [&](const StepLosses& losses) {
+      *s.network, s.device, s.config, s.tables, s.matching, examples, training,
+      checkpoint, [&](const StepLosses& losses) {
         if (!losses.sum.defined()) {
           throw std::invalid_argument("these examples have nothing that a loss is of");
         }

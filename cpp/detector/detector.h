@@ -14,6 +14,7 @@
 #include "detector/config.h"
 #include "detector/example.h"
 #include "detector/in_threads.h"
+#include "detector/tables.h"
 #include "detector/tensors_file.h"
 
 namespace tta::detector {
@@ -21,9 +22,9 @@ namespace tta::detector {
 /// What the model says of the windows of a trace: shares, 0 to 1.
 struct Scores {
   std::vector<float> any;          ///< For each window: a pattern of the CPU, the GPU.
-  std::vector<float> types;        ///< For each window and each of pattern_names().
+  std::vector<float> types;        ///< For each window and each pattern of the model.
   std::vector<float> recoverable;  ///< The share of its time that would be saved.
-  /// Before they were made shares: for each window output_count(), see columns.h.
+  /// Before they were made shares: Tables::outputs() for each window.
   std::vector<float> logits;
   /// For each window the tokens that its scores rest on most, most first, and their
   /// shares; -1 and 0 where it has fewer.
@@ -55,20 +56,31 @@ struct StepResult {
 /// left as they were.
 class Detector {
  public:
-  /// Draws weights. `device` is as torch names it: "cpu", "cuda", "cuda:1". Throws
-  /// std::invalid_argument if the config or the device is none.
-  Detector(const Config& config, std::uint64_t seed, const std::string& device);
-  /// Reads a file that save() wrote. Throws WeightsError if it is damaged, was trained
-  /// on other tables, or does not fit the network it says it is.
-  static Detector load(const std::string& path, const std::string& device);
+  /// Draws weights for arrays of these tables. `device` is as torch names it: "cpu",
+  /// "cuda", "cuda:1". Throws std::invalid_argument if the config or the device is
+  /// none.
+  Detector(const Config& config, std::uint64_t seed, const std::string& device,
+           const Tables& tables = own_tables());
+  /// Reads a file that save() wrote, to score arrays of the tables `ours`. Throws
+  /// WeightsError if it is damaged, was trained on tables that share too little with
+  /// these (match()), or does not fit the network it says it is.
+  ///
+  /// The default of a window column is its median in training, where the file has that
+  /// (Known::middle), else its mean there, as that of a figure is.
+  static Detector load(const std::string& path, const std::string& device,
+                       const Tables& ours = own_tables());
   /// The same of a file in memory, which may be dropped then. A model's stack is passed
   /// over (detector/model.h).
-  static Detector load(const TensorsFile& file, const std::string& device);
+  static Detector load(const TensorsFile& file, const std::string& device,
+                       const Tables& ours = own_tables());
   Detector(Detector&&) noexcept;
   Detector& operator=(Detector&&) noexcept;
   ~Detector();
 
   const Config& config() const;
+  /// What it reads and names: those of the file that it was read from.
+  const Tables& tables() const;
+  const Matching& matching() const;
   std::string device() const;
   std::int64_t parameters() const;
   std::int64_t steps_done() const;

@@ -8,8 +8,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "detector/columns.h"
-
 namespace tta::detector {
 namespace {
 
@@ -31,7 +29,7 @@ void check_flags(std::span<const std::int8_t> labels, const char* name) {
 
 }  // namespace
 
-void check(std::span<const Example> examples) {
+void check(std::span<const Example> examples, std::size_t patterns) {
   std::map<std::int64_t, std::array<int, 2>> twins;
   for (const auto& e : examples) {
     const auto count = static_cast<std::int64_t>(e.arrays->count());
@@ -43,7 +41,7 @@ void check(std::span<const Example> examples) {
     }
     const auto windows = static_cast<std::size_t>(e.last - e.first);
     check_length(e.any, 2 * windows, "any");
-    check_length(e.types, pattern_names().size() * windows, "types");
+    check_length(e.types, patterns * windows, "types");
     check_length(e.recoverable, windows, "recoverable");
     check_flags(e.any, "any");
     check_flags(e.types, "types");

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "detector/arrays.h"
+#include "detector/tables.h"
 
 namespace tta::detector {
 
@@ -17,7 +18,7 @@ struct Example {
   std::int64_t first = 0, last = 0;
   /// For each of these windows: is there a pattern of the CPU, of the GPU; 1, 0 or -1.
   std::span<const std::int8_t> any = {};
-  /// For each of them and each of pattern_names(): 1, 0 or -1.
+  /// For each of them and each pattern of this version: 1, 0 or -1.
   std::span<const std::int8_t> types = {};
   std::span<const float> recoverable =
       {};                ///< The share of its time that would be saved.
@@ -29,6 +30,7 @@ struct Example {
 
 /// Throws std::invalid_argument, naming what, if labels do not fit their windows or are
 /// none, or a pair is no pair.
-void check(std::span<const Example> examples);
+void check(std::span<const Example> examples,
+           std::size_t patterns = own_tables().patterns.size());
 
 }  // namespace tta::detector

@@ -8,14 +8,16 @@ namespace tta::detector {
 
 Model::Model(std::shared_ptr<Detector> network, Stack stack, Card card)
     : network_(std::move(network)), stack_(std::move(stack)), card_(std::move(card)) {
-  check(stack_);
+  check(stack_, network_->tables());
   check(card_);
 }
 
-Model Model::load(const std::string& path, const std::string& device) {
+Model Model::load(const std::string& path, const std::string& device,
+                  const Tables& ours) {
   const auto file = read_tensors(path);
-  auto network = std::make_shared<Detector>(Detector::load(file, device));
-  return Model(std::move(network), read_stack(file), read_card(file));
+  auto network = std::make_shared<Detector>(Detector::load(file, device, ours));
+  auto stack = read_stack(file, network->tables());
+  return Model(std::move(network), std::move(stack), read_card(file));
 }
 
 void Model::save(const std::string& path) const {
@@ -26,7 +28,12 @@ Said Model::say(const Arrays& arrays, const ScoreOptions& options,
                 const Checkpoint& checkpoint) const {
   auto scores = network_->score(arrays, options, checkpoint);
   const auto threads = options.threads > 0 ? options.threads : usual_threads();
-  auto out = read_together(stack_, arrays.windows, scores.logits, threads, checkpoint);
+  const auto& matching = network_->matching();
+  std::vector<float> rows;
+  if (!matching.windows.empty()) matching.add_windows(arrays.windows, rows);
+  const auto windows = rows.empty() ? arrays.windows : std::span<const float>(rows);
+  auto out = read_together(stack_, windows, scores.logits, network_->tables(), threads,
+                           checkpoint);
   out.events = std::move(scores.events);
   out.event_shares = std::move(scores.event_shares);
   return out;

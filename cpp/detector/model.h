@@ -18,10 +18,10 @@ class Model {
   explicit Model(std::shared_ptr<Detector> network, Stack stack = {}, Card card = {});
 
   /// Reads a file that save() or Detector::save() wrote: of the latter the network
-  /// speaks alone, nothing is flagged and nothing is strange. Throws WeightsError if
-  /// the file is damaged, was trained on other tables or does not fit what it says it
-  /// is.
-  static Model load(const std::string& path, const std::string& device);
+  /// speaks alone, nothing is flagged and nothing is strange. Throws WeightsError as
+  /// Detector::load() does, or if the stack does not fit.
+  static Model load(const std::string& path, const std::string& device,
+                    const Tables& ours = own_tables());
 
   /// Writes all of it but the state of the network's training. Detector::load() reads
   /// the network of the file.

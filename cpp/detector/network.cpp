@@ -14,7 +14,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
-#include "detector/columns.h"
+#include "features/token_columns.h"
 
 namespace tta::detector {
 namespace {
@@ -32,23 +32,19 @@ torch::Tensor tensor(const std::vector<T>& values, std::vector<std::int64_t> sha
   return at::from_blob(data, shape, at::TensorOptions(type)).to(device);
 }
 
-std::int64_t kinds_known() {
-  return static_cast<std::int64_t>(features::definition().kinds.size());
-}
+std::int64_t count(std::size_t of) { return static_cast<std::int64_t>(of); }
 
-std::vector<bool> tokens_left_out(const Config& config) {
+std::vector<bool> tokens_left_out(const Config& config, const Tables& tables) {
   std::vector<bool> out;
-  for (const auto name : figure_columns())
-    out.push_back(config.lacks(std::string(name)));
+  for (const auto& column : tables.figures) out.push_back(config.lacks(column.name));
   return out;
 }
 
-std::vector<bool> windows_left_out(const Config& config) {
+std::vector<bool> windows_left_out(const Config& config, const Tables& tables) {
   std::vector<bool> out;
-  for (const auto& column : features::window_columns()) {
-    const bool by_cause = out.size() >= features::kStatistics;
-    out.push_back(config.lacks(std::string(column.name)) ||
-                  (by_cause && config.lacks("causes")));
+  for (const auto& column : tables.statistics) out.push_back(config.lacks(column.name));
+  for (const auto& pattern : tables.patterns) {
+    out.push_back(config.lacks("causes") || config.lacks("cause_" + pattern.name));
   }
   return out;
 }
@@ -56,11 +52,8 @@ std::vector<bool> windows_left_out(const Config& config) {
 }  // namespace
 
 BatchTensors::BatchTensors(const Batch& b, at::Device device)
-    : windows(static_cast<std::int64_t>(b.windows)),
-      length(static_cast<std::int64_t>(b.length)),
-      kept(static_cast<std::int64_t>(b.kept)) {
-  const auto n = static_cast<std::int64_t>(b.size());
-  const auto columns = static_cast<std::int64_t>(figure_columns().size());
+    : windows(count(b.windows)), length(count(b.length)), kept(count(b.kept)) {
+  const auto n = count(b.size()), columns = count(b.figure_columns);
   pieces = tensor(b.pieces, {n, features::kPieces}, at::kInt, device);
   kind = tensor(b.kind, {n}, at::kInt, device);
   lane = tensor(b.lane, {n}, at::kInt, device);
@@ -71,7 +64,7 @@ BatchTensors::BatchTensors(const Batch& b, at::Device device)
   launch = tensor(b.launch, {kept}, at::kLong, device);
 }
 
-EventEncoder::EventEncoder(const Config& c)
+EventEncoder::EventEncoder(const Config& c, const Tables& tables)
     : without_names(c.lacks("names")),
       without_kind(c.lacks("kind")),
       without_lane(c.lacks("lane")),
@@ -87,12 +80,12 @@ EventEncoder::EventEncoder(const Config& c)
       Embedding(
           EmbeddingOptions(features::kPieceHashes + 1, c.word_width).padding_idx(0)));
   words_in = register_module("words_in", one_way(c.word_width, c.width));
-  kinds = register_module("kinds", Embedding(kinds_known(), c.width));
+  kinds = register_module("kinds", Embedding(count(tables.kinds.size()), c.width));
   lanes = register_module("lanes", Embedding(kLanes, c.width));
   lane_kinds = register_module("lane_kinds", Embedding(4, c.width));
-  const auto left_out = tokens_left_out(c);
+  const auto left_out = tokens_left_out(c, tables);
   figures = register_module("figures", std::make_shared<Figures>(left_out));
-  const auto columns = static_cast<std::int64_t>(left_out.size());
+  const auto columns = count(left_out.size());
   figures_in = register_module("figures_in", Linear(columns, c.width));
   norm = register_module("norm", LayerNorm(LayerNormOptions({c.width})));
   up = register_module("up", Linear(c.width, c.width));
@@ -128,11 +121,11 @@ torch::Tensor EventEncoder::forward(const BatchTensors& b,
   return out;
 }
 
-Network::Network(const Config& c) {
-  events = register_module("events", std::make_shared<EventEncoder>(c));
-  const auto left_out = windows_left_out(c);
+Network::Network(const Config& c, const Tables& tables) {
+  events = register_module("events", std::make_shared<EventEncoder>(c, tables));
+  const auto left_out = windows_left_out(c, tables);
   statistics = register_module("statistics", std::make_shared<Figures>(left_out));
-  const auto columns = static_cast<std::int64_t>(left_out.size());
+  const auto columns = count(left_out.size());
   statistics_up = register_module("statistics_up", Linear(columns, c.width));
   statistics_down = register_module("statistics_down", Linear(c.width, c.width));
   places = register_module("places", Embedding(c.max_tokens, c.width));
@@ -148,17 +141,16 @@ Network::Network(const Config& c) {
                                            std::make_shared<LocalBlock>(c)));
   }
   judge_norm = register_module("judge_norm", LayerNorm(LayerNormOptions({c.width})));
-  told = register_module("told", Linear(c.width, outputs()));
-  guess = register_module("guess", Linear(c.width, kinds_known() + 2));
+  const auto outputs = count(tables.outputs());
+  told = register_module("told", Linear(c.width, outputs));
+  guess = register_module("guess", Linear(c.width, count(tables.kinds.size()) + 2));
   good_is_bad = register_parameter("good_is_bad", at::zeros({1}) - 1);
   const torch::NoGradGuard guard;
   places->weight.mul_(0.1);
   told->bias.narrow(0, 0, 2).fill_(kAnyAtFirst);
-  told->bias.narrow(0, 2, outputs() - 3).fill_(kTypeAtFirst);
-  told->bias.narrow(0, outputs() - 1, 1).fill_(kRecoverableAtFirst);
+  told->bias.narrow(0, 2, outputs - 3).fill_(kTypeAtFirst);
+  told->bias.narrow(0, outputs - 1, 1).fill_(kRecoverableAtFirst);
 }
-
-std::int64_t Network::outputs() { return static_cast<std::int64_t>(output_count()); }
 
 ReadWindows Network::read(const BatchTensors& b, const torch::Tensor& rows,
                           const torch::Tensor& hidden) {

@@ -29,7 +29,7 @@ struct BatchTensors {
 
 /// Describes each token by itself, then with what it is tied to.
 struct EventEncoder : torch::nn::Module {
-  explicit EventEncoder(const Config& config);
+  EventEncoder(const Config& config, const Tables& tables);
   /// [kept, width]. `hidden`, if defined, tells for each token whether all that is
   /// known of it is hidden, also from what is tied to it.
   torch::Tensor forward(const BatchTensors& batch, const torch::Tensor& hidden);
@@ -54,15 +54,14 @@ struct ReadWindows {
 };
 
 struct Network : torch::nn::Module {
-  explicit Network(const Config& config);
+  explicit Network(const Config& config, const Tables& tables = own_tables());
 
   /// Reads windows, each for itself; `statistics` are their rows of the feature table.
   ReadWindows read(const BatchTensors& batch, const torch::Tensor& statistics,
                    const torch::Tensor& hidden = {});
   /// Looks at the windows of one trace together: [windows, width] to logits, [windows,
-  /// outputs()]: any CPU, any GPU, each type, recoverable.
+  /// Tables::outputs()]: any CPU, any GPU, each type, recoverable.
   torch::Tensor judge(torch::Tensor windows);
-  static std::int64_t outputs();
 
   std::shared_ptr<EventEncoder> events;
   std::shared_ptr<Figures> statistics;

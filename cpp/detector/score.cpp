@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "detector/columns.h"
 #include "detector/state.h"
 
 namespace tta::detector {
@@ -66,10 +65,11 @@ Precision::~Precision() {
   at::autocast::set_autocast_dtype(type_, dtype_before_);
 }
 
-torch::Tensor rows_of(std::vector<float>& values, at::Device device) {
-  const auto columns = static_cast<std::int64_t>(features::window_columns().size());
-  const auto rows = static_cast<std::int64_t>(values.size()) / columns;
-  return at::from_blob(values.data(), {rows, columns}, at::kFloat).to(device);
+torch::Tensor rows_of(std::vector<float>& values, std::size_t columns,
+                      at::Device device) {
+  const auto width = static_cast<std::int64_t>(columns);
+  const auto rows = static_cast<std::int64_t>(values.size()) / width;
+  return at::from_blob(values.data(), {rows, width}, at::kFloat).to(device);
 }
 
 Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
@@ -78,10 +78,12 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
   const auto threads = options.threads > 0 ? options.threads : usual_threads();
   const OperationThreads alone(1);
   auto& network = *state_->network;
+  const auto& matching = state_->matching;
   const auto device = state_->device;
   const auto count = arrays.count();
   const auto most = static_cast<std::size_t>(state_->config.max_tokens);
-  const auto columns = features::window_columns().size();
+  const auto given = matching.given_columns;
+  const auto columns = state_->tables.window_columns();
   std::vector<std::size_t> lengths(count);
   for (std::size_t i = 0; i < count; ++i) {
     lengths[i] = count_tokens(arrays, static_cast<std::int64_t>(i), most);
@@ -106,11 +108,10 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
     std::vector<float> rows;
     for (const auto i : group) {
       refs.push_back({0, static_cast<std::int64_t>(i)});
-      const auto row = arrays.windows.subspan(i * columns, columns);
-      rows.insert(rows.end(), row.begin(), row.end());
+      matching.add_windows(arrays.windows.subspan(i * given, given), rows);
     }
-    const auto batch = make_batch({&arrays, 1}, refs, most);
-    const auto got = network.read({batch, device}, rows_of(rows, device));
+    const auto batch = make_batch({&arrays, 1}, refs, most, matching);
+    const auto got = network.read({batch, device}, rows_of(rows, columns, device));
     const auto places = at::from_blob(
         group.data(), {static_cast<std::int64_t>(group.size())}, at::kLong);
     windows.index_copy_(0, places.to(device), got.windows.to(at::kFloat));
@@ -128,8 +129,9 @@ Scores Detector::score(const Arrays& arrays, const ScoreOptions& options,
   copy_to(logits, out.logits);
   const auto told = logits.sigmoid();
   copy_to(told.narrow(1, 0, 2), out.any);
-  copy_to(told.narrow(1, 2, Network::outputs() - 3), out.types);
-  copy_to(told.narrow(1, Network::outputs() - 1, 1), out.recoverable);
+  const auto outputs = told.size(1);
+  copy_to(told.narrow(1, 2, outputs - 3), out.types);
+  copy_to(told.narrow(1, outputs - 1, 1), out.recoverable);
   return out;
 }
 

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "detector/columns.h"
-#include "features/feature_table.h"
 
 namespace tta::detector {
 namespace {
@@ -19,9 +18,10 @@ namespace {
 constexpr double kRulesEdge = 0.01;
 
 // What rules say that the i-th pattern wastes of a window; 0 where it is not known.
-double rules_share(std::span<const float> windows, std::size_t window, std::size_t i) {
-  const auto columns = features::window_columns().size();
-  const auto share = windows[window * columns + features::kStatistics + i];
+double rules_share(std::span<const float> windows, const Tables& tables,
+                   std::size_t window, std::size_t i) {
+  const auto share =
+      windows[window * tables.window_columns() + tables.statistics.size() + i];
   return std::isnan(share) ? 0 : static_cast<double>(share);
 }
 
@@ -35,18 +35,19 @@ double weighed(std::span<const float> weights, std::initializer_list<double> val
 }
 
 // Of what the types of a side are scored: shares that add up to 1.
-void share_types(std::span<const double> scores, std::span<float> out) {
-  const auto& sides = pattern_sides();
+void share_types(std::span<const double> scores, const Tables& tables,
+                 std::span<float> out) {
+  const auto side = [&](std::size_t i) { return tables.patterns[i].side; };
   double most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    most[sides[i]] = std::max(most[sides[i]], scores[i]);
+    most[side(i)] = std::max(most[side(i)], scores[i]);
   }
   const auto weight = [&](std::size_t i) {
-    return std::exp(scores[i] - most[sides[i]]);
+    return std::exp(scores[i] - most[side(i)]);
   };
-  for (std::size_t i = 0; i < scores.size(); ++i) sum[sides[i]] += weight(i);
+  for (std::size_t i = 0; i < scores.size(); ++i) sum[side(i)] += weight(i);
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    out[i] = static_cast<float>(weight(i) / sum[sides[i]]);
+    out[i] = static_cast<float>(weight(i) / sum[side(i)]);
   }
 }
 
@@ -67,8 +68,9 @@ float Calibration::threshold(std::size_t side, double false_alarms) const {
   return sorted[static_cast<std::size_t>(rank) - 1];
 }
 
-std::vector<float> Known::strangeness(std::span<const float> windows) const {
-  std::vector<float> out(count_rows(windows));
+std::vector<float> Known::strangeness(std::span<const float> windows,
+                                      const Tables& tables) const {
+  std::vector<float> out(count_rows(windows, tables.window_columns()));
   const auto columns = center.size();
   if (columns == 0) return out;
   const auto parts = whiten.size() / columns;
@@ -99,14 +101,13 @@ double rules_logit(double share) {
   return std::log((r + kRulesEdge) / (1 - r + kRulesEdge));
 }
 
-std::vector<float> rules_input(std::span<const float> windows) {
-  const auto& sides = pattern_sides();
-  const auto count = count_rows(windows);
+std::vector<float> rules_input(std::span<const float> windows, const Tables& tables) {
+  const auto count = count_rows(windows, tables.window_columns());
   std::vector<float> out(2 * count);
   for (std::size_t w = 0; w < count; ++w) {
     double wasted[2] = {0, 0};
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-      wasted[sides[i]] += rules_share(windows, w, i);
+    for (std::size_t i = 0; i < tables.patterns.size(); ++i) {
+      wasted[tables.patterns[i].side] += rules_share(windows, tables, w, i);
     }
     for (std::size_t side = 0; side < 2; ++side) {
       out[2 * w + side] = static_cast<float>(rules_logit(wasted[side]));
@@ -116,18 +117,19 @@ std::vector<float> rules_input(std::span<const float> windows) {
 }
 
 Said read_together(const Stack& stack, std::span<const float> windows,
-                   std::span<const float> logits, int threads,
+                   std::span<const float> logits, const Tables& tables, int threads,
                    const Checkpoint& checkpoint) {
-  const auto count = count_rows(windows);
-  const auto outputs = output_count(), types = pattern_names().size();
+  const auto count = count_rows(windows, tables.window_columns());
+  const auto outputs = tables.outputs(), types = tables.patterns.size();
   if (logits.size() != count * outputs)
     throw std::invalid_argument("logits must be of all windows");
-  const auto raw = stack.trees.raw(windows, threads, checkpoint);
-  const auto rules = rules_input(windows);
+  const auto raw = stack.trees.none() ? std::vector<float>(count * outputs)
+                                      : stack.trees.raw(windows, threads, checkpoint);
+  const auto rules = rules_input(windows, tables);
   const auto& mix = stack.mix;
   Said out;
   out.types.resize(count * types);
-  out.strangeness = stack.known.strangeness(windows);
+  out.strangeness = stack.known.strangeness(windows, tables);
   std::vector<double> scores(types);
   for (std::size_t w = 0; w < count; ++w) {
     const auto network = [&](std::size_t i) -> double {
@@ -142,9 +144,9 @@ Said read_together(const Stack& stack, std::span<const float> windows,
     }
     for (std::size_t i = 0; i < types; ++i) {
       scores[i] = weighed(mix.types, {network(2 + i), trees(2 + i),
-                                      rules_logit(rules_share(windows, w, i))});
+                                      rules_logit(rules_share(windows, tables, w, i))});
     }
-    share_types(scores, std::span(out.types).subspan(w * types, types));
+    share_types(scores, tables, std::span(out.types).subspan(w * types, types));
     const auto share = static_cast<double>(mix.recoverable);
     out.recoverable.push_back(static_cast<float>(
         std::clamp(share * static_cast<double>(sigmoid(network(outputs - 1))) +

@@ -59,8 +59,10 @@ struct Known {
   float window_from = std::numeric_limits<float>::infinity();
   float trace_from = std::numeric_limits<float>::infinity();
 
-  /// Returns for each window |whiten (x - center)| / sqrt(rows of whiten).
-  std::vector<float> strangeness(std::span<const float> windows) const;
+  /// Returns for each window |whiten (x - center)| / sqrt(rows of whiten); 0 if this is
+  /// empty.
+  std::vector<float> strangeness(std::span<const float> windows,
+                                 const Tables& tables = own_tables()) const;
 };
 
 /// All of a model but its network.
@@ -72,19 +74,19 @@ struct Stack {
 };
 
 /// Throw std::invalid_argument, naming what, for what is out of range, not sorted, of
-/// another length or no number. That of a Stack looks at all but its trees, which were
-/// checked when they were made.
+/// another length or no number, or does not fit the tables. That of a Stack looks at
+/// its trees no further: they were checked when they were made.
 void check(const Mix& mix);
 void check(const Calibration& calibration);
-void check(const Known& known);
-void check(const Stack& stack);
+void check(const Known& known, const Tables& tables = own_tables());
+void check(const Stack& stack, const Tables& tables = own_tables());
 
 /// What a model says of the windows of a trace. For CPU and GPU each: [windows x 2].
 struct Said {
   std::vector<float> probability;  ///< Of a pattern, by all together.
   std::vector<float> network;      ///< By the network alone.
   std::vector<float> trees;        ///< By the trees alone; NaN where there are none.
-  /// For each of pattern_names(): its share in its side; a side's add up to 1.
+  /// For each pattern of the tables: its share in its side; a side's add up to 1.
   std::vector<float> types;
   std::vector<float> recoverable;    ///< The share of a window's time, 0 to 1.
   std::vector<std::int64_t> events;  ///< As in Scores.
@@ -98,13 +100,15 @@ double rules_logit(double share);
 
 /// Returns for each window what the rules say of CPU and GPU: rules_logit() of the
 /// share of its time that patterns of that side waste; what is not known counts as 0.
-std::vector<float> rules_input(std::span<const float> windows);
+std::vector<float> rules_input(std::span<const float> windows,
+                               const Tables& tables = own_tables());
 
-/// Reads rows of window columns and the network's logits of them, output_count() for
+/// Reads rows of window columns and the network's logits of them, Tables::outputs() for
 /// each, together. Events are left empty. Throws std::invalid_argument if rows do not
 /// fit.
 Said read_together(
     const Stack& stack, std::span<const float> windows, std::span<const float> logits,
-    int threads = 1, const Checkpoint& checkpoint = [] {});
+    const Tables& tables = own_tables(), int threads = 1,
+    const Checkpoint& checkpoint = [] {});
 
 }  // namespace tta::detector

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "detector/stack.h"
-#include "features/feature_table.h"
 
 namespace tta::detector {
 namespace {
@@ -48,11 +47,11 @@ void check(const Calibration& calibration) {
   }
 }
 
-void check(const Known& known) {
+void check(const Known& known, const Tables& tables) {
   if (!(known.window_from >= 0 && known.trace_from >= 0)) {
     no_stack("known: window_from and trace_from must not be negative");
   }
-  const auto columns = features::window_columns().size();
+  const auto columns = tables.window_columns();
   const auto rows = known.whiten.size() / columns;
   if (known.center.empty() && known.middle.empty() && known.whiten.empty()) return;
   if (known.center.size() != columns || known.middle.size() != columns ||
@@ -65,10 +64,11 @@ void check(const Known& known) {
   check_finite(known.whiten, "known.whiten");
 }
 
-void check(const Stack& stack) {
+void check(const Stack& stack, const Tables& tables) {
   check(stack.mix);
   check(stack.calibration);
-  check(stack.known);
+  check(stack.known, tables);
+  if (!stack.trees.fits(tables)) no_stack("trees: made for other columns or patterns");
 }
 
 }  // namespace tta::detector

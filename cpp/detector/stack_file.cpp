@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "features/feature_table.h"
 #include "trace/utf8.h"
 
 namespace tta::detector {
@@ -26,8 +25,9 @@ using Shape = std::vector<std::int64_t>;
 
 // Calls visit(name, where it is kept, shape) for each tensor.
 template <typename T, typename M, typename C, typename K, typename Visit>
-void for_each_tensor(T& trees, M& mix, C& calibration, K& known, Visit visit) {
-  const auto columns = static_cast<std::int64_t>(features::window_columns().size());
+void for_each_tensor(T& trees, M& mix, C& calibration, K& known, std::size_t of_windows,
+                     Visit visit) {
+  const auto columns = static_cast<std::int64_t>(of_windows);
 #define TTA_VISIT(name, type, count, doc) \
   visit("trees." #name, trees.name, Shape{kAny});
   TTA_TREES(TTA_VISIT)
@@ -124,7 +124,7 @@ bool is_of_stack(std::string_view name) {
     Stack stack;
     std::set<std::string, std::less<>> out;
     for_each_tensor(
-        trees, stack.mix, stack.calibration, stack.known,
+        trees, stack.mix, stack.calibration, stack.known, 0,
         [&](const char* one, const auto&, const Shape&) { out.insert(one); });
     return out;
   }();
@@ -146,22 +146,40 @@ TensorParts parts_of(const Stack& stack, const Card& card) {
     using Number = typename decltype(numbers)::element_type;
     out.tensors.push_back({name, kDtypeOf<Number>, shape, std::as_bytes(numbers)});
   };
-  for_each_tensor(stack.trees.trees(), stack.mix, stack.calibration, stack.known, add);
+  for_each_tensor(stack.trees.trees(), stack.mix, stack.calibration, stack.known,
+                  stack.known.center.size(), add);
   for (const auto& [name, text] : card) out.metadata[kCard + name] = text;
   return out;
 }
 
-Stack read_stack(const TensorsFile& file) {
+Stack read_stack(const TensorsFile& file, const Tables& tables) {
   Stack out;
   Trees trees;
-  for_each_tensor(trees, out.mix, out.calibration, out.known, StackReader(file));
+  for_each_tensor(trees, out.mix, out.calibration, out.known, tables.window_columns(),
+                  StackReader(file));
   try {
-    out.trees = Forest(std::move(trees));
-    check(out);
+    out.trees = Forest(std::move(trees), tables);
+    check(out, tables);
   } catch (const std::invalid_argument& error) {
     refuse_stack(file, error.what());
   }
   return out;
+}
+
+Known read_known(const TensorsFile& file, const Tables& tables) {
+  Stack out;
+  Trees trees;
+  const StackReader reader(file);
+  for_each_tensor(trees, out.mix, out.calibration, out.known, tables.window_columns(),
+                  [&](std::string_view name, auto& field, const Shape& wanted) {
+                    if (part_of(name) == "known") reader(name, field, wanted);
+                  });
+  try {
+    check(out.known, tables);
+  } catch (const std::invalid_argument& error) {
+    refuse_stack(file, error.what());
+  }
+  return out.known;
 }
 
 Card read_card(const TensorsFile& file) {

@@ -31,7 +31,9 @@ TensorParts parts_of(const Stack& stack, const Card& card);
 /// Reads both, each part as a whole: one that the file has nothing of is as by default.
 /// Tensors that are of no stack are passed over. Throws WeightsError if a tensor is
 /// missing, of another type or shape, or holds what the checks refuse.
-Stack read_stack(const TensorsFile& file);
+Stack read_stack(const TensorsFile& file, const Tables& tables = own_tables());
+/// Reads the part of it that knows windows.
+Known read_known(const TensorsFile& file, const Tables& tables);
 Card read_card(const TensorsFile& file);
 
 }  // namespace tta::detector

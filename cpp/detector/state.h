@@ -16,9 +16,12 @@ namespace tta::detector {
 
 struct Detector::State {
   /// Draws weights on the CPU, so that a seed means the same anywhere.
-  State(const Config& config, std::uint64_t seed, at::Device device);
+  State(const Config& config, const Tables& tables, std::uint64_t seed,
+        at::Device device);
 
   Config config;
+  Tables tables;      ///< What the network reads and names.
+  Matching matching;  ///< How arrays are read as these.
   at::Device device;
   Progress progress;
   Card card;
@@ -58,7 +61,8 @@ class Precision {
   at::ScalarType dtype_before_;
 };
 
-/// Returns rows as a tensor on a device. That on the CPU is a view.
-torch::Tensor rows_of(std::vector<float>& values, at::Device device);
+/// Returns rows of so many columns as a tensor on a device. That on the CPU is a view.
+torch::Tensor rows_of(std::vector<float>& values, std::size_t columns,
+                      at::Device device);
 
 }  // namespace tta::detector

@@ -44,18 +44,29 @@ struct Together {
   }
 };
 
-// Labels of all windows in a row; -1, or NaN, where an example has none.
+// Labels of all windows in a row; -1, or NaN, where an example has none. With places,
+// the columns are those of an example at these, -1 for none.
 template <typename T>
 torch::Tensor labels_of(std::span<const Example> examples,
                         std::span<const T> Example::* labels, std::size_t columns,
-                        T unknown, at::Device device) {
+                        T unknown, at::Device device,
+                        std::span<const std::int32_t> places = {}) {
   std::vector<float> all;
   for (const auto& e : examples) {
     const auto& given = e.*labels;
     if (given.empty()) {
       all.insert(all.end(), windows_of(e) * columns, static_cast<float>(unknown));
-    } else {
+      continue;
+    }
+    if (places.empty()) {
       all.insert(all.end(), given.begin(), given.end());
+      continue;
+    }
+    const auto width = given.size() / windows_of(e);
+    for (std::size_t row = 0; row < given.size(); row += width) {
+      for (const auto at : places) {
+        all.push_back(at < 0 ? unknown : given[row + static_cast<std::size_t>(at)]);
+      }
     }
   }
   const auto n = static_cast<std::int64_t>(columns);
@@ -112,32 +123,36 @@ torch::Tensor loss_of_pairs(std::span<const Example> examples,
   return pairs_loss(at::stack(slow), at::stack(fixed));
 }
 
-torch::Tensor loss_of_hidden(Network& network, const BatchTensors& b,
-                             const ReadWindows& read, const torch::Tensor& hidden) {
+torch::Tensor loss_of_hidden(Network& network, const Tables& tables,
+                             const BatchTensors& b, const ReadWindows& read,
+                             const torch::Tensor& hidden) {
   const auto at_hidden = hidden.narrow(0, 0, b.kept).nonzero().view(-1);
   if (at_hidden.size(0) == 0) return {};
-  const auto& names = figure_columns();
-  const auto column = [&](std::string_view name) {
-    const auto at = std::find(names.begin(), names.end(), name) - names.begin();
+  std::vector<torch::Tensor> times;
+  for (std::size_t i = 0; i < tables.figures.size(); ++i) {
+    const auto& name = tables.figures[i].name;
+    if (name != "duration" && name != "gap") continue;
+    const auto at = static_cast<std::int64_t>(i);
     const auto& f = *network.events->figures;
-    return ((b.figures.index_select(0, at_hidden).select(1, at) - f.mean[at]) /
-            f.deviation[at])
-        .clamp(-8, 8);
-  };
+    const auto values = b.figures.index_select(0, at_hidden).select(1, at);
+    times.push_back(((values - f.mean[at]) / f.deviation[at]).clamp(-8, 8));
+  }
+  if (times.size() != 2) return {};  // the tables lack one
   return hidden_loss(network.guess(read.tokens.index_select(0, at_hidden)),
                      b.kind.index_select(0, at_hidden).to(at::kLong),
-                     at::stack({column("duration"), column("gap")}, 1));
+                     at::stack(times, 1));
 }
 
 }  // namespace
 
 void with_losses(Network& network, at::Device device, const Config& config,
+                 const Tables& tables, const Matching& matching,
                  std::span<const Example> examples, const Training& training,
                  const Checkpoint& checkpoint,
                  const std::function<void(StepLosses)>& learn) {
   const auto most = static_cast<std::size_t>(config.max_tokens);
   const Together all(examples, most);
-  const auto columns = features::window_columns().size();
+  const auto columns = matching.given_columns;
   const auto& w = training.weights;
   // The way back reads the batches again.
   std::deque<Batch> batches;
@@ -154,18 +169,19 @@ void with_losses(Network& network, at::Device device, const Config& config,
       const auto& ref = refs.back();
       const auto row = all.traces[ref.trace].windows.subspan(
           static_cast<std::size_t>(ref.window) * columns, columns);
-      rows.insert(rows.end(), row.begin(), row.end());
+      matching.add_windows(row, rows);
     }
-    const BatchTensors b(batches.emplace_back(make_batch(all.traces, refs, most)),
-                         device);
+    const BatchTensors b(
+        batches.emplace_back(make_batch(all.traces, refs, most, matching)), device);
     torch::Tensor hidden;
     if (w.masked > 0) {
       hidden = at::rand({b.kind.size(0)}, b.figures.options()) < training.masked_share;
     }
-    const auto out = network.read(b, rows_of(rows, device), hidden);
+    const auto out =
+        network.read(b, rows_of(rows, tables.window_columns(), device), hidden);
     read.push_back(out.windows);
     if (!hidden.defined()) continue;
-    const auto loss = loss_of_hidden(network, b, out, hidden);
+    const auto loss = loss_of_hidden(network, tables, b, out, hidden);
     if (loss.defined()) hidden_losses.push_back(loss);
   }
   // Back into the order of the examples.
@@ -184,7 +200,7 @@ void with_losses(Network& network, at::Device device, const Config& config,
     first += e.last - e.first;
   }
   const auto told = at::cat(logits);
-  const auto patterns = pattern_names().size();
+  const auto patterns = tables.patterns.size();
   const auto types = static_cast<std::int64_t>(patterns);
   constexpr std::int8_t kUnknown = -1;
   Losses losses;
@@ -194,11 +210,11 @@ void with_losses(Network& network, at::Device device, const Config& config,
              labels_loss(told.narrow(1, 0, 2),
                          labels_of(examples, &Example::any, 2, kUnknown, device)),
              parts.any);
-  losses.add(
-      w.types,
-      labels_loss(told.narrow(1, 2, types),
-                  labels_of(examples, &Example::types, patterns, kUnknown, device)),
-      parts.types);
+  losses.add(w.types,
+             labels_loss(told.narrow(1, 2, types),
+                         labels_of(examples, &Example::types, patterns, kUnknown,
+                                   device, matching.patterns)),
+             parts.types);
   losses.add(w.recoverable,
              share_loss(told.narrow(1, 2 + types, 1),
                         labels_of(examples, &Example::recoverable, 1,

@@ -19,6 +19,7 @@ struct StepLosses {
 /// Works out the losses and hands them to `learn`, which may go back through them: what
 /// they were made of lives until it returns.
 void with_losses(Network& network, at::Device device, const Config& config,
+                 const Tables& tables, const Matching& matching,
                  std::span<const Example> examples, const Training& training,
                  const Checkpoint& checkpoint,
                  const std::function<void(StepLosses)>& learn);

@@ -13,9 +13,6 @@
 #include <optional>
 #include <utility>
 
-#include "detector/columns.h"
-#include "features/feature_table.h"
-
 namespace tta::detector {
 namespace {
 
@@ -158,25 +155,10 @@ TensorsFile read_tensors(const std::string& path) {
   return parse_tensors(std::move(bytes), path);
 }
 
-void check_fingerprints(const TensorsFile& file) {
-  const auto compare = [&](const char* key, const char* of, const std::string& ours) {
-    const auto& theirs = file.about(key);
-    if (theirs == ours) return;
-    refuse(file.path,
-           std::string("it was trained on another table of ") + of + " (" +
-               shown(theirs) + ", and this version has " + ours + ")",
-           "Use weights of this version, or train anew.");
-  };
-  compare("features", "features", features::fingerprint());
-  compare("patterns", "patterns", pattern_fingerprint());
-}
-
 void write_tensors(const std::string& path, std::map<std::string, std::string> metadata,
                    std::span<const TensorView> tensors) {
   Header header;
   header.metadata = std::move(metadata);
-  header.metadata["features"] = features::fingerprint();
-  header.metadata["patterns"] = pattern_fingerprint();
   std::uint64_t at = 0;
   for (const auto& tensor : tensors) {
     const auto& dtype = kDtypes[static_cast<std::size_t>(tensor.dtype)];

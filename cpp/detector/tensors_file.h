@@ -59,12 +59,8 @@ TensorsFile parse_tensors(std::vector<std::byte> bytes, std::string path);
 /// The same from the disk.
 TensorsFile read_tensors(const std::string& path);
 
-/// Throws WeightsError unless the file was trained on arrays of this feature table and
-/// for these patterns: its metadata `features` and `patterns` are their fingerprints.
-void check_fingerprints(const TensorsFile& file);
-
-/// Writes a file whole or not at all: beside it, then in its place. The metadata get
-/// the fingerprints of today. Throws WeightsError if it cannot be written.
+/// Writes a file whole or not at all: beside it, then in its place. Throws WeightsError
+/// if it cannot be written.
 void write_tensors(const std::string& path, std::map<std::string, std::string> metadata,
                    std::span<const TensorView> tensors);
 

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "detector/columns.h"
-#include "features/feature_table.h"
 
 namespace tta::detector {
 namespace {
@@ -37,9 +36,8 @@ void check_each(std::string_view name, const std::vector<T>& values, T least, T 
   }
 }
 
-void check_lengths(const Trees& t) {
+void check_lengths(const Trees& t, std::size_t outputs) {
   const auto trees = t.output.size(), nodes = t.column.size();
-  const auto outputs = output_count();
   if (nodes > kMostNodes) {
     no_forest(std::to_string(nodes) + " nodes, of at most " +
               std::to_string(kMostNodes));
@@ -83,16 +81,16 @@ void check_ways(const Trees& t, std::size_t tree) {
 
 }  // namespace
 
-void check(const Trees& t) {
+void check(const Trees& t, const Tables& tables) {
   bool none = true;
 #define TTA_NONE(name, type, count, doc) none = none && t.name.empty();
   TTA_TREES(TTA_NONE)
 #undef TTA_NONE
   if (none) return;
-  check_lengths(t);
+  check_lengths(t, tables.outputs());
   check_begins(t);
-  const auto columns = static_cast<std::int64_t>(features::window_columns().size());
-  const auto outputs = static_cast<std::int64_t>(output_count());
+  const auto columns = static_cast<std::int64_t>(tables.window_columns());
+  const auto outputs = static_cast<std::int64_t>(tables.outputs());
   constexpr auto kMost = std::numeric_limits<float>::max();
   check_each<std::int64_t>("output", t.output, 0, outputs - 1);
   check_each<std::int64_t>("column", t.column, -1, columns - 1);
@@ -103,8 +101,11 @@ void check(const Trees& t) {
   for (std::size_t i = 0; i < t.output.size(); ++i) check_ways(t, i);
 }
 
-Forest::Forest(Trees trees) : trees_(std::move(trees)) {
-  check(trees_);
+Forest::Forest(Trees trees, const Tables& tables)
+    : trees_(std::move(trees)),
+      columns_(tables.window_columns()),
+      outputs_(tables.outputs()) {
+  check(trees_, tables);
   nodes_.resize(trees_.column.size());
   for (std::size_t tree = 0; tree < trees_.output.size(); ++tree) {
     const auto first = trees_.begin[tree];
@@ -122,22 +123,21 @@ Forest::Forest(Trees trees) : trees_(std::move(trees)) {
 }
 
 void Forest::add_up(std::span<const float> windows, std::span<float> out) const {
-  const auto columns = features::window_columns().size(), outputs = output_count();
-  const auto rows = windows.size() / columns;
+  const auto rows = windows.size() / columns_;
   std::vector<double> sums(out.size());
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = trees_.base[i % outputs];
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = trees_.base[i % outputs_];
   for (std::size_t tree = 0; tree < trees_.output.size(); ++tree) {
     const auto* const root = &nodes_[static_cast<std::size_t>(trees_.begin[tree])];
     const auto output = static_cast<std::size_t>(trees_.output[tree]);
     for (std::size_t i = 0; i < rows; ++i) {
-      const auto* const row = &windows[i * columns];
+      const auto* const row = &windows[i * columns_];
       const auto* node = root;
       while (node->column >= 0) {
         const auto value = row[node->column];
         const auto way = std::isnan(value) ? 2 : value <= node->number ? 0 : 1;
         node = &nodes_[static_cast<std::size_t>(node->next[way])];
       }
-      sums[i * outputs + output] += static_cast<double>(node->number);
+      sums[i * outputs_ + output] += static_cast<double>(node->number);
     }
   }
   constexpr double kMost = std::numeric_limits<float>::max();
@@ -148,16 +148,15 @@ void Forest::add_up(std::span<const float> windows, std::span<float> out) const 
 
 std::vector<float> Forest::raw(std::span<const float> windows, int threads,
                                const Checkpoint& checkpoint) const {
-  const auto count = count_rows(windows);
-  const auto columns = features::window_columns().size(), outputs = output_count();
-  std::vector<float> out(count * outputs);
+  const auto count = count_rows(windows, columns_);
+  std::vector<float> out(count * outputs_);
   if (none()) return out;
   for_each_piece((count + kRowsAtOnce - 1) / kRowsAtOnce, threads,
                  [&](std::size_t piece) {
                    const auto first = piece * kRowsAtOnce;
                    const auto rows = std::min(kRowsAtOnce, count - first);
-                   add_up(windows.subspan(first * columns, rows * columns),
-                          std::span(out).subspan(first * outputs, rows * outputs));
+                   add_up(windows.subspan(first * columns_, rows * columns_),
+                          std::span(out).subspan(first * outputs_, rows * outputs_));
                  },
                  checkpoint);
   return out;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // detector/trees.h: boosted trees over the window columns, which know no torch.
 //
-// They add up to the same outputs as the network has: any CPU, any GPU, each of
-// pattern_names() (all as logits), recoverable (as a share).
+// They add up to the same outputs as the network has: any CPU, any GPU, each pattern
+// (all as logits), recoverable (as a share).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "detector/in_threads.h"
+#include "detector/tables.h"
 
 namespace tta::detector {
 
@@ -41,22 +42,27 @@ inline constexpr std::size_t kMostNodes = 1'000'000;
 /// Throws std::invalid_argument, naming array and place, unless lengths fit, each
 /// number is in its range and sensible, and each node leads to later ones of its tree,
 /// so that no walk is endless.
-void check(const Trees& trees);
+void check(const Trees& trees, const Tables& tables = own_tables());
 
 /// Trees that were checked, laid out to be walked.
 class Forest {
  public:
-  Forest() = default;
+  Forest() : Forest(Trees()) {}
   /// Throws as check() does.
-  explicit Forest(Trees trees);
+  explicit Forest(Trees trees, const Tables& tables = own_tables());
 
   bool none() const { return trees_.base.empty(); }
   const Trees& trees() const { return trees_; }
+  /// Whether it is of these columns and outputs.
+  bool fits(const Tables& tables) const {
+    return none() ||
+           (columns_ == tables.window_columns() && outputs_ == tables.outputs());
+  }
 
-  /// Returns output_count() sums for each window, of rows of all window columns; NaN is
-  /// a missing value. 0 if there is no forest. Finite. Time is that of trees x depth x
-  /// windows; the same for any number of threads. Throws std::invalid_argument if the
-  /// values are no whole rows.
+  /// Returns the sums of each output for each window, of rows of all window columns;
+  /// NaN is a missing value. 0 if there is no forest. Finite. Time is that of trees x
+  /// depth x windows; the same for any number of threads. Throws std::invalid_argument
+  /// if the values are no whole rows.
   std::vector<float> raw(
       std::span<const float> windows, int threads = 1,
       const Checkpoint& checkpoint = [] {}) const;
@@ -70,6 +76,7 @@ class Forest {
   void add_up(std::span<const float> windows, std::span<float> out) const;
 
   Trees trees_;
+  std::size_t columns_ = 0, outputs_ = 0;
   std::vector<Node> nodes_;
 };
 

@@ -13,11 +13,11 @@
 #include <stdexcept>
 
 #include "detector/stack_file.h"
+#include "detector/tables_file.h"
 
 namespace tta::detector {
 namespace {
 
-constexpr const char* kFormat = "torchtraceap detector 1";
 const std::string kNetwork = "network.", kMean = "adam.mean.", kSquare = "adam.square.",
                   kStep = "adam.step.";
 
@@ -122,11 +122,13 @@ class Reader {
 };
 
 // Fewer than any such network has.
-double least_bytes(const Config& c) {
+double least_bytes(const Config& c, const Tables& t) {
   const auto layers = static_cast<double>(c.layers + c.trace_layers);
+  const auto names = static_cast<double>(t.window_columns() + t.figures.size() +
+                                         2 * t.kinds.size() + t.outputs());
   const auto width = static_cast<double>(c.width);
   const auto of_layer = 4 * width * width + 2 * width * static_cast<double>(c.hidden);
-  return 4 * (layers * of_layer + width * static_cast<double>(c.max_tokens) +
+  return 4 * (layers * of_layer + width * (static_cast<double>(c.max_tokens) + names) +
               features::kPieceHashes * static_cast<double>(c.word_width) +
               static_cast<double>(c.trace_layers * c.heads * 2 * c.reach));
 }
@@ -143,9 +145,9 @@ T number_about(const TensorsFile& file, const std::string& key) {
 
 }  // namespace
 
-void save_weights(const std::string& path, const Config& config, const Network& network,
-                  const Progress& progress, torch::optim::AdamW* optimizer,
-                  const TensorParts& more) {
+void save_weights(const std::string& path, const Config& config, const Tables& tables,
+                  const Network& network, const Progress& progress,
+                  torch::optim::AdamW* optimizer, const TensorParts& more) {
   Writer writer;
   for (const auto& [name, tensor] : tensors_of(network)) {
     writer.add(kNetwork + name, tensor);
@@ -162,29 +164,25 @@ void save_weights(const std::string& path, const Config& config, const Network& 
   }
   writer.add(more.tensors);
   auto metadata = more.metadata;
-  metadata["format"] = kFormat;
+  name_tables(tables, metadata);
   metadata["seed"] = std::to_string(progress.seed);
   metadata["steps"] = std::to_string(progress.steps);
   for (const auto& [name, value] : to_text(config)) metadata[kNetwork + name] = value;
   write_tensors(path, std::move(metadata), writer.views());
 }
 
-Config read_config(const TensorsFile& file) {
-  if (file.about("format") != kFormat) {
-    refuse(file, "its format is " + shown(file.about("format")) + ", not " + kFormat);
-  }
-  check_fingerprints(file);
+Config read_config(const TensorsFile& file, const Tables& tables) {
   std::map<std::string, std::string> text;
   for (const auto& [key, value] : file.metadata) {
     if (key.starts_with(kNetwork)) text[key.substr(kNetwork.size())] = value;
   }
   Config out;
   try {
-    out = config_from_text(text);
+    out = config_from_text(text, tables);
   } catch (const std::invalid_argument& error) {
     refuse(file, std::string("it tells of no network: ") + shown(error.what()));
   }
-  if (least_bytes(out) > static_cast<double>(file.bytes.size())) {
+  if (least_bytes(out, tables) > static_cast<double>(file.bytes.size())) {
     refuse(file, "it is too small for the network that it tells of");
   }
   return out;

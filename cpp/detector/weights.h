@@ -8,6 +8,7 @@
 #include <string>
 
 #include "detector/network.h"
+#include "detector/tables.h"
 #include "detector/tensors_file.h"
 
 namespace tta::detector {
@@ -20,14 +21,13 @@ struct Progress {
 
 /// Writes the weights; with an optimizer also its state; and what else the file is to
 /// hold.
-void save_weights(const std::string& path, const Config& config, const Network& network,
-                  const Progress& progress, torch::optim::AdamW* optimizer,
-                  const TensorParts& more);
+void save_weights(const std::string& path, const Config& config, const Tables& tables,
+                  const Network& network, const Progress& progress,
+                  torch::optim::AdamW* optimizer, const TensorParts& more);
 
-/// Returns the config that a file of ours tells, once its fingerprints are checked and
-/// its size is found to be about that of such a network: what is made of a config of a
-/// few bytes may be gigabytes. Throws WeightsError.
-Config read_config(const TensorsFile& file);
+/// Returns the config of a file, once its size is found to be about that of such a
+/// network: a config of a few bytes may ask for gigabytes. Throws WeightsError.
+Config read_config(const TensorsFile& file, const Tables& tables);
 Progress read_progress(const TensorsFile& file);
 
 /// Fills the network, and the optimizer where the file has its state. Each weight must

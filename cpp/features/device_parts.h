@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "features/host_parts.h"
-#include "timeline/sum_until.h"
+#include "timeline/intervals.h"
 #include "timeline/timeline.h"
 
 namespace tta::features {

@@ -22,18 +22,33 @@ constexpr std::string_view type_name() {
   if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
 }
 
+// Columns and kinds that hold other values than they once did under the same name, and
+// their versions: {"window.busy", 2}, {"token.gap", 2}, {"kind.view", 2}. Weights that
+// know an earlier version are given a default instead (detector/tables.h). All others
+// are of version 1.
+struct Raised {
+  std::string_view what;
+  int version;
+};
+constexpr std::array<Raised, 0> kRaised = {};
+
+int version_of(const std::string& what) {
+  for (const auto& raised : kRaised) {
+    if (raised.what == what) return raised.version;
+  }
+  return 1;
+}
+
+ColumnInfo with_version(const char* table, ColumnInfo column) {
+  column.version = version_of(table + std::string(column.name));
+  return column;
+}
+
 #define TTA_INFO(name, type, unit, normalization, missing, doc) \
   ColumnInfo{#name, type_name<type>(), unit, normalization, missing, doc},
 constexpr std::array kStatisticColumns = {TTA_FEATURES(TTA_INFO)};
 constexpr std::array kTokenColumns = {TTA_TOKENS(TTA_INFO)};
 #undef TTA_INFO
-
-// What was a pattern when weights were made that are in use. The column stays, 0, and
-// so do the fingerprint and the number of what a model tells of; the next weights that
-// are made for another table need it no more.
-constexpr ColumnInfo kRetired[] = {{"cause_queue_full", "float32", "share", "window",
-                                    "unusable trace",
-                                    "No pattern any more: always 0."}};
 
 }  // namespace
 
@@ -48,19 +63,31 @@ std::span<const ColumnInfo> window_columns() {
       out.push_back({names[i], "float32", "share", "window", "unusable trace",
                      patterns::patterns()[i].summary});
     }
-    out.insert(out.end(), std::begin(kRetired), std::end(kRetired));
+    for (auto& column : out) column = with_version("window.", column);
     return out;
   }();
   return kAll;
 }
 
-std::span<const ColumnInfo> token_columns() { return kTokenColumns; }
+std::span<const ColumnInfo> token_columns() {
+  static const auto kAll = [] {
+    auto out = kTokenColumns;
+    for (auto& column : out) column = with_version("token.", column);
+    return out;
+  }();
+  return kAll;
+}
 
 Definition definition() {
   Definition out;
   out.windows.assign(window_columns().begin(), window_columns().end());
   out.tokens.assign(token_columns().begin(), token_columns().end());
-  for (const auto& kind : kinds()) out.kinds.push_back(kind.name);
+  for (std::size_t i = 0; i < kKinds; ++i) {
+    const auto general = general_kind(static_cast<Kind>(i));
+    const auto name = kinds()[i].name;
+    out.kinds.push_back({name, version_of("kind." + std::string(name)),
+                         kinds()[static_cast<std::size_t>(general)].name});
+  }
   return out;
 }
 
@@ -70,7 +97,6 @@ std::string fingerprint_of(const Definition& definition) {
     state = hash(text, state);
     state = hash(std::string_view("\n", 1), state);
   };
-  add(std::to_string(definition.version));
   for (const auto* columns : {&definition.windows, &definition.tokens}) {
     for (const auto& column : *columns) {
       add(column.name);
@@ -78,10 +104,14 @@ std::string fingerprint_of(const Definition& definition) {
       add(column.unit);
       add(column.normalization);
       add(column.missing);
+      add(std::to_string(column.version));
     }
     add("");
   }
-  for (const auto& kind : definition.kinds) add(kind);
+  for (const auto& kind : definition.kinds) {
+    add(kind.name);
+    add(std::to_string(kind.version));
+  }
   add(std::to_string(definition.pieces));
   add(std::to_string(definition.piece_hashes));
   std::string out(16, '0');

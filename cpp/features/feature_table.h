@@ -21,6 +21,7 @@ struct ColumnInfo {
   /// When a value is missing: NaN in windows, -1 in tokens; "" if it never is.
   std::string_view missing;
   std::string_view doc;
+  int version = 1;  ///< Raised when it comes to hold other values under its name.
 };
 
 /// Statistics that are computed here; the columns by cause come after them.
@@ -31,21 +32,23 @@ inline constexpr std::size_t kStatistics = 0
     ;
 
 /// The columns of a window: the statistics, then the wasted share by each pattern of
-/// the pattern table, named after it, then those of patterns that are none any more.
+/// the pattern table, named after it.
 std::span<const ColumnInfo> window_columns();
 
 /// The columns of a token.
 std::span<const ColumnInfo> token_columns();
 
-/// Raised whenever a column comes to hold other values than before, under the same
-/// name: nothing else tells that what was trained before is to be refused.
-inline constexpr int kFeatureVersion = 2;
+/// A kind of event; its version is raised when other events come to be of it.
+struct KindInTable {
+  std::string_view name;
+  int version = 1;
+  std::string_view general;  ///< Of its sort the kind of all others: general_kind().
+};
 
-/// What the arrays are, as far as who reads them depends on it.
+/// What the arrays are, as far as their readers depend on it.
 struct Definition {
-  int version = kFeatureVersion;
   std::vector<ColumnInfo> windows, tokens;
-  std::vector<std::string_view> kinds;  ///< Their names, by number.
+  std::vector<KindInTable> kinds;  ///< By number.
   int pieces = kPieces;
   std::uint32_t piece_hashes = kPieceHashes;
 };
@@ -55,8 +58,7 @@ Definition definition();
 /// columns are in words (ColumnInfo::doc).
 std::string fingerprint_of(const Definition& definition);
 
-/// Returns that of definition(): what was trained on arrays of another one is to be
-/// refused.
+/// Returns that of definition(): arrays that were kept with another one are not these.
 const std::string& fingerprint();
 
 /// The hash behind it and behind the words of names: FNV-1a, 64 bits, the same on every

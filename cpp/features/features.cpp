@@ -14,7 +14,7 @@
 #include "features/window_stats.h"
 #include "patterns/pattern.h"
 #include "timeline/median.h"
-#include "timeline/window_rows.h"
+#include "timeline/windows.h"
 
 namespace tta::features {
 namespace {
@@ -100,7 +100,6 @@ Features make_features(const timeline::Timeline& t, const timeline::EventArgs& a
     auto* const to = out.windows.data() + i * columns;
     std::memcpy(to, &stats, sizeof(stats));
     if (!causes.empty()) {
-      std::fill(to + kStatistics, to + columns, 0.0f);
       std::copy_n(causes.begin() + static_cast<std::ptrdiff_t>(i * patterns), patterns,
                   to + kStatistics);
     }

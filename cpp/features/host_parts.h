@@ -11,7 +11,6 @@
 #include "features/kind.h"
 #include "features/thread_segments.h"
 #include "timeline/intervals.h"
-#include "timeline/sum_until.h"
 #include "timeline/timeline.h"
 
 namespace tta::features {

@@ -74,6 +74,15 @@ inline bool is_kernel(Kind kind) {
 }
 inline bool is_device(Kind kind) { return kind >= Kind::kMatrixKernel; }
 
+/// The kind of its sort that is "any other": what a model that does not know a kind
+/// takes it for.
+inline Kind general_kind(Kind kind) {
+  if (is_copy(kind) || kind == Kind::kMemset) return Kind::kInDevice;
+  if (is_kernel(kind)) return Kind::kKernel;
+  if (is_call(kind)) return Kind::kCall;
+  return is_operator(kind) ? Kind::kOther : Kind::kRange;
+}
+
 /// What an operator is by its name.
 Kind operator_kind(std::string_view name);
 /// What a runtime call is by its name.

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "features/kind.h"
-#include "timeline/by_name.h"
-#include "timeline/launch_calls.h"
+#include "timeline/names.h"
 
 namespace tta::features {
 namespace {
@@ -143,7 +142,7 @@ Kind operator_kind(std::string_view name) {
 
 Kind call_kind(std::string_view name) {
   if (contains(name, "GraphLaunch")) return Kind::kGraphLaunch;
-  if (timeline::names_a_launch(name)) return Kind::kLaunch;
+  if (timeline::means(name, timeline::Name::kLaunch)) return Kind::kLaunch;
   if (contains(name, "ynchronize")) return Kind::kWait;
   if (contains_any(name, {"emcpy", "emset", "enqueueCommand"})) return Kind::kCopyCall;
   if (contains_any(name, {"Malloc", "Free", "HostAlloc", "MemAlloc", "MemCreate",

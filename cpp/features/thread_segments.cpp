@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 
 namespace tta::features {
 namespace {

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "features/window_stats.h"
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 #include "timeline/occupancy.h"
 
 namespace tta::features {

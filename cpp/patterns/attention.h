@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "patterns/launched.h"
+#include "patterns/device_work.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {

@@ -8,31 +8,14 @@
 #include "patterns/comm_on_host.h"
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
-
-#include "replay/host_collectives.h"
-
 namespace tta::patterns {
 namespace {
 
-using replay::is_backend_range;
 using timeline::Interval;
 using timeline::IntervalSet;
 using timeline::kNoRow;
+using timeline::Name;
 using trace::Category;
-
-bool is_collective(std::string_view name) { return name.starts_with("c10d::"); }
-
-// Of functional collectives; all other operators of a collective only queue it.
-bool is_waiting_operator(std::string_view name) {
-  return name == "_c10d_functional::wait_tensor" ||
-         name == "c10d_functional::wait_tensor";
-}
-
-bool is_wait(std::string_view name) {
-  return name.starts_with("<built-in method wait of ");
-}
 
 // What belongs to one process.
 struct ThreadRows {
@@ -89,26 +72,24 @@ class Host {
   void read_main_thread() {
     bool frames = false;
     std::uint32_t asked = kNoRow;  // the last collective's operator
-    for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[main_])) {
+    for (const auto row : t_.lanes.rows_of(main_)) {
       const Interval time{c_.ts[row], t_.tree.end(c_, row)};
-      const auto name = t_.trace->name(row);
       if (c_.cat(row) == Category::kCpuOp) {
-        if (is_waiting_operator(name)) add(operators_, time, row);
-        if (is_collective(name)) asks_.push_back(asked = row);
+        if (t_.named(row, Name::kCollectiveWait)) add(operators_, time, row);
+        if (t_.named(row, Name::kCollectiveCall)) asks_.push_back(asked = row);
       }
       if (c_.cat(row) != Category::kPythonFunction) continue;
       frames = true;
-      if (is_wait(name)) {
+      if (t_.named(row, Name::kWaitMethod)) {
         const auto call = t_.tree.parent[row];
-        if (call != kNoRow && t_.trace->name(call).starts_with(
-                                  "torch/distributed/distributed_c10d.py(")) {
+        if (call != kNoRow && t_.named(call, Name::kDdpFrame)) {
           // A synchronous call: it waits for what it has just asked for.
           const bool own = asked != kNoRow && c_.ts[asked] >= c_.ts[call];
           waits_.push_back({time, own ? asked : row});
         } else {
           add(waits_, time, row);
         }
-      } else if (name.starts_with("<built-in method run_backward of ")) {
+      } else if (t_.named(row, Name::kRunsBackward)) {
         add(backwards_, time, row);
       }
     }
@@ -118,10 +99,9 @@ class Host {
     }
     // The backend's threads know no line and no operator; who asked last does.
     for (auto& wait : backwards_) {
-      const auto after = std::upper_bound(
-          asks_.begin(), asks_.end(), wait.time.begin,
-          [&](std::int64_t at, std::uint32_t row) { return at < c_.ts[row]; });
-      if (after != asks_.begin()) wait.row = *std::prev(after);
+      const auto* ask = timeline::last_begun(asks_, wait.time.begin,
+                                             [&](auto row) { return c_.ts[row]; });
+      if (ask != nullptr) wait.row = *ask;
     }
     std::stable_sort(backwards_.begin(), backwards_.end(),
                      [](const CommWait& a, const CommWait& b) {
@@ -138,12 +118,12 @@ class Host {
   IntervalSet computation() const {
     std::vector<Interval> main, others, waits;
     for (const auto lane : rows_.lanes) {
-      for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[lane])) {
+      for (const auto row : t_.lanes.rows_of(lane)) {
         if (c_.cat(row) != Category::kCpuOp) continue;
         const auto parent = t_.tree.parent[row];
         // What its parent is, it is too.
-        if (parent != kNoRow && (c_.cat(parent) == Category::kCpuOp ||
-                                 is_backend_range(t_.trace->name(parent)))) {
+        if (parent != kNoRow &&
+            (c_.cat(parent) == Category::kCpuOp || t_.named(parent, Name::kBackend))) {
           continue;
         }
         (lane == main_ ? main : others).push_back({c_.ts[row], c_.end(row)});
@@ -175,15 +155,13 @@ std::vector<CommOnHost> comm_on_host(const timeline::Timeline& t) {
   std::vector<ThreadRows> rows(t.host.size());
   for (const auto& span : t.spans.annotations) {
     const auto i = t.host.index_of(t.columns().pid[span.row]);
-    if (i != timeline::HostTimes::kNone && is_backend_range(t.trace->name(span.row))) {
+    if (i != timeline::HostTimes::kNone && t.named(span.row, Name::kBackend)) {
       rows[i].backend.push_back(span.row);
     }
   }
-  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
-    const auto i = t.host.index_of(t.lanes.lanes[lane].pid);
-    if (i != timeline::HostTimes::kNone && !t.lanes.lanes[lane].is_stream) {
-      rows[i].lanes.push_back(lane);
-    }
+  for (const auto& lane : t.lanes.threads()) {
+    const auto i = t.host.index_of(lane.pid);
+    if (i != timeline::HostTimes::kNone) rows[i].lanes.push_back(lane.id);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     out.push_back(Host(t, t.host[i].lane, std::move(rows[i])).measure());

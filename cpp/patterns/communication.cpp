@@ -23,13 +23,11 @@ const timeline::CollectiveArgs* collective_of(const Context& context,
                                               std::uint32_t row) {
   const auto& t = context.timeline;
   if (const auto* own = context.args.collective(row)) return own;
-  for (auto at = t.owner_of(row);
-       at != kNoRow && t.columns().cat(at) == trace::Category::kCpuOp;
-       at = t.tree.parent[at]) {
+  for (const auto at : t.tree.around(t.owner_of(row))) {
+    if (t.columns().cat(at) != trace::Category::kCpuOp) break;
     if (const auto* of_operator = context.args.collective(at)) return of_operator;
     // Further up lie the program's own ranges.
-    const auto name = t.trace->name(at);
-    if (name.find("c10d") != std::string_view::npos) break;
+    if (timeline::contains(t.trace->name(at), "c10d")) break;
   }
   return nullptr;
 }

@@ -1,25 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/copies.cpp: which copies there are, and what their link could carry.
+// patterns/copies.cpp: which copies there are, which operators made them, and what
+// their link could carry.
 #include "patterns/copies.h"
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
-#include <string_view>
+#include <queue>
+#include <utility>
 
 #include "patterns/facts.h"
-#include "timeline/by_name.h"
-#include "timeline/copy_direction.h"
+#include "timeline/cursor.h"
 #include "timeline/gpu_table.h"
 
 namespace tta::patterns {
 namespace {
 
-using timeline::contains;
 using trace::Category;
 
 // NVLink-C2C carries 450 GB/s each way; a rate above twice that is a wrong duration.
 constexpr double kFastestLink = 900;
+
+// Of ten copies without a call, how many have to lie inside one operator.
+constexpr std::size_t kInStep = 9;
+
+// The operators of a process that no other encloses, by start.
+std::vector<std::uint32_t> outermost(const timeline::Timeline& t, std::int64_t pid) {
+  const auto& c = t.columns();
+  std::vector<std::uint32_t> out;
+  for (const auto& lane : t.lanes.threads()) {
+    if (pid != trace::kNoId && lane.pid != pid) continue;
+    auto reached = t.span.begin;
+    for (const auto row : t.lanes.rows_of(lane)) {
+      if (c.cat(row) != Category::kCpuOp || c.end(row) <= reached) continue;
+      reached = c.end(row);
+      out.push_back(row);
+    }
+  }
+  std::sort(out.begin(), out.end(), [&](auto a, auto b) {
+    return c.ts[a] != c.ts[b] ? c.ts[a] < c.ts[b] : a < b;
+  });
+  return out;
+}
+
+// The deepest operator on the thread of `around` that holds all of `time`.
+std::uint32_t deepest(const timeline::Timeline& t, std::uint32_t around,
+                      Interval time) {
+  const auto& c = t.columns();
+  const timeline::Cursor thread(t, t.lanes.lane[around]);
+  return t.tree.innermost(thread.begun(time.begin), [&](auto at) {
+    return c.cat(at) == Category::kCpuOp && c.end(at) >= time.end;
+  });
+}
 
 }  // namespace
 
@@ -33,9 +66,8 @@ const std::vector<HostCopy>& host_copies(const Context& context,
   std::array<std::size_t, 2> latest{};  // of each way, that which ends last; + 1
   for (const auto row : d.rows) {
     if (!t.is_copy(row)) continue;
-    const auto name = t.trace->name(row);
     const auto& known_of_row = context.args.work(row);
-    const auto direction = timeline::copy_direction(name);
+    const auto direction = t.names.direction(c.name[row]);
     const bool up = direction == timeline::CopyDirection::kToDevice ||
                     known_of_row.way == timeline::WorkArgs::Way::kToDevice;
     const bool down = direction == timeline::CopyDirection::kToHost ||
@@ -44,9 +76,9 @@ const std::vector<HostCopy>& host_copies(const Context& context,
     HostCopy copy;
     copy.row = row;
     copy.way = up ? CopyWay::kToDevice : CopyWay::kToHost;
-    copy.memory = contains(name, "Pageable") ? HostMemory::kPageable
-                  : contains(name, "Pinned") ? HostMemory::kPinned
-                                             : HostMemory::kUnknown;
+    copy.memory = t.named(row, Name::kPageable) ? HostMemory::kPageable
+                  : t.named(row, Name::kPinned) ? HostMemory::kPinned
+                                                : HostMemory::kUnknown;
     copy.bytes = known_of_row.bytes;
     if (copy.bytes > 0 && c.dur[row] > 0) {
       const auto rate =
@@ -149,6 +181,60 @@ void claim_share(std::vector<Claim>& claims, const Claim& like,
     most -= claim.end - claim.begin;
     if (claim.end > claim.begin) claims.push_back(claim);
   }
+}
+
+std::uint32_t copy_operator(const timeline::Timeline& t, std::uint32_t row) {
+  return copy_operator_around(t, t.owner_of(row));
+}
+
+std::uint32_t copy_operator_around(const timeline::Timeline& t, std::uint32_t op) {
+  std::uint32_t outer = kNoRow;
+  for (const auto row : t.tree.around(op)) {
+    if (t.columns().cat(row) != Category::kCpuOp) break;
+    if (!t.named(row, Name::kHostCopy)) {
+      // Ranges of a module, of DDP or of a compiled region only enclose the call.
+      return t.named(row, Name::kAten) ? kNoRow : outer;
+    }
+    outer = row;
+  }
+  return outer;
+}
+
+std::vector<std::uint32_t> operators_by_time(const timeline::Timeline& t,
+                                             const timeline::DeviceTime& d,
+                                             std::span<const HostCopy> copies) {
+  const auto& c = t.columns();
+  std::vector<std::uint32_t> out(copies.size(), kNoRow);
+  const auto has_no_call = [&](const HostCopy& copy) {
+    return t.launch_of(copy.row) == kNoRow;
+  };
+  const auto without = static_cast<std::size_t>(
+      std::count_if(copies.begin(), copies.end(), has_no_call));
+  if (without == 0) return out;
+  const auto ops = outermost(t, d.pid);
+  using Open = std::pair<std::int64_t, std::uint32_t>;  // end, operator
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
+  auto next = ops.begin();
+  std::size_t inside = 0;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    if (!has_no_call(copies[i])) continue;
+    const Interval time{c.ts[copies[i].row], c.end(copies[i].row)};
+    for (; next != ops.end() && c.ts[*next] <= time.begin; ++next) {
+      open.emplace(c.end(*next), *next);
+    }
+    while (!open.empty() && open.top().first <= time.begin) open.pop();
+    if (open.size() != 1 || open.top().first < time.end) continue;
+    ++inside;
+    out[i] = deepest(t, open.top().second, time);
+  }
+  if (inside * 10 < without * kInStep) out.assign(copies.size(), kNoRow);
+  // Of each row, whether the operator, or one inside it, launched work.
+  std::vector<char> launching(c.size(), 0);
+  for (const auto row : d.rows) t.tree.mark_around(t.launch_of(row), launching);
+  for (auto& op : out) {
+    if (op != kNoRow && launching[op]) op = kNoRow;
+  }
+  return out;
 }
 
 }  // namespace tta::patterns

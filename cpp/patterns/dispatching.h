@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "patterns/rule.h"
@@ -62,9 +61,6 @@ struct LateDispatch {
 /// launching threads.
 std::vector<LateDispatch> late_dispatch(const Context& context,
                                         const DispatchLimits& limits);
-
-/// Tells by its name whether a call launches a graph (CUDA's or HIP's).
-bool launches_a_graph(std::string_view call);
 
 /// Lists the processes at least half of whose device work graphs launched: one graph
 /// among thousands of single launches does not make a program that uses graphs.

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "patterns/copies.h"
-#include "patterns/excess.h"
-#include "patterns/launched.h"
+#include "patterns/device_work.h"
 #include "patterns/warm_up.h"
 
 namespace tta::patterns {

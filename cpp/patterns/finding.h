@@ -2,9 +2,11 @@
 // patterns/finding.h: one anti-pattern at one place in the user's code.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "patterns/pattern.h"
@@ -21,6 +23,9 @@ enum class Severity : std::uint8_t {
   kMedium,  ///< 3 % to 10 %.
   kHigh,    ///< 10 % and more.
 };
+constexpr auto words_of(Severity) {
+  return std::array<std::string_view, 3>{"low", "medium", "high"};
+}
 
 /// Time taken by one cause: half-open, nanoseconds on the trace's clock.
 ///

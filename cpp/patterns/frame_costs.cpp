@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/frame_costs.cpp: adds time up along the frames around it.
+// patterns/frame_costs.cpp: adds time up along the frames around it, and along those
+// below a finding's line.
 #include "patterns/frame_costs.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "patterns/facts.h"
+#include "timeline/cursor.h"
 
 namespace tta::patterns {
 namespace {
 
+using timeline::Cursor;
+using timeline::FileOwner;
+using timeline::Frame;
 using trace::Category;
 
 bool is_of(std::string_view frame, timeline::FileOwner least) {
@@ -125,11 +132,68 @@ const std::vector<char>& working_rows(const Context& context) {
   const auto& c = t.columns();
   auto& works = known.emplace(c.size(), 0);
   for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (c.cat(row) != Category::kCpuOp && !c.cat_info(row).runtime_api) continue;
-    for (auto at = row; at != kNoRow && !works[at]; at = t.tree.parent[at])
-      works[at] = 1;
+    if (t.is_work(row)) t.tree.mark_around(row, works);
   }
   return works;
+}
+
+// A function is named in place of its caller if four fifths of the time are in it: what
+// is left is within the quarter that is not counted on of a gain
+// (pipeline/pricing/price.h).
+constexpr double kBulk = 0.80;
+
+// When each Python frame inside a mark was the innermost; the mark where none was.
+std::vector<PythonStretch> inside(const timeline::Timeline& t, std::uint32_t mark) {
+  const auto& c = t.columns();
+  std::vector<PythonStretch> out;
+  const Interval time{c.ts[mark], t.tree.end(c, mark)};
+  Cursor(t, t.lanes.lane[mark]).sweep(time, [&](Interval part, std::uint32_t row) {
+    // Frames that outlast the mark are around it.
+    const auto frame = t.tree.innermost(row, [&](auto at) {
+      return at == mark || c.ts[at] < time.begin ||
+             (c.cat(at) == Category::kPythonFunction && t.tree.end(c, at) <= time.end);
+    });
+    const bool is_inside = frame != kNoRow && c.ts[frame] >= time.begin;
+    out.push_back({part, is_inside ? frame : mark});
+  });
+  return out;
+}
+
+std::vector<PythonStretch> stretches_of(const timeline::Timeline& t, const Finding& f) {
+  const auto& c = t.columns();
+  std::vector<PythonStretch> out;
+  std::map<std::uint32_t, std::map<std::int32_t, timeline::IntervalSet>> marks;
+  for (const auto& claim : f.claims) {
+    const auto row = t.lanes.on_stream(claim.evidence) ? t.launch_of(claim.evidence)
+                                                       : claim.evidence;
+    if (row == kNoRow || t.lanes.lane[row] == timeline::kNoLane) continue;
+    if (c.cat(row) == Category::kUserAnnotation) {
+      marks[row][claim.device].push_back({claim.begin, claim.end});
+    } else {
+      out.push_back({{claim.begin, claim.end}, row});
+    }
+  }
+  for (const auto& [mark, devices] : marks) {
+    const auto frames = inside(t, mark);
+    for (const auto& [device, times] : devices) {
+      for (const auto& stretch : frames) {
+        const auto ns = timeline::total(timeline::clip(times, stretch.time));
+        if (ns > 0) out.push_back({{0, ns}, stretch.frame});
+      }
+    }
+  }
+  return out;
+}
+
+bool is_below(const timeline::Timeline& t, std::uint32_t row, const Frame& frame) {
+  for (const auto at : t.tree.above(row)) {
+    const auto own = timeline::parse_frame(t.trace->name(at));
+    if (own && own->file == frame.file && own->line == frame.line &&
+        own->function == frame.function) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -162,13 +226,9 @@ std::optional<FrameCost> costliest_call(const Context& context,
   std::unordered_map<std::uint32_t, FrameCost> costs;  // by name
   for (const auto& stretch : stretches) {
     auto top = stretch.frame;
-    for (int up = 0; up < timeline::kMaxDepth; ++up) {
-      const auto parent = t.tree.parent[top];
-      if (parent == kNoRow || works[parent] ||
-          c.cat(parent) != Category::kPythonFunction) {
-        break;
-      }
-      top = parent;
+    for (const auto at : t.tree.above(top)) {
+      if (works[at] || c.cat(at) != Category::kPythonFunction) break;
+      top = at;
     }
     costs.try_emplace(c.name[top], FrameCost{top, 0}).first->second.ns +=
         stretch.time.length();
@@ -180,6 +240,17 @@ std::optional<FrameCost> costliest_call(const Context& context,
     }
   }
   return best;
+}
+
+std::optional<Frame> deepest_below(const timeline::Timeline& t, const Finding& f) {
+  if (!f.location || f.location->line_of == timeline::LineOf::kCall) return {};
+  const auto stretches = stretches_of(t, f);
+  for (const auto owner : {FileOwner::kUser, FileOwner::kPackage}) {
+    const auto most = deepest_of_most(t, stretches, f.wasted_ns, false, owner, kBulk);
+    if (!most || !is_below(t, most->row, *f.location)) continue;
+    return timeline::parse_frame(t.trace->name(most->row));
+  }
+  return {};
 }
 
 }  // namespace tta::patterns

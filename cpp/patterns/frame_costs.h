@@ -6,7 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "patterns/python_time.h"
+#include "patterns/finding.h"
+#include "patterns/thread_time.h"
 #include "timeline/frames.h"
 
 namespace tta::patterns {
@@ -32,5 +33,12 @@ std::optional<FrameCost> deepest_of_most(
 /// an analysis in the rows.
 std::optional<FrameCost> costliest_call(const Context& context,
                                         std::span<const PythonStretch> stretches);
+
+/// Returns the deepest function below a finding's location that holds most of its time:
+/// of the user's own if there is one, else of a package; none if there is neither, or
+/// no location. Counts the frames around the evidence and, of a mark such as that of a
+/// data loader, those that ran inside it. Linear in the claims and these frames.
+std::optional<timeline::Frame> deepest_below(const timeline::Timeline& timeline,
+                                             const Finding& finding);
 
 }  // namespace tta::patterns

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/group.cpp: from claims to findings.
+// patterns/group.cpp: finds frames, and numbers those that differ; from claims to
+// findings.
 #include "patterns/group.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "patterns/deep_frames.h"
+#include "patterns/frame_costs.h"
 #include "patterns/marks.h"
 
 namespace tta::patterns {
@@ -25,25 +26,18 @@ bool has_operator(PatternId pattern) {
          pattern != PatternId::kHostBoundPython && pattern != PatternId::kStepOutlier;
 }
 
-// Tells whether torch itself put an annotation around each call of a backend.
-bool names_collective(std::string_view name) {
-  return name.starts_with("nccl:") || name.starts_with("rccl:") ||
-         name.starts_with("gloo:");
-}
-
 // Without a source line, the record_function range (but a step) around an event tells
-// at least which phase of the program it was. `own`: only ranges of the program's own.
+// at least which phase of the program it was. `own`: only ranges of the program's own,
+// none that torch put around each call of a backend.
 std::uint32_t phase_of(const timeline::Timeline& t, std::uint32_t row,
                        bool own = false) {
-  const auto& c = t.columns();
-  for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
-       row = t.tree.parent[row], ++depth) {
-    if (c.cat(row) != trace::Category::kUserAnnotation) continue;
-    if (t.trace->name(row).starts_with("ProfilerStep#")) continue;
-    if (own && names_collective(t.trace->name(row))) continue;
-    return t.trace->name(row).empty() ? kNoRow : row;
-  }
-  return kNoRow;
+  const auto phase = t.tree.innermost(row, [&](auto at) {
+    return t.columns().cat(at) == trace::Category::kUserAnnotation &&
+           !t.trace->name(at).starts_with("ProfilerStep#") &&
+           !(own && (t.named(at, Name::kDeviceBackend) ||
+                     t.trace->name(at).starts_with("gloo:")));
+  });
+  return phase == kNoRow || t.trace->name(phase).empty() ? kNoRow : phase;
 }
 
 // What tells most of where an operator was called: its row, or that of what called it.
@@ -56,15 +50,11 @@ std::uint32_t operator_of(const timeline::Timeline& t, std::uint32_t owner,
     return phase == kNoRow ? owner : phase;
   }
   if (name != "record_param_comms") return owner;
-  const auto& c = t.columns();
-  auto row = t.tree.parent[owner];
-  for (int depth = 0; row != kNoRow && depth < timeline::kMaxDepth;
-       row = t.tree.parent[row], ++depth) {
-    if (c.cat(row) == trace::Category::kCpuOp &&
-        t.trace->name(row).starts_with("c10d::")) {
-      return row;
-    }
-  }
+  const auto call = t.tree.innermost(t.tree.parent[owner], [&](auto at) {
+    return t.columns().cat(at) == trace::Category::kCpuOp &&
+           t.named(at, Name::kCollectiveCall);
+  });
+  if (call != kNoRow) return call;
   for (const bool own : {true, false}) {
     if (const auto phase = phase_of(t, owner, own); phase != kNoRow) return phase;
   }
@@ -212,7 +202,45 @@ void share_sites(const timeline::Timeline& t, std::span<const Mark> sites,
   }
 }
 
+struct FrameHash {
+  std::size_t operator()(const timeline::Frame* frame) const {
+    const auto line = static_cast<std::size_t>(frame->line) * 0x9e3779b97f4a7c15u;
+    const std::hash<std::string_view> text;
+    return text(frame->file) ^ line ^ (text(frame->function) << 1);
+  }
+};
+struct SameLine {
+  bool operator()(const timeline::Frame* a, const timeline::Frame* b) const {
+    return a->line == b->line && a->function == b->function && a->file == b->file;
+  }
+};
+
 }  // namespace
+
+SourceLines::SourceLines(const timeline::Timeline& t,
+                         const std::vector<std::uint32_t>& evidence) {
+  std::vector<char> wanted(t.columns().size(), 0);
+  for (const auto row : evidence) wanted[row] = 1;
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; row < wanted.size(); ++row) {
+    if (wanted[row]) rows.push_back(row);
+  }
+  auto found = timeline::shared_user_frames(t, rows);
+  frames_ = std::move(found.frames);
+  calls_ = std::move(found.calls);
+  // Frames of several names may be one line.
+  std::unordered_map<const timeline::Frame*, std::uint32_t, FrameHash, SameLine> known;
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < frames_.size(); ++i) {
+    numbers.push_back(known.try_emplace(&frames_[i], i + 1).first->second);
+  }
+  places_.resize(wanted.size(), 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (found.of[i] == timeline::kNoRow) continue;
+    places_[rows[i]] = numbers[found.of[i]];
+    calls_of_.emplace(rows[i], found.calls_of[i]);
+  }
+}
 
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,

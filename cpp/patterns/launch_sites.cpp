@@ -10,11 +10,9 @@
 #include <tuple>
 
 #include "patterns/copies.h"
-#include "patterns/copy_calls.h"
 #include "patterns/marks.h"
-#include "patterns/python_time.h"
+#include "patterns/thread_time.h"
 #include "patterns/warm_up.h"
-#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace {
@@ -32,18 +30,12 @@ constexpr std::array kApart = {
 
 using ByLane = std::map<std::uint32_t, std::vector<Interval>>;
 
-bool takes_memory(std::string_view name) {
-  return memory_call(name) != MemoryCall::kNone;
-}
-
 class Launching {
  public:
   Launching(const Context& context, std::vector<std::vector<Mark>>& sites)
       : t_(context.timeline), c_(t_.columns()), sites_(sites) {
+    t_.each_launched([&](auto, auto launch) { launches_.push_back(launch); });
     for (const auto& d : t_.devices) {
-      for (const auto row : d.rows) {
-        if (t_.launch_of(row) != kNoRow) launches_.push_back(t_.launch_of(row));
-      }
       for (const auto& copy : host_copies(context, d)) {
         const auto op = copy_operator(t_, copy.row);
         if (op != kNoRow) add(op);
@@ -91,11 +83,9 @@ class Launching {
         apart_[thread.lane].push_back({w.begin, w.end});
     }
     for (const auto& span : t_.spans.loader) add(span.row);
-    timeline::ByName<takes_memory> memory(*t_.trace);
-    for (const auto& lane : t_.lanes.lanes) {
-      if (lane.is_stream) continue;
+    for (const auto& lane : t_.lanes.threads()) {
       for (const auto row : t_.lanes.rows_of(lane)) {
-        if (c_.cat_info(row).runtime_api && memory(row)) add(row);
+        if (is_memory_call(t_, row)) add(row);
       }
     }
     for (const auto& s : of(PatternId::kMissedCudaGraph)) graphs_.push_back(s.time);
@@ -129,17 +119,16 @@ class Launching {
 
   // When the first operator around a launch began.
   std::int64_t outermost(std::uint32_t launch) const {
-    auto begin = c_.ts[launch];
-    for (auto at = t_.tree.parent[launch]; at != kNoRow; at = t_.tree.parent[at]) {
-      if (c_.cat(at) == trace::Category::kCpuOp) begin = c_.ts[at];
-    }
-    return begin;
+    const auto op = t_.tree.outermost(t_.tree.parent[launch], [&](auto at) {
+      return c_.cat(at) == trace::Category::kCpuOp;
+    });
+    return c_.ts[op == kNoRow ? launch : op];
   }
 
   // Between what and what, by the rows that end them: of the thread's ends nobody
   // knows what came before or after.
   void note_pauses(std::uint32_t lane, const IntervalSet& quiet, std::int64_t typical) {
-    const auto rows = t_.lanes.rows_of(t_.lanes.lanes[lane]);
+    const auto rows = t_.lanes.rows_of(lane);
     for (auto pause : quiet) {
       const auto next = std::partition_point(
           rows.begin(), rows.end(), [&](auto row) { return c_.ts[row] < pause.end; });

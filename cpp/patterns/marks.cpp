@@ -7,7 +7,6 @@
 
 #include "patterns/dispatching.h"
 #include "patterns/facts.h"
-#include "patterns/fed_devices.h"
 
 namespace tta::patterns {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/matrix_kernels.h: matrix products and convolutions: which kernels compute
-// them, how, and how much work they are.
+// patterns/matrix_kernels.h: how much work matrix products and convolutions are.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +10,6 @@
 #include "timeline/timeline.h"
 
 namespace tta::patterns {
-
-/// Tells by its name whether a kernel computes with tensor cores: the instruction's
-/// shape or the data type in names of cuBLAS, cuDNN and CUTLASS.
-bool uses_tensor_cores(std::string_view kernel);
-
-/// Tells by its name whether a kernel is a matrix product or convolution of NVIDIA's
-/// libraries on the ordinary floating point units. Names that say neither this nor the
-/// opposite are common; both functions are false of them.
-bool uses_plain_units(std::string_view kernel);
-
-/// Tells whether a name, of a kernel or of the operator it belongs to, is one of a
-/// library that holds much of a multiprocessor in few threads by design: matrix
-/// products, convolutions, attention, FFT. Long names take microseconds: ask once a
-/// name (timeline/by_name.h).
-bool names_tuned(std::string_view name);
-
-/// Tells the same of what reads and writes memory and computes little: elementwise,
-/// sums, norms, copies.
-bool names_memory_bound(std::string_view name);
 
 /// What an operator computes, as far as the sizes of its inputs tell.
 struct Product {

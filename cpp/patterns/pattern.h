@@ -20,6 +20,9 @@ enum class PatternId : std::uint8_t {
 
 /// Whose code has to change.
 enum class PatternSide : std::uint8_t { kCpu, kGpu };
+constexpr auto words_of(PatternSide) {
+  return std::array<std::string_view, 2>{"cpu", "gpu"};
+}
 
 /// What the time is lost to, for colors: more than thirty cannot be told apart by eye.
 enum class PatternFamily : std::uint8_t {
@@ -41,7 +44,7 @@ std::string_view name_of(PatternFamily family);
 // claims.
 #define TTA_FIXES(X)                                                                  \
   X(kShorten, "shorten", "the launching thread's work in the claimed idle time")      \
-  X(kHide, "hide", "the thread's own work; what it waits for, it waits for still")    \
+  X(kHide, "hide", "the thread's own work; its waits stay")                           \
   X(kSkip, "skip", "the thread's work and what it waits for meanwhile")               \
   X(kDropWaits, "drop_waits",                                                         \
     "the wait for the device, and the operator that reads with its small copy")       \

@@ -157,8 +157,4 @@
     ("registers", "shared_memory", "block_size", "grid", "unknown"),                   \
     "Kernels kept few of the device's threads busy.",                                  \
     "For kernels of your own: fewer registers or less shared memory a block, "         \
-    "other block sizes; else larger problems or another algorithm.")                   \
-  X(kLowConcurrency, "low_concurrency", kGpu, kLaunch, kShorten, kFinding | kEstimate, \
-    (), "Small kernels on several streams ran one after another.",                     \
-    "Look what orders the streams (events, the default stream, blocking copies); "     \
-    "or batch the work into fewer, larger kernels.")
+    "other block sizes; else larger problems or another algorithm.")

@@ -7,6 +7,7 @@
 // the ones before them left.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ namespace tta::patterns {
 using timeline::Interval;
 using timeline::IntervalSet;
 using timeline::kNoRow;
+using timeline::Name;
 
 struct Facts;
 
@@ -57,6 +59,14 @@ TTA_PATTERNS(TTA_RULE)
 
 /// All of them, in the order of the pattern table.
 std::span<const Rule* const> rules();
+
+/// A process feeds at most some ten devices. Of a file that names one for each kernel,
+/// each stretch of a thread's time would be claimed on all of them.
+inline constexpr std::size_t kMostDevices = 64;
+
+/// Lists the devices, by their place in Timeline::devices, but at most the first
+/// kMostDevices of each process. The time of the others stays without a cause. Linear.
+std::vector<std::size_t> fed_devices(const timeline::Timeline& timeline);
 
 /// Names the devices of a finding: "The device", or "3 devices together", whose times
 /// are added up.

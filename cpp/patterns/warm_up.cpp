@@ -1,67 +1,65 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/warm_up.cpp: finds where each process's first iteration ends.
+// patterns/warm_up.cpp: finds where each process's first iteration ends, and counts
+// calls for memory between launches.
 #include "patterns/warm_up.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 #include "patterns/facts.h"
-#include "patterns/uncached.h"
 
 namespace tta::patterns {
 namespace {
 
-// As CUDA and HIP spell them after their prefix. The cuMem calls are those of the
-// caching allocator's expandable segments.
-constexpr std::array<std::string_view, 13> kAllocating = {"Malloc",
-                                                          "MallocHost",
-                                                          "MallocManaged",
-                                                          "MallocPitch",
-                                                          "HostAlloc",
-                                                          "HostMalloc",
-                                                          "HostRegister",
-                                                          "MemAlloc",
-                                                          "MemCreate",
-                                                          "MemMap",
-                                                          "MemAddressReserve",
-                                                          "MemSetAccess",
-                                                          "ExtMallocWithFlags"};
-constexpr std::array<std::string_view, 8> kReleasing = {
-    "Free",     "FreeHost",   "HostFree", "HostUnregister",
-    "MemUnmap", "MemRelease", "MemFree",  "MemAddressFree"};
+// Without a cache each new tensor takes its memory from the driver: of the kernels that
+// a program launches, the fewest work in place. With one, warm programs ask for none,
+// and cold ones give none back but at once, when it is emptied: one burst of calls.
+constexpr std::int64_t kMostLaunchesAnAllocation = 5;
+constexpr std::int64_t kMostLaunchesABurst = 10;
+constexpr std::int64_t kLeastAllocations = 20;  // fewer say nothing
 
-// Without the prefix (cuda, cu, hip) and a version such as _v2.
-std::string_view bare(std::string_view name) {
-  for (const std::string_view prefix : {"cuda", "hip", "cu"}) {
-    if (name.starts_with(prefix)) {
-      name.remove_prefix(prefix.size());
-      break;
+// The processes that take memory for single tensors from the driver and give it back,
+// between launch and launch, throughout. Memory given back all at once (a cache that is
+// emptied) is no sign of it. Linear in the rows of threads.
+std::unordered_set<std::int64_t> processes_without_cache(const timeline::Timeline& t) {
+  struct Calls {
+    std::int64_t launches = 0, allocations = 0, releases = 0, bursts = 0;
+  };
+  const auto& c = t.columns();
+  std::vector<char> launching(c.size(), 0);
+  t.each_launched([&](auto, auto launch) { launching[launch] = 1; });
+  const auto empties = [&](auto row) { return t.named(row, Name::kEmptiesCache); };
+  std::map<std::int64_t, Calls> by_process;
+  for (const auto& lane : t.lanes.threads()) {
+    auto& process = by_process[lane.pid];
+    bool releasing = false;
+    for (const auto row : t.lanes.rows_of(lane)) {
+      if (!c.cat_info(row).runtime_api) continue;
+      const bool takes = t.named(row, Name::kAllocates);
+      const bool gives = t.named(row, Name::kReleases);
+      process.launches += launching[row];
+      process.allocations += takes;
+      if (gives && t.tree.innermost(row, empties) == kNoRow) {
+        ++process.releases;
+        process.bursts += !releasing;
+        releasing = true;
+      } else if (launching[row] || takes || gives) {
+        releasing = false;
+      }
     }
   }
-  return name.substr(0, name.find('_'));
-}
-
-// The step a moment is in; npos if in none.
-std::size_t step_at(const std::vector<Interval>& steps, std::int64_t at) {
-  const auto after = std::upper_bound(
-      steps.begin(), steps.end(), at,
-      [](std::int64_t when, const Interval& s) { return when < s.begin; });
-  if (after == steps.begin() || at >= std::prev(after)->end)
-    return std::string_view::npos;
-  return static_cast<std::size_t>(std::prev(after) - steps.begin());
+  std::unordered_set<std::int64_t> out;
+  for (const auto& [pid, n] : by_process) {
+    if (n.allocations >= kLeastAllocations && 2 * n.releases >= n.allocations &&
+        n.allocations * kMostLaunchesAnAllocation >= n.launches &&
+        n.bursts * kMostLaunchesABurst >= n.launches) {
+      out.insert(pid);
+    }
+  }
+  return out;
 }
 
 }  // namespace
-
-MemoryCall memory_call(std::string_view name) {
-  const auto is = [&](std::string_view known) { return known == bare(name); };
-  if (std::any_of(kAllocating.begin(), kAllocating.end(), is))
-    return MemoryCall::kAllocate;
-  if (std::any_of(kReleasing.begin(), kReleasing.end(), is))
-    return MemoryCall::kRelease;
-  return MemoryCall::kNone;
-}
 
 std::map<std::int64_t, std::vector<timeline::Span>> steps_by_process(
     const timeline::Timeline& t) {
@@ -81,15 +79,12 @@ WarmUp::WarmUp(const timeline::Timeline& t)
   }
   // The earliest launch of each kernel, by process, stream and name.
   std::map<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>, std::uint32_t> first;
-  for (const auto& d : t.devices) {
-    for (const auto row : d.rows) {
-      const auto launch = t.launch_of(row);
-      if (launch == kNoRow || c.cat(row) != trace::Category::kKernel) continue;
-      const auto [it, fresh] =
-          first.try_emplace({c.pid[launch], t.lanes.lane[row], c.name[row]}, launch);
-      if (!fresh && c.ts[launch] < c.ts[it->second]) it->second = launch;
-    }
-  }
+  t.each_launched([&](std::uint32_t row, std::uint32_t launch) {
+    if (c.cat(row) != trace::Category::kKernel) return;
+    const auto [it, fresh] =
+        first.try_emplace({c.pid[launch], t.lanes.lane[row], c.name[row]}, launch);
+    if (!fresh && c.ts[launch] < c.ts[it->second]) it->second = launch;
+  });
   for (const auto& [kernel, launch] : first) {
     first_launches_.insert(launch);
     const auto pid = std::get<0>(kernel);
@@ -98,18 +93,15 @@ WarmUp::WarmUp(const timeline::Timeline& t)
     warm = std::max(warm, c.end(launch));
   }
 
-  std::vector<char> memory(t.trace->strings.size(), 0);
-  for (std::uint32_t id = 0; id < memory.size(); ++id) {
-    memory[id] = memory_call(t.trace->strings.view(id)) != MemoryCall::kNone;
-  }
   std::map<std::int64_t, std::vector<std::uint64_t>> calls;
   for (const auto& [pid, steps] : steps_) calls[pid].resize(steps.size());
   for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (!c.cat_info(row).runtime_api || !memory[c.name[row]] || !c.timed(row)) continue;
+    if (!is_memory_call(t, row) || !c.timed(row)) continue;
     const auto it = steps_.find(c.pid[row]);
     if (it == steps_.end()) continue;
-    const auto step = step_at(it->second, c.ts[row]);
-    if (step != std::string_view::npos) ++calls[c.pid[row]][step];
+    const auto* step = timeline::last_begun(it->second, c.ts[row], &Interval::begin);
+    if (step == nullptr || c.ts[row] >= step->end) continue;
+    ++calls[c.pid[row]][static_cast<std::size_t>(step - it->second.data())];
   }
   for (auto& [pid, counts] : calls) {
     const auto in_first = counts.front();

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <map>
-#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -16,11 +15,12 @@
 
 namespace tta::patterns {
 
-/// A runtime call that takes device memory (or pinned host memory) from the driver, or
-/// gives it back. Calls that are ordered on a stream (cudaMallocAsync) are none: they
-/// neither wait nor ask the driver.
-enum class MemoryCall : std::uint8_t { kAllocate, kRelease, kNone };
-MemoryCall memory_call(std::string_view name);
+/// Tells whether a row is a runtime call that takes device memory (or pinned memory)
+/// from the driver, or gives it back.
+inline bool is_memory_call(const timeline::Timeline& t, std::uint32_t row) {
+  return t.columns().cat_info(row).runtime_api &&
+         (t.named(row, Name::kAllocates) || t.named(row, Name::kReleases));
+}
 
 /// Which part of a trace is warm-up, by process. Refers to the timeline.
 class WarmUp {
@@ -45,7 +45,8 @@ class WarmUp {
     return steps_.contains(timeline_.columns().pid[row]);
   }
 
-  /// Tells whether a process runs without torch's caching allocator (uncached.h).
+  /// Tells whether a process runs without torch's caching allocator: it takes memory
+  /// for single tensors from the driver and gives it back, between launch and launch.
   bool uncached(std::int64_t pid) const { return uncached_.contains(pid); }
 
   /// Tells whether a call launched a kernel that its process, as far as the trace

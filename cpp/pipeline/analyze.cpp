@@ -80,7 +80,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.trace = read_facts(timeline);
   if (report.trace.simulated) report.origin = Origin::kDryRun;
   report.quality = judge(timeline, report.trace);
-  const auto windows = timeline::make_windows(timeline, options.window);
+  report.tiles = timeline::make_windows(timeline, options.window);
+  const auto& windows = report.tiles;
   if (report.quality.verdict == Verdict::kUnusable) {
     report.steps = make_steps(timeline, nullptr);
     report.windows = label(timeline, windows, {});
@@ -122,7 +123,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.patterns = std::move(found.patterns);
   price(report, *replay, gains, options.checkpoint);
   report.replay = std::move(replay);
-  point_to_windows(timeline, windows, report.windows, report.findings);
+  point_to_windows(timeline, report);
   add_listed_waits(report, options.steps);
   name_findings(report.findings, report.patterns);
   return report;

@@ -4,7 +4,9 @@
 // Times are nanoseconds on the trace's own clock, spans half-open.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,63 +15,12 @@
 #include "patterns/finding.h"
 #include "patterns/own_rule.h"
 #include "patterns/pattern_table.h"
+#include "pipeline/records.h"
 #include "timeline/event_args.h"
 #include "timeline/timeline.h"
 #include "timeline/windows.h"
 
 namespace tta::pipeline {
-
-/// How far the trace can be trusted.
-enum class Verdict : std::uint8_t {
-  kOk,
-  kDegraded,  ///< Something is missing; the notes say which figures suffer.
-  kUnusable,  ///< Device time cannot be judged; no balance and no device findings.
-};
-
-struct QualityNote {
-  std::string kind;  ///< Stable word, e.g. "launches_without_work"; docs/reading.md.
-  std::uint64_t count = 0;
-  std::string detail;
-  Verdict verdict = Verdict::kOk;  ///< What this alone makes of the trace.
-};
-
-struct Quality {
-  Verdict verdict = Verdict::kOk;  ///< The worst of the notes.
-  /// The device did work that is not in the trace: busy time is understated, idle time
-  /// overstated, and a device without findings is not a healthy one.
-  bool incomplete = false;
-  /// Device events with a launch in the trace, of those that carry an id to find it by;
-  /// none if no event carries one.
-  std::optional<double> linking_rate;
-  std::vector<QualityNote> notes;  ///< Reasons, and the loader's warnings.
-};
-
-struct Device {
-  std::int32_t id = 0;
-  std::string name;             ///< From deviceProperties; "" if unknown.
-  std::uint64_t work_rows = 0;  ///< Kernels, copies and memsets recorded on it.
-};
-
-/// What a trace says of itself that no profiler recorded, but a schedule of assumed
-/// lengths (write/write_trace.h): no time in it was measured.
-struct Simulated {
-  std::string gpu;  ///< Whose kernels were estimated; "" if it does not say.
-  /// What an operator was taken to cost the host; none if it does not say.
-  std::optional<double> host_us_per_op;
-};
-
-struct TraceFacts {
-  std::string path;
-  std::uint64_t events = 0;  ///< Rows: objects with a phase in traceEvents.
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;  ///< The analysed span, see timeline/timeline.h.
-  std::vector<Device> devices;
-  /// Processes that worked, of a trace without device work: rows of the balance.
-  std::uint64_t processes = 0;
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> world_size;
-  std::optional<Simulated> simulated;  ///< None of a recording.
-};
 
 /// One device's span = busy + each pattern's idle + unattributed, to the nanosecond.
 ///
@@ -90,18 +41,6 @@ struct BalanceRow {
   /// that a device takes from one to the next; see pipeline/accounting/unexplained.h.
   std::int64_t delay_ns = 0;
   std::vector<std::int64_t> excess_ns;  ///< Part of busy_ns, one for each pattern.
-};
-
-/// A long idle stretch that no pattern accounts for; of a trace without device work,
-/// one in which a process was in no operator.
-struct Unexplained {
-  std::int32_t device =
-      0;  ///< In the file; -1 for a process of a trace without device work.
-  std::int64_t pid = -1;  ///< As of BalanceRow.
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;
-  /// Row of what the host was doing for most of it; none if nothing is recorded.
-  std::optional<std::uint32_t> during;
 };
 
 struct PatternTime {
@@ -134,32 +73,6 @@ struct StepRow {
   std::optional<StepBalance> balance;
 };
 
-/// Who said that a window has a pattern; kDryRun: a rule, of a trace that is simulated.
-enum class Origin : std::uint8_t { kRule, kDryRun };
-
-struct Label {
-  patterns::PatternId pattern;
-  Origin origin = Origin::kRule;
-  /// Its own part of the window, each nanosecond once: those of a window add up to at
-  /// most its length. No probability: rules do not guess.
-  std::int64_t wasted_ns = 0;
-  double wasted_fraction = 0;  ///< wasted_ns as a share of the window, 0 to 1.
-  /// Share of the window that goes without this pattern alone, 0 to 1: more than its
-  /// own part where others would save the same time. Where nothing was replayed, that
-  /// part.
-  double saved_fraction = 0;
-};
-
-struct WindowRow {
-  std::uint32_t index = 0;
-  timeline::Window window;
-  std::int64_t busy_ns = 0;   ///< Of the window's device; 0 without one.
-  std::vector<Label> labels;  ///< Most wasted first.
-  double cpu_wasted_fraction =
-      0;  ///< Share wasted by patterns of the CPU side, 0 to 1.
-  double gpu_wasted_fraction = 0;  ///< The same for the GPU side.
-};
-
 struct Replay;  // pipeline/pricing/price.h
 
 struct Report {
@@ -172,7 +85,8 @@ struct Report {
   /// Idle time that recording itself caused, as Timeline::devices.
   std::vector<timeline::IntervalSet> profiler_idle;
   std::vector<StepRow> steps;
-  std::vector<WindowRow> windows;
+  std::vector<timeline::Window> tiles;  ///< The windows as the timeline has them.
+  std::vector<Window> windows;          ///< The same, with their labels.
   /// Of each window the share that each built-in pattern wastes, row by row, however
   /// little it is; empty if the trace is unusable. What features read.
   std::vector<float> causes;
@@ -190,5 +104,30 @@ struct Report {
   /// a table is asked for; null if the trace is unusable.
   std::shared_ptr<const timeline::EventArgs> args;
 };
+
+// --- Records, made when asked for. Each is linear in the rows it lists.
+// ---------------
+
+/// Returns a pid or tid as the file has it; none for trace::kNoId.
+Process process_of(const trace::Trace& trace, std::int64_t id);
+Location location_of(const timeline::Frame& frame);
+std::vector<std::optional<Location>> locations_of(
+    const std::vector<std::optional<timeline::Frame>>& frames);
+/// Returns an event with a start and a duration.
+Event event_of(const trace::Trace& trace, std::uint32_t row);
+
+/// The line of the call for a finding whose trace does not record it: from its frame,
+/// what the frame called with nanoseconds of each, and `wasted_ns`; none if unknown.
+using LineOfCall = std::function<std::optional<std::int64_t>(
+    const Location&, const std::vector<patterns::CallCost>&, std::int64_t)>;
+
+std::vector<Finding> list_findings(const Report& report, const LineOfCall& line_of);
+/// Returns what each occurrence of a finding cost, in ns, in order of time: claims with
+/// one evidence are one occurrence. Throws std::out_of_range.
+std::vector<std::int64_t> occurrences(const Report& report, std::size_t finding);
+std::vector<Balance> list_balance(const Report& report);
+/// Returns the first `most` steps.
+std::vector<Step> list_steps(const Report& report, std::size_t most);
+std::vector<RuleOutcome> list_rules(const Report& report);
 
 }  // namespace tta::pipeline

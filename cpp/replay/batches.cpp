@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 
 namespace tta::replay {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 
 namespace tta::replay {
 
@@ -46,28 +46,26 @@ Calls find_calls(const timeline::Timeline& t) {
   }
   Calls out;
   out.of_row.assign(c.size(), kNone);
-  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
-    const auto& l = t.lanes.lanes[lane];
-    if (l.is_stream) continue;
+  for (const auto& lane : t.lanes.threads()) {
     const auto first = static_cast<std::uint32_t>(out.all.size());
     bool polling_only = true;
-    for (const auto row : t.lanes.rows_of(l)) {
+    for (const auto row : t.lanes.rows_of(lane)) {
       if (!c.cat_info(row).runtime_api) continue;
       const bool inner = out.all.size() > first && c.ts[row] < out.all.back().end;
       if (!inner) {
         const auto kind = kinds[c.name[row]];
-        out.all.push_back({row, lane, kind, c.ts[row], c.end(row)});
+        out.all.push_back({row, lane.id, kind, c.ts[row], c.end(row)});
         polling_only = polling_only && kind == CallKind::kEventQuery;
       }
       out.of_row[row] = static_cast<std::uint32_t>(out.all.size() - 1);
     }
     if (out.all.size() == first) continue;
     if (polling_only) {
-      for (const auto row : t.lanes.rows_of(l)) out.of_row[row] = kNone;
+      for (const auto row : t.lanes.rows_of(lane)) out.of_row[row] = kNone;
       out.all.resize(first);
       continue;
     }
-    out.threads.push_back(lane);
+    out.threads.push_back(lane.id);
     out.first.push_back(first);
   }
   out.first.push_back(static_cast<std::uint32_t>(out.all.size()));

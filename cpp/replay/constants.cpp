@@ -6,9 +6,8 @@ namespace tta::replay {
 
 Constants constants_of(const timeline::Timeline& t, const Calls& calls) {
   for (const auto& call : calls.all) {
-    const auto name = t.trace->name(call.row);
-    if (name.starts_with("hip")) return Constants::amd();
-    if (name.starts_with("cu")) return Constants::nvidia();
+    if (t.named(call.row, timeline::Name::kHipCall)) return Constants::amd();
+    if (t.named(call.row, timeline::Name::kCudaCall)) return Constants::nvidia();
   }
   return Constants::nvidia();
 }

@@ -32,7 +32,7 @@ std::optional<Interval> launching_time(const Model& m, std::uint32_t call) {
   if (!time || c.begin - time->begin <= kMostPause) return time;
   const auto& t = *m.timeline;
   auto begin = c.begin;
-  for (auto at = t.tree.parent[c.row]; at != timeline::kNoRow; at = t.tree.parent[at]) {
+  for (const auto at : t.tree.above(c.row)) {
     const auto from = t.columns().ts[at];
     if (from < time->begin) break;
     if (t.columns().cat(at) == trace::Category::kCpuOp) begin = from;

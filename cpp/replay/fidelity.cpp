@@ -8,7 +8,7 @@
 
 #include "replay/accept.h"
 #include "replay/draft.h"
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 
 namespace tta::replay {
 namespace {

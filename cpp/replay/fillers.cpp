@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "replay/room.h"
-#include "timeline/copy_direction.h"
+#include "timeline/names.h"
 
 namespace tta::replay {
 namespace {
@@ -22,11 +22,6 @@ constexpr std::int64_t kFirst = 10'000;
 
 Fillers::Fillers(const Draft& d) : d_(d) {
   const auto& trace = *d.timeline().trace;
-  in_device_.assign(trace.strings.size(), 0);
-  for (std::uint32_t id = 0; id < in_device_.size(); ++id) {
-    in_device_[id] = timeline::copy_direction(trace.strings.view(id)) ==
-                     timeline::CopyDirection::kInDevice;
-  }
   const Room room(trace);
   const auto fills = [&](const Task& task) {
     // What ends so soon holds nothing up that would be called late.
@@ -53,7 +48,7 @@ Fillers::Fillers(const Draft& d) : d_(d) {
 bool Fillers::needs_room(const Task& task) const {
   return task.kind == TaskKind::kKernel ||
          (task.kind == TaskKind::kCopy &&
-          in_device_[d_.timeline().columns().name[task.row]]);
+          d_.timeline().named(task.row, timeline::Name::kInDevice));
 }
 
 const Task* Fillers::beside(const Task& task, std::int64_t ready,

@@ -28,7 +28,6 @@ class Fillers {
 
  private:
   const Draft& d_;
-  std::vector<char> in_device_;  // of each name: a copy within a device
   std::vector<const Task*> by_begin_;
   std::vector<std::int64_t> latest_;  // of each: the last end of those up to it
 };

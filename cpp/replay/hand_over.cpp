@@ -54,7 +54,7 @@ std::vector<Activity> activity_of(const timeline::Timeline& t,
   for (const auto lane : threads) {
     std::vector<Interval> time;
     bool operators = false;
-    for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
+    for (const auto row : t.lanes.rows_of(lane)) {
       const bool op = c.cat(row) == Category::kCpuOp;
       if (!op && !c.cat_info(row).runtime_api) continue;
       // A covered row adds nothing; torch 1.8 records steps as operators.

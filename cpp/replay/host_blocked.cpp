@@ -3,20 +3,13 @@
 #include "replay/host_blocked.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace tta::replay {
 namespace {
 
 using timeline::Interval;
+using timeline::Name;
 using trace::Category;
-
-// Between operators, these wait for collectives that they asked for: DDP's reducer, and
-// its copies of buffers from rank 0.
-constexpr std::string_view kWaitInside[] = {
-    "<built-in method run_backward of ",
-    "<built-in method _broadcast_coalesced of ",
-};
 
 // Shorter gaps between operators are the interpreter's own.
 constexpr std::int64_t kMinGap = 30'000;
@@ -27,16 +20,15 @@ std::vector<Interval> may_be_blocked(const timeline::Timeline& t, std::uint32_t 
   const auto& c = t.columns();
   std::vector<Interval> out, inside, busy;
   bool frames = false;
-  for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
+  for (const auto row : t.lanes.rows_of(lane)) {
     const Interval time{c.ts[row], t.tree.end(c, row)};
-    const auto name = t.trace->name(row);
     const bool python = c.cat(row) == Category::kPythonFunction;
     frames = frames || python;
-    const auto begins = [&](std::string_view with) { return name.starts_with(with); };
-    if (python && std::ranges::any_of(kWaitInside, begins)) {
+    if (python &&
+        (t.named(row, Name::kRunsBackward) || t.named(row, Name::kSendsBuffers))) {
       inside.push_back(time);
-    } else if ((python && name.starts_with("<built-in method wait of ")) ||
-               name.ends_with("c10d_functional::wait_tensor")) {
+    } else if ((python && t.named(row, Name::kWaitMethod)) ||
+               t.named(row, Name::kCollectiveWait)) {
       out.push_back(time);
     } else if (c.cat(row) == Category::kCpuOp) {
       busy.push_back(time);

@@ -13,12 +13,11 @@ namespace {
 
 using timeline::Interval;
 using timeline::kNoRow;
+using timeline::Name;
 using trace::Category;
 
 // The backend may be interrupted between waking who waits and ending its range.
 constexpr std::int64_t kEndsLate = 20'000;
-
-constexpr std::string_view kBackward = "autograd::engine::evaluate_function: ";
 
 // "gloo:all_reduce" and "c10d::allreduce_" -> "allreduce".
 std::string plain_name(std::string_view name) {
@@ -69,19 +68,18 @@ class Process {
     for (const auto& step : t_.spans.steps) {
       steps_[t_.lanes.lane[step.row]].push_back(step.begin);
     }
-    for (std::uint32_t lane = 0; lane < t_.lanes.lanes.size(); ++lane) {
-      const auto& l = t_.lanes.lanes[lane];
-      if (l.is_stream || l.pid != pid) continue;
+    for (const auto& lane : t_.lanes.threads()) {
+      if (lane.pid != pid) continue;
       bool in_pass = false;
-      for (const auto row : t_.lanes.rows_of(l)) {
+      for (const auto row : t_.lanes.rows_of(lane)) {
         if (c_.cat(row) != Category::kCpuOp) continue;
-        const auto name = t_.trace->name(row);
-        if (name.starts_with("c10d::")) asks_[plain_name(name)].push_back({row, lane});
+        const bool asks = t_.named(row, Name::kCollectiveCall);
+        if (asks) asks_[plain_name(t_.trace->name(row))].push_back({row, lane.id});
         const auto parent = t_.tree.parent[row];
         if (parent != kNoRow && c_.cat(parent) == Category::kCpuOp) continue;
-        if (!name.starts_with(kBackward)) {
-          in_pass = in_pass && (name.starts_with("c10d::"));
-        } else if (name.ends_with("AccumulateGrad")) {
+        if (!t_.named(row, Name::kAutogradNode)) {
+          in_pass = in_pass && asks;
+        } else if (t_.named(row, Name::kAccumulatesGradient)) {
           if (!in_pass) passes_.push_back({});
           in_pass = true;
           passes_.back().gradients.push_back(t_.tree.end(c_, row));
@@ -106,15 +104,14 @@ class Process {
     const auto [row, lane] = asks[next++];
     r.asker = lane;
     r.asked = r.ready = c_.ts[row];
-    for (auto up = t_.tree.parent[row]; up != kNoRow; up = t_.tree.parent[up]) {
-      if (t_.trace->name(up).starts_with(kBackward)) return;
+    for (const auto up : t_.tree.above(row)) {
+      if (t_.named(up, Name::kAutogradNode)) return;
     }
     r.ready = start_of_step(lane, r.asked);
     if (name.find("reduce") == std::string::npos) return;
-    const auto pass = std::upper_bound(
-        passes_.begin(), passes_.end(), r.asked,
-        [](std::int64_t at, const Pass& p) { return at < p.gradients.front(); });
-    if (pass != passes_.begin()) std::prev(pass)->reductions.push_back(&r);
+    auto* pass = timeline::last_begun(
+        passes_, r.asked, [](const Pass& p) { return p.gradients.front(); });
+    if (pass != nullptr) pass->reductions.push_back(&r);
   }
 
   void find_ready() {
@@ -129,12 +126,11 @@ class Process {
   }
 
   std::int64_t start_of_step(std::uint32_t lane, std::int64_t when) const {
-    auto out =
-        std::max(t_.span.begin, c_.ts[t_.lanes.rows_of(t_.lanes.lanes[lane]).front()]);
+    auto out = std::max(t_.span.begin, c_.ts[t_.lanes.rows_of(lane).front()]);
     const auto it = steps_.find(lane);
     if (it == steps_.end()) return out;
-    const auto after = std::upper_bound(it->second.begin(), it->second.end(), when);
-    return after == it->second.begin() ? out : std::max(out, *std::prev(after));
+    const auto* step = timeline::last_begun(it->second, when, std::identity());
+    return step == nullptr ? out : std::max(out, *step);
   }
 
   struct Ask {
@@ -150,11 +146,6 @@ class Process {
 };
 
 }  // namespace
-
-bool is_backend_range(std::string_view name) {
-  return name.starts_with("gloo:") || name.starts_with("mpi:") ||
-         name.starts_with("ucc:");
-}
 
 std::pair<std::size_t, std::size_t> around(std::span<const HostCollective> own,
                                            Interval time) {
@@ -174,7 +165,7 @@ std::vector<HostCollective> find_host_collectives(const timeline::Timeline& t) {
   for (const auto& span : t.spans.annotations) {
     const auto i = t.host.index_of(t.columns().pid[span.row]);
     if (i == timeline::HostTimes::kNone) continue;
-    if (!is_backend_range(t.trace->name(span.row))) continue;
+    if (!t.named(span.row, Name::kBackend)) continue;
     const auto time = timeline::intersect({span.begin, span.end}, t.span);
     if (time.length() <= 0) continue;
     const auto lane = t.lanes.lane[span.row];

@@ -20,9 +20,6 @@
 
 namespace tta::replay {
 
-/// Whether a range is a collective's, by the name its backend gives it.
-bool is_backend_range(std::string_view name);
-
 struct HostCollective {
   std::uint32_t row, lane;   ///< The range, and the backend's thread that it ran on.
   std::int64_t begin, end;   ///< Of the range, inside the analysed span.

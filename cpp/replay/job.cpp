@@ -43,6 +43,13 @@ void Job::gather_places() {
   }
 }
 
+std::set<std::string> Job::kinds() const {
+  std::set<std::string> out;
+  for (const auto& place : places_) out.insert(place.kind);
+  for (const auto& c : collectives_) out.insert(c.name);
+  return out;
+}
+
 std::int32_t Job::finding_of(std::uint32_t rank, std::uint32_t place) const {
   const auto& r = ranks_[rank];
   std::map<std::int32_t, std::int64_t> claimed;
@@ -71,29 +78,29 @@ void Job::join() {
     }
   }
   // Who never met another takes its own time, which is no step of the job's.
-  joined_.assign(ranks_.size(), meetings_.empty() ? 1 : 0);
-  for (const auto& c : meetings_) {
+  joined_.assign(ranks_.size(), collectives_.empty() ? 1 : 0);
+  for (const auto& c : collectives_) {
     for (const auto& m : c.members) joined_[m.rank] = 1;
   }
   std::vector<std::vector<char>> met;
-  for (const auto& r : ranks_) met.emplace_back(r.meetings.size(), 0);
-  for (auto& c : meetings_) {
+  for (const auto& r : ranks_) met.emplace_back(r.collectives.size(), 0);
+  for (auto& c : collectives_) {
     c.joined = points++;
     for (const auto& m : c.members) {
-      met[m.rank][m.meeting] = 1;
-      const auto& own = ranks_[m.rank].meetings[m.meeting];
+      met[m.rank][m.collective] = 1;
+      const auto& own = ranks_[m.rank].collectives[m.collective];
       edges.push_back({point(m.rank, own.begin), c.joined, 0, EdgeKind::kCollective});
     }
     for (const auto& m : c.members) {
-      const auto& own = ranks_[m.rank].meetings[m.meeting];
+      const auto& own = ranks_[m.rank].collectives[m.collective];
       const auto from = m.waited ? c.joined : point(m.rank, own.begin);
       edges.push_back({from, point(m.rank, own.end),
                        m.waited ? m.transfer : m.end - m.begin, EdgeKind::kWork});
     }
   }
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    for (std::size_t i = 0; i < ranks_[r].meetings.size(); ++i) {
-      const auto& own = ranks_[r].meetings[i];
+    for (std::size_t i = 0; i < ranks_[r].collectives.size(); ++i) {
+      const auto& own = ranks_[r].collectives[i];
       if (met[r][i]) continue;
       edges.push_back({point(r, own.begin), point(r, own.end),
                        ranks_[r].recorded[own.end] - ranks_[r].recorded[own.begin],
@@ -139,12 +146,12 @@ std::vector<std::int64_t> Job::weights(const std::optional<Selection>& usual) co
     }
   }
   if (usual->rank || usual->stage || usual->place) return out;
-  for (std::size_t i = 0; i < meetings_.size(); ++i) {
-    const auto& c = meetings_[i];
+  for (std::size_t i = 0; i < collectives_.size(); ++i) {
+    const auto& c = collectives_[i];
     if (usual->kind && *usual->kind != c.name) continue;
     for (const auto& m : c.members) {
       if (!m.waited) continue;
-      const auto& own = ranks_[m.rank].meetings[m.meeting];
+      const auto& own = ranks_[m.rank].collectives[m.collective];
       const auto [first, last] = graph_.into(point(m.rank, own.end));
       for (auto e = first; e < last; ++e) {
         if (graph_.edges()[e].from == c.joined) out[e] = usual_transfer_[i];

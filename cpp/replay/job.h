@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,8 +21,8 @@
 namespace tta::replay {
 
 struct JoinedMember {
-  std::uint32_t rank;     ///< Place in the list of ranks.
-  std::uint32_t meeting;  ///< In its RankWork::meetings.
+  std::uint32_t rank;        ///< Place in the list of ranks.
+  std::uint32_t collective;  ///< In its RankWork::collectives.
   /// On the common clock, when it was there and when it went on.
   std::int64_t begin, end;
   std::int64_t wait;  ///< From its own begin until all were there; 0 if it left before.
@@ -30,7 +31,7 @@ struct JoinedMember {
 };
 
 /// A collective or message of which two ranks or more are known.
-struct JoinedMeeting {
+struct JoinedCollective {
   std::string name, group;
   std::int64_t sequence = -1, step = -1, bytes = -1;
   std::vector<JoinedMember> members;  ///< By rank.
@@ -59,7 +60,7 @@ enum class Usual : std::uint8_t {
 struct Selection {
   std::optional<std::uint32_t> rank{};  ///< Place in the list of ranks.
   std::optional<std::int64_t> stage{};
-  std::optional<std::string> kind{};     ///< WorkPlace::kind, or the name of a meeting.
+  std::optional<std::string> kind{};  ///< WorkPlace::kind, or the name of a collective.
   std::optional<std::uint32_t> place{};  ///< In Job::places().
 };
 
@@ -79,29 +80,31 @@ class Job {
  public:
   using Parts = std::map<std::uint32_t, std::int64_t>;  ///< Nanoseconds by place.
 
-  /// Joins ranks at the meetings that two or more of them have: of one process group
+  /// Joins ranks at the collectives that two or more of them have: of one process group
   /// the same sequence number or, where a trace has no numbers, the same place among
   /// those of that name in their step. Messages are joined by their two ends, in order.
-  /// Ranks of one host have one clock; hosts' clocks are set by meetings that nobody
+  /// Ranks of one host have one clock; hosts' clocks are set by collectives that nobody
   /// leaves before all have come, as all members of one end together: by the median
   /// over those that two share. Members that were not there at one time are taken apart
   /// again: their numbers do not mean the same. Transfers of one name and size are
   /// alike.
   ///
-  /// O(n log n) in the passages, parts and meetings of all ranks. Throws CycleError if
-  /// ranks contradict each other's order, std::invalid_argument for no rank or one that
-  /// refers to nothing.
+  /// O(n log n) in the passages, parts and collectives of all ranks. Throws CycleError
+  /// if ranks contradict each other's order, std::invalid_argument for no rank or one
+  /// that refers to nothing.
   Job(std::vector<RankWork> ranks, Usual usual);
 
   const std::vector<RankWork>& ranks() const { return ranks_; }
-  const std::vector<JoinedMeeting>& meetings() const {
-    return meetings_;
+  const std::vector<JoinedCollective>& collectives() const {
+    return collectives_;
   }  ///< By time.
   const std::vector<WorkPlace>& places() const { return places_; }  ///< Of all ranks.
+  /// Returns the kinds of work, and the names of collectives.
+  std::set<std::string> kinds() const;
   const std::vector<Clock>& clocks() const { return clocks_; }
-  /// Meetings of one rank that no other has: their lengths are copied.
+  /// Collectives of one rank that no other has: their lengths are copied.
   std::uint64_t unmatched() const { return unmatched_; }
-  /// Meetings joined by their numbers whose members were not there at one time.
+  /// Collectives joined by their numbers whose members were not there at one time.
   std::uint64_t contradicted() const { return contradicted_; }
 
   /// Returns the mean length of the job's steps, of all ranks together: each from where
@@ -164,7 +167,7 @@ class Job {
   Usual usual_;
   std::vector<WorkPlace> places_;
   std::vector<std::vector<std::uint32_t>> place_of_;
-  std::vector<JoinedMeeting> meetings_;
+  std::vector<JoinedCollective> collectives_;
   std::vector<Clock> clocks_;
   std::uint64_t unmatched_ = 0, contradicted_ = 0;
   std::vector<Cohort> cohorts_;
@@ -174,7 +177,7 @@ class Job {
   std::map<std::int64_t, Cohort> stages_;
   std::map<std::string, double> means_;         // by kind, of kKind
   std::map<std::int64_t, double> stage_share_;  // even share / own, of kPeers
-  std::vector<std::int64_t> usual_transfer_;    // of each meeting
+  std::vector<std::int64_t> usual_transfer_;    // of each collective
   std::vector<PointId> first_;                  // of each rank: its origin
   std::vector<char> joined_;                    // of each rank: it met another
   Graph graph_{1, {}};

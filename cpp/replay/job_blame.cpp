@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/job_blame.cpp: meetings from the last to the first, blame handed back in time.
+// replay/job_blame.cpp: collectives from the last to the first, blame handed back in
+// time.
 #include "replay/job_blame.h"
 
 #include <algorithm>
@@ -16,32 +17,32 @@ namespace {
 struct Debt {
   double waited = 0;
   double late = 0;
-  int meetings = 0;  // it was handed back through
+  int collectives = 0;  // it was handed back through
 };
 // Lateness that is no one's after so many is not found further back either: a pipeline
-// is not that deep, and without a limit all meetings would be gone through for each.
-constexpr int kMostMeetings = 64;
-// Blame that arrives at a meeting's end, by the meeting in which others waited.
+// is not that deep, and without a limit all collectives would be gone through for each.
+constexpr int kMostCollectives = 64;
+// Blame that arrives at a collective's end, by the collective in which others waited.
 using Owed = std::map<std::uint32_t, Debt>;
 
 class Blaming {
  public:
   explicit Blaming(const Job& job)
-      : job_(job), owed_(job.meetings().size()), settled_(owed_.size(), 0) {
-    for (std::uint32_t i = 0; i < job.meetings().size(); ++i) {
-      for (const auto& m : job.meetings()[i].members) {
-        const auto& own = job.ranks()[m.rank].meetings[m.meeting];
+      : job_(job), owed_(job.collectives().size()), settled_(owed_.size(), 0) {
+    for (std::uint32_t i = 0; i < job.collectives().size(); ++i) {
+      for (const auto& m : job.collectives()[i].members) {
+        const auto& own = job.ranks()[m.rank].collectives[m.collective];
         ends_[{m.rank, own.end}] = i;
       }
     }
   }
 
   std::vector<Lateness> run() {
-    // A meeting that another depends on came to its end before that one's arrivals.
+    // A collective that another depends on came to its end before that one's arrivals.
     std::vector<std::uint32_t> order(owed_.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::uint32_t i) {
-      const auto& c = job_.meetings()[i];
+      const auto& c = job_.collectives()[i];
       return c.members[c.last].begin;
     });
     for (const auto i : order) settle(i);
@@ -52,7 +53,7 @@ class Blaming {
   static constexpr std::uint32_t kNone = 0xffffffff;
 
   void settle(std::uint32_t at) {
-    const auto& c = job_.meetings()[at];
+    const auto& c = job_.collectives()[at];
     for (const auto& [member, waited] : shares(c)) {
       const auto late = c.members[member].begin - usual_arrival(c, member);
       blame(c, member, {{at, {waited, static_cast<double>(late)}}});
@@ -61,17 +62,17 @@ class Blaming {
     settled_[at] = 1;
   }
 
-  // Whether all of a meeting's members were in one before: then nobody came out of that
-  // one later than another.
-  bool all_were_in(std::uint32_t before, const JoinedMeeting& c) const {
-    const auto& members = job_.meetings()[before].members;
+  // Whether all of a collective's members were in one before: then nobody came out of
+  // that one later than another.
+  bool all_were_in(std::uint32_t before, const JoinedCollective& c) const {
+    const auto& members = job_.collectives()[before].members;
     return std::ranges::all_of(c.members, [&](const JoinedMember& m) {
       return std::ranges::binary_search(members, m.rank, {}, &JoinedMember::rank);
     });
   }
 
-  // What of the waiting in a meeting is for each member.
-  static std::map<std::uint32_t, double> shares(const JoinedMeeting& c) {
+  // What of the waiting in a collective is for each member.
+  static std::map<std::uint32_t, double> shares(const JoinedCollective& c) {
     std::vector<std::uint32_t> by_arrival;
     for (std::uint32_t i = 0; i < c.members.size(); ++i) {
       if (c.members[i].waited) by_arrival.push_back(i);
@@ -90,9 +91,9 @@ class Blaming {
     return out;
   }
 
-  void blame(const JoinedMeeting& c, std::uint32_t member, const Owed& owed) {
+  void blame(const JoinedCollective& c, std::uint32_t member, const Owed& owed) {
     const auto& m = c.members[member];
-    const auto& own = job_.ranks()[m.rank].meetings[m.meeting];
+    const auto& own = job_.ranks()[m.rank].collectives[m.collective];
     const auto way = way_to(m.rank, own.begin);
     double sum = 0, whole = 0;
     for (const auto& [place, ns] : way.excess) {
@@ -108,23 +109,25 @@ class Blaming {
       }
       if (explained == 1) continue;
       const Debt rest{debt.waited * (1 - explained), debt.late * (1 - explained),
-                      debt.meetings + 1};
-      if (way.from == kNone || settled_[way.from] || rest.meetings > kMostMeetings ||
-          (rest.meetings == 1 && all_were_in(way.from, c))) {
+                      debt.collectives + 1};
+      if (way.from == kNone || settled_[way.from] ||
+          rest.collectives > kMostCollectives ||
+          (rest.collectives == 1 && all_were_in(way.from, c))) {
         note(where, m.rank, Job::kNoPlace, static_cast<std::int64_t>(rest.late),
              rest.waited);
         continue;
       }
       auto& before = owed_[way.from][where];
-      before.meetings =
-          before.waited > 0 ? std::min(before.meetings, rest.meetings) : rest.meetings;
+      before.collectives = before.waited > 0
+                               ? std::min(before.collectives, rest.collectives)
+                               : rest.collectives;
       before.waited += rest.waited;
       before.late = std::max(before.late, rest.late);
     }
   }
 
   // When a member would have been there, had it come as the others did.
-  static std::int64_t usual_arrival(const JoinedMeeting& c, std::uint32_t member) {
+  static std::int64_t usual_arrival(const JoinedCollective& c, std::uint32_t member) {
     std::vector<std::int64_t> others;
     for (std::uint32_t i = 0; i < c.members.size(); ++i) {
       if (i != member) others.push_back(c.members[i].begin);
@@ -135,7 +138,7 @@ class Blaming {
     return middle < own ? middle : *std::ranges::min_element(others);
   }
 
-  // How a rank came to a stop: from which meeting, kNone if from where the recording
+  // How a rank came to a stop: from which collective, kNone if from where the recording
   // began, and what took it longer than others on the way, by place.
   struct Way {
     std::uint32_t from = kNone;
@@ -160,29 +163,29 @@ class Blaming {
     }
   }
 
-  void note(std::uint32_t meeting, std::uint32_t rank, std::uint32_t place,
+  void note(std::uint32_t collective, std::uint32_t rank, std::uint32_t place,
             std::int64_t late, double waited) {
-    auto& of = found_[{meeting, rank, place}];
+    auto& of = found_[{collective, rank, place}];
     of.first = std::max(of.first, late);
     of.second += waited;
   }
 
-  // Whole nanoseconds, of each meeting as many as were waited in it.
+  // Whole nanoseconds, of each collective as many as were waited in it.
   std::vector<Lateness> round() const {
     std::vector<Lateness> out;
     std::uint32_t at = kNone;
     double exact = 0;
     std::int64_t given = 0;
     for (const auto& [key, of] : found_) {
-      const auto& [meeting, rank, place] = key;
-      if (meeting != at) {
-        at = meeting;
+      const auto& [collective, rank, place] = key;
+      if (collective != at) {
+        at = collective;
         exact = 0;
         given = 0;
       }
       exact += of.second;
       const auto until = static_cast<std::int64_t>(exact + 0.5);
-      out.push_back({meeting, rank, place, of.first, until - given});
+      out.push_back({collective, rank, place, of.first, until - given});
       given = until;
     }
     std::erase_if(out, [](const Lateness& one) { return one.waited == 0; });
@@ -192,9 +195,9 @@ class Blaming {
   const Job& job_;
   std::vector<Owed> owed_;
   std::vector<char> settled_;  // clocks that differ may put one before its cause
-  // By rank and stop: the meeting that ended there.
+  // By rank and stop: the collective that ended there.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ends_;
-  // By meeting, rank and place: how late, and what others waited.
+  // By collective, rank and place: how late, and what others waited.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>,
            std::pair<std::int64_t, double>>
       found_;

@@ -9,10 +9,10 @@
 
 namespace tta::replay {
 
-/// Time that ranks waited in a meeting because of what one rank did somewhere.
+/// Time that ranks waited in a collective because of what one rank did somewhere.
 struct Lateness {
-  std::uint32_t meeting;  ///< Place in Job::meetings(), where they waited.
-  std::uint32_t rank;     ///< Place in Job::ranks(): of whom they waited for.
+  std::uint32_t collective;  ///< Place in Job::collectives(), where they waited.
+  std::uint32_t rank;        ///< Place in Job::ranks(): of whom they waited for.
   /// What took it longer than others, in Job::places(); Job::kNoPlace if nothing that
   /// the recording shows: it began late, or its delay is between events.
   std::uint32_t place;
@@ -21,14 +21,15 @@ struct Lateness {
 };
 
 /// Gives the time that ranks waited for others to what made those late, each nanosecond
-/// once: Lateness::waited adds up to JoinedMeeting::wait() of all meetings.
+/// once: Lateness::waited adds up to JoinedCollective::wait() of all collectives.
 ///
 /// While some are there and others not, the first wait for each of the others alike.
-/// Who came late either worked longer since the meeting that it came from than others
-/// did in the same stretch, place by place; or it came late out of that meeting, and
-/// then the blame goes on to who was last there: so a stage of a pipeline is not blamed
-/// for its neighbor. What is left where the recording begins, or after 64 meetings, has
-/// no place. O(n log n) in the meetings' members and the parts of their passages.
+/// Who came late either worked longer since the collective that it came from than
+/// others did in the same stretch, place by place; or it came late out of that
+/// collective, and then the blame goes on to who was last there: so a stage of a
+/// pipeline is not blamed for its neighbor. What is left where the recording begins, or
+/// after 64 collectives, has no place. O(n log n) in the collectives' members and the
+/// parts of their passages.
 std::vector<Lateness> blame_for_waits(const Job& job);
 
 }  // namespace tta::replay

@@ -11,7 +11,7 @@ namespace tta::replay {
 namespace {
 
 // What a stop is to a rank's program: the same number on each rank that runs it. Number
-// of a meeting's name in its step, a step's border, or what led to a join.
+// of a collective's name in its step, a step's border, or what led to a join.
 std::vector<std::string> roles_of(const RankWork& r) {
   std::vector<std::string> out(r.recorded.size());
   out[0] = "begin";
@@ -20,7 +20,7 @@ std::vector<std::string> roles_of(const RankWork& r) {
     out[s.end] = "end of " + out[s.begin];
   }
   std::map<std::pair<std::string, std::int64_t>, std::uint32_t> before;
-  for (const auto& m : r.meetings) {
+  for (const auto& m : r.collectives) {
     const auto nth = before[{m.name, m.step}]++;
     const auto role = m.name + " " + std::to_string(m.step) + " " + std::to_string(nth);
     out[m.begin] = role;
@@ -103,11 +103,11 @@ void Job::sort(Cohort& cohort) {
 
 Job::Parts Job::whole_parts(std::uint32_t rank) const {
   const auto& r = ranks_[rank];
-  std::map<std::uint32_t, std::uint32_t> begins;  // of meetings, by their ends
-  for (const auto& m : r.meetings) begins[m.end] = m.begin;
+  std::map<std::uint32_t, std::uint32_t> begins;  // of collectives, by their ends
+  for (const auto& m : r.collectives) begins[m.end] = m.begin;
   Parts out;
   // One way back through the recording, so that each moment counts once; where it comes
-  // out of a meeting, the rank itself did nothing in it.
+  // out of a collective, the rank itself did nothing in it.
   auto stop = static_cast<std::uint32_t>(std::ranges::max_element(r.recorded) -
                                          r.recorded.begin());
   while (true) {

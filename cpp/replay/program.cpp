@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "timeline/copy_direction.h"
+#include "timeline/names.h"
 
 namespace tta::replay {
 namespace {

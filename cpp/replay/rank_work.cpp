@@ -96,7 +96,7 @@ void visit(auto& io, Is<WorkPart> auto& p) { io(p.place), io(p.ns); }
 void visit(auto& io, Is<WorkPassage> auto& p) {
   io(p.from), io(p.to), io(p.ns), io(p.first), io(p.last);
 }
-void visit(auto& io, Is<RankMeeting> auto& m) {
+void visit(auto& io, Is<RankCollective> auto& m) {
   io(m.key), io(m.group), io(m.ranks), io(m.name), io(m.sequence), io(m.peer),
       io(m.step);
   io(m.bytes), io(m.exposed), io(m.begin), io(m.end);
@@ -105,7 +105,7 @@ void visit(auto& io, Is<RankStep> auto& s) { io(s.number), io(s.begin), io(s.end
 void visit(auto& io, Is<RankWork> auto& w) {
   io(w.rank), io(w.stage), io(w.host), io(w.recorded), io(w.places), io(w.parts),
       io(w.passages);
-  io(w.meetings), io(w.steps);
+  io(w.collectives), io(w.steps);
 }
 
 }  // namespace
@@ -123,8 +123,8 @@ void RankWork::check() const {
     if (p.from >= stops || p.to >= stops) wrong("a passage leads to no stop");
     if (p.first > p.last || p.last > parts.size()) wrong("a passage has no such parts");
   }
-  for (const auto& m : meetings) {
-    if (m.begin >= stops || m.end >= stops) wrong("a meeting is at no stop");
+  for (const auto& m : collectives) {
+    if (m.begin >= stops || m.end >= stops) wrong("a collective is at no stop");
   }
   for (const auto& s : steps) {
     if (s.begin >= stops || s.end >= stops) wrong("a step is at no stop");

@@ -42,11 +42,11 @@ struct WorkPassage {
   std::uint32_t first, last;  ///< Its parts [first, last); what is left is delay.
 };
 
-struct RankMeeting {
-  /// The same of all its members and of no other meeting, of recorders that know it;
+struct RankCollective {
+  /// The same of all its members and of no other collective, of recorders that know it;
   /// or "": told by what follows.
   std::string key{};
-  std::string group, ranks, name;  ///< As of replay::Meeting.
+  std::string group, ranks, name;  ///< As of replay::RecordedCollective.
   std::int64_t sequence = -1;
   std::int64_t peer = -1;
   std::int64_t step = -1;            ///< N of ProfilerStep#N; -1: outside any.
@@ -69,8 +69,8 @@ struct RankWork {
   std::vector<std::int64_t> recorded;
   std::vector<WorkPlace> places;
   std::vector<WorkPart> parts;
-  std::vector<WorkPassage> passages;  ///< In any order.
-  std::vector<RankMeeting> meetings;  ///< By begin.
+  std::vector<WorkPassage> passages;        ///< In any order.
+  std::vector<RankCollective> collectives;  ///< By begin.
   std::vector<RankStep> steps;
 
   /// Throws std::invalid_argument where something refers to nothing. Linear.

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "replay/events.h"
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 
 namespace tta::replay {
 namespace {

@@ -10,16 +10,13 @@
 #include <tuple>
 #include <utility>
 
-#include "timeline/by_name.h"
-#include "timeline/copy_direction.h"
+#include "timeline/names.h"
 
 namespace tta::replay {
 namespace {
 
-using timeline::contains;
+using timeline::Name;
 using trace::Category;
-
-bool launches_a_graph(std::string_view name) { return contains(name, "GraphLaunch"); }
 
 TaskKind kind_of(Category category) {
   return category == Category::kGpuMemcpy   ? TaskKind::kCopy
@@ -85,12 +82,12 @@ void judge_beside(const timeline::Timeline& t, Tasks& of) {
 
 }  // namespace
 
-CopyKind copy_kind(std::string_view name, std::int64_t bytes) {
+CopyKind copy_kind(const timeline::Meanings& name, std::int64_t bytes) {
   using timeline::CopyDirection;
-  const auto direction = timeline::copy_direction(name);
+  const auto direction = timeline::direction_of(name);
   const bool down = direction == CopyDirection::kToHost;
   if (!down && direction != CopyDirection::kToDevice) return CopyKind::kNotToHost;
-  if (contains(name, "Pinned")) return CopyKind::kFromPinned;
+  if (name[static_cast<std::size_t>(Name::kPinned)]) return CopyKind::kFromPinned;
   if (down) return CopyKind::kDownPageable;
   return bytes > kStagedBytes ? CopyKind::kUpPageableLarge : CopyKind::kUpPageable;
 }
@@ -98,18 +95,16 @@ CopyKind copy_kind(std::string_view name, std::int64_t bytes) {
 Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
                  const Calls& calls) {
   const auto& c = t.columns();
-  timeline::ByName<launches_a_graph> graph(*t.trace);
   Tasks out;
   out.of_call.assign(calls.all.size(), 0);
   out.of_row.assign(c.size(), kNone);
-  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
-    const auto& l = t.lanes.lanes[lane];
-    if (!l.is_stream || l.first == l.last) continue;
+  for (const auto& lane : t.lanes.streams()) {
+    if (lane.first == lane.last) continue;
     const auto stream = static_cast<std::uint32_t>(out.streams.size());
-    out.streams.push_back(lane);
+    out.streams.push_back(lane.id);
     out.first.push_back(static_cast<std::uint32_t>(out.all.size()));
     std::uint32_t before = kNone;
-    for (const auto row : t.lanes.rows_of(l)) {
+    for (const auto row : t.lanes.rows_of(lane)) {
       const auto launch = t.launch_of(row);
       const auto call = launch == timeline::kNoRow ? kNone : calls.of_row[launch];
       Task task{row,
@@ -124,11 +119,11 @@ Tasks find_tasks(const timeline::Timeline& t, const timeline::EventArgs& args,
                 c.ts[row],
                 c.end(row)};
       if (task.kind == TaskKind::kCopy) {
-        task.copy = copy_kind(t.trace->name(row), args.work(row).bytes);
+        task.copy = copy_kind(t.names[c.name[row]], args.work(row).bytes);
       }
       if (call != kNone) {
         ++out.of_call[call];
-        task.of_graph = graph(calls.all[call].row);
+        task.of_graph = t.named(calls.all[call].row, Name::kGraphLaunch);
         task.first_of_call = call != before;
         out.inversions +=
             before != kNone && calls.all[call].begin < calls.all[before].begin;

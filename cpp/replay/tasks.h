@@ -29,7 +29,10 @@ enum class CopyKind : std::uint8_t {
 inline constexpr std::int64_t kStagedBytes = 64 * 1024;
 
 /// Tells it by the name of a copy's row; of unknown size (-1) it is taken for small.
-CopyKind copy_kind(std::string_view name, std::int64_t bytes);
+CopyKind copy_kind(const timeline::Meanings& name, std::int64_t bytes);
+inline CopyKind copy_kind(std::string_view name, std::int64_t bytes) {
+  return copy_kind(timeline::meanings_of(name), bytes);
+}
 
 struct Task {
   std::uint32_t row;

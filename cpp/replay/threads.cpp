@@ -15,23 +15,16 @@ using timeline::kNoRow;
 // Host threads of a trace without device work: those that ran operators.
 std::vector<std::uint32_t> working_threads(const timeline::Timeline& t) {
   std::vector<std::uint32_t> out;
-  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
-    const auto& l = t.lanes.lanes[lane];
-    if (l.is_stream) continue;
-    const auto rows = t.lanes.rows_of(l);
-    const auto& c = t.columns();
-    if (std::any_of(rows.begin(), rows.end(), [&](auto row) {
-          return c.cat(row) == trace::Category::kCpuOp || c.cat_info(row).runtime_api;
-        })) {
-      out.push_back(lane);
-    }
+  for (const auto& lane : t.lanes.threads()) {
+    const auto is_work = [&](auto row) { return t.is_work(row); };
+    if (std::ranges::any_of(t.lanes.rows_of(lane), is_work)) out.push_back(lane.id);
   }
   return out;
 }
 
 // First start and last end of anything on a thread, inside the analysed span.
 timeline::Interval extent(const timeline::Timeline& t, std::uint32_t lane) {
-  const auto rows = t.lanes.rows_of(t.lanes.lanes[lane]);
+  const auto rows = t.lanes.rows_of(lane);
   timeline::Interval out{t.span.end, t.span.begin};
   for (const auto row : rows) {
     out.begin = std::min(out.begin, std::max(t.columns().ts[row], t.span.begin));

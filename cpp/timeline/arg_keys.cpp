@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/arg_keys.cpp: Kineto's keys, those of ROCm and of older versions.
+// timeline/arg_keys.cpp: Kineto's keys, those of ROCm and of older versions; types.
 #include "timeline/arg_keys.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "trace/args.h"
@@ -191,7 +192,44 @@ void read_one_of(std::string_view key, std::string_view value, Args& out) {
   }
 }
 
+// Bytes of the types that torch names: c10::ScalarType as "dtype" of collectives, C++
+// as "Input type".
+struct Types {
+  std::int64_t bytes;
+  std::string_view names;
+};
+constexpr std::array kTypes = {
+    Types{1,
+          "|Char|Byte|Bool|Float8_e4m3fn|Float8_e5m2|signed char|"
+          "unsigned char|bool|Float8_e4m3fnuz|Float8_e5m2fnuz|"
+          "c10::Float8_e4m3fn|c10::Float8_e5m2|"},
+    Types{2, "|Half|BFloat16|Short|c10::Half|c10::BFloat16|short|short int|"},
+    Types{4, "|Float|Int|float|int|"},
+    Types{8,
+          "|Double|Long|ComplexFloat|double|long|long int|"
+          "c10::complex<float>|"},
+    Types{16, "|ComplexDouble|c10::complex<double>|"},
+};
+
 }  // namespace
+
+std::int64_t CollectiveArgs::bytes() const {
+  const auto elements = std::max(in_elements, out_elements);
+  const auto each = element_bytes(dtype);
+  if (elements < 0 || each < 0 ||
+      elements > std::numeric_limits<std::int64_t>::max() / each) {
+    return -1;
+  }
+  return elements * each;
+}
+
+std::int64_t element_bytes(std::string_view dtype) {
+  const auto word = "|" + std::string(dtype) + "|";
+  for (const auto& type : kTypes) {
+    if (type.names.find(word) != type.names.npos) return type.bytes;
+  }
+  return -1;
+}
 
 void read_work(std::string_view key, std::string_view value, WorkArgs& out) {
   read_one_of<kWorkKeys>(key, value, out);

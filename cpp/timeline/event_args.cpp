@@ -3,56 +3,16 @@
 #include "timeline/event_args.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 
 #include "timeline/arg_keys.h"
-#include "timeline/by_name.h"
 #include "trace/args.h"
 
 namespace tta::timeline {
 namespace {
 
 using trace::Category;
-
-// Operators by whose inputs a rule tells what they do.
-constexpr std::array<std::string_view, 31> kOperators = {
-    "aten::mm",
-    "aten::bmm",
-    "aten::addmm",
-    "aten::baddbmm",
-    "aten::matmul",
-    "aten::linear",
-    "aten::_scaled_mm",
-    "aten::convolution",
-    "aten::conv1d",
-    "aten::conv2d",
-    "aten::conv3d",
-    "aten::conv_transpose2d",
-    "aten::cudnn_convolution",
-    "aten::cudnn_convolution_backward",
-    "aten::cudnn_convolution_backward_input",
-    "aten::cudnn_convolution_backward_weight",
-    "aten::miopen_convolution",
-    "aten::convolution_backward",
-    "aten::softmax",
-    "aten::to",
-    "aten::_to_copy",
-    "aten::copy_",
-    "aten::clone",
-    "aten::contiguous",
-    "aten::fill_",
-    "aten::zero_",
-    "aten::normal_",
-    "aten::uniform_",
-    "aten::random_",
-    "aten::bernoulli_",
-    "aten::exponential_",
-};
-
-// CUDA's calls carry ids only; to read them would be to read the args of all launches.
-bool says_nothing_of_work(std::string_view call) { return call.starts_with("cu"); }
 
 // What a launch says is told to the work that says nothing of its shape itself.
 void complete(WorkArgs& work, const WorkArgs& launch) {
@@ -161,35 +121,26 @@ class Once {
 
 }  // namespace
 
-bool reads_inputs_of(std::string_view name) {
-  return std::find(kOperators.begin(), kOperators.end(), name) != kOperators.end() ||
-         name.find("attention") != std::string_view::npos;
-}
-
 EventArgs::EventArgs(const Timeline& t) {
   const auto& c = t.columns();
-  enum : char { kNothing, kInputs, kCollective, kThread };
-  // Each distinct name is looked at once.
-  std::vector<char> wanted(t.trace->strings.size(), kNothing);
-  for (std::uint32_t id = 0; id < wanted.size(); ++id) {
-    const auto name = t.trace->strings.view(id);
-    wanted[id] = reads_inputs_of(name)          ? kInputs
-                 : name == "record_param_comms" ? kCollective
-                 : name == "thread_name"        ? kThread
-                                                : kNothing;
-  }
-  const auto is_op = [&](std::uint32_t row, char what) {
-    return c.cat(row) == Category::kCpuOp && wanted[c.name[row]] == what &&
-           c.args_length[row] > 0;
+  const auto& strings = t.trace->strings;
+  const auto is_op = [&](std::uint32_t row) {
+    return c.cat(row) == Category::kCpuOp && c.args_length[row] > 0;
   };
-  const auto names_thread = [&](std::uint32_t row) {
-    return c.phase[row] == 'M' && wanted[c.name[row]] == kThread;
+  const auto has_inputs = [&](std::uint32_t row) {
+    return is_op(row) && t.named(row, Name::kReadsInputs);
   };
-  // The launch of a row of device work, if it may say something of it.
-  ByName<says_nothing_of_work> silent(*t.trace);
+  const auto is_collective = [&, id = strings.find("record_param_comms")](auto row) {
+    return is_op(row) && c.name[row] == id;
+  };
+  const auto names_thread = [&, id = strings.find("thread_name")](auto row) {
+    return c.phase[row] == 'M' && c.name[row] == id;
+  };
+  // The launch of a row of device work, if it may say something of it. CUDA's calls
+  // carry ids only; to read them would be to read the args of all launches.
   const auto launch_of = [&](std::uint32_t row) {
     const auto launch = t.launch_of(row);
-    return launch == kNoRow || silent(launch) ? kNoRow : launch;
+    return launch == kNoRow || t.named(launch, Name::kCudaCall) ? kNoRow : launch;
   };
   const Texts texts(t, [&](std::vector<char>& read) {
     for (const auto& d : t.devices) {
@@ -199,7 +150,7 @@ EventArgs::EventArgs(const Timeline& t) {
       }
     }
     for (std::uint32_t row = 0; row < c.size(); ++row) {
-      if (is_op(row, kInputs) || is_op(row, kCollective) || names_thread(row)) {
+      if (has_inputs(row) || is_collective(row) || names_thread(row)) {
         read[row] = 1;
       }
     }
@@ -213,8 +164,8 @@ EventArgs::EventArgs(const Timeline& t) {
   Once<OpArgs> ops(texts, read_op, ops_);
   op_of_.assign(c.size(), kNoRow);
   for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (is_op(row, kInputs)) op_of_[row] = ops(texts.of(row));
-    if (is_op(row, kCollective)) add_collective(row);
+    if (has_inputs(row)) op_of_[row] = ops(texts.of(row));
+    if (is_collective(row)) add_collective(row);
     if (names_thread(row) && texts.of(row) != 0) {
       const auto text = texts.text(texts.of(row));
       const auto name = trace::string_arg(text, kThreadName).value_or("");

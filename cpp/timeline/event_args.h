@@ -68,8 +68,8 @@ struct OpArgs {
 };
 
 /// The args of all device work, of all collectives, and of the operators whose inputs
-/// some rule looks at (reads_inputs_of), and the names of threads. Read-only; safe from
-/// several threads.
+/// some rule looks at (Name::kReadsInputs), and the names of threads. Read-only; safe
+/// from several threads.
 class EventArgs {
  public:
   /// Reads them from what the load kept (trace/args_kept.h), each text that differs
@@ -105,10 +105,6 @@ class EventArgs {
   std::vector<CollectiveArgs> collectives_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> threads_;
 };
-
-/// Tells whether the inputs of an operator of this name are read: matrix products,
-/// convolutions, attention, copies, casts and fills.
-bool reads_inputs_of(std::string_view operator_name);
 
 /// Returns the bytes of one element of a type, as torch names it in "dtype" and in
 /// "Input type"; -1 if unknown.

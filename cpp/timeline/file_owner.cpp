@@ -11,110 +11,38 @@ namespace tta::timeline {
 namespace {
 
 // First folders of packages whose inside is nobody's own line: the framework itself.
-constexpr std::array<std::string_view, 8> kFramework = {
-    "torch", "functorch", "torchgen", "triton",
-    "numpy", "_pytest",   "pluggy",   "torchtraceap"};
+constexpr std::string_view kFramework =
+    " torch functorch torchgen triton numpy _pytest pluggy torchtraceap ";
 
 // First folders of installed packages that call torch, most used first. A package that
 // is missing here counts as the user's own: better one line too many than none.
-constexpr std::array<std::string_view, 52> kPackages = {"transformers",
-                                                        "accelerate",
-                                                        "lightning",
-                                                        "pytorch_lightning",
-                                                        "deepspeed",
-                                                        "diffusers",
-                                                        "vllm",
-                                                        "sglang",
-                                                        "torchvision",
-                                                        "torchaudio",
-                                                        "timm",
-                                                        "datasets",
-                                                        "pandas",
-                                                        "PIL",
-                                                        "xformers",
-                                                        "flash_attn",
-                                                        "peft",
-                                                        "trl",
-                                                        "einops",
-                                                        "torchrec",
-                                                        "fbgemm_gpu",
-                                                        "megatron",
-                                                        "apex",
-                                                        "bitsandbytes",
-                                                        "fairscale",
-                                                        "ignite",
-                                                        "torchtune",
-                                                        "torchtitan",
-                                                        "torchao",
-                                                        "torchmetrics",
-                                                        "sentence_transformers",
-                                                        "tokenizers",
-                                                        "safetensors",
-                                                        "huggingface_hub",
-                                                        "monai",
-                                                        "detectron2",
-                                                        "mmcv",
-                                                        "mmengine",
-                                                        "ultralytics",
-                                                        "composer",
-                                                        "streaming",
-                                                        "webdataset",
-                                                        "ray",
-                                                        "aiter",
-                                                        "xfuser",
-                                                        "IPython",
-                                                        "ipykernel",
-                                                        "scipy",
-                                                        "flashinfer",
-                                                        "tqdm",
-                                                        "sgl_kernel",
-                                                        "deep_gemm"};
+constexpr std::string_view kPackages =
+    " transformers accelerate lightning pytorch_lightning deepspeed diffusers vllm"
+    " sglang torchvision torchaudio timm datasets pandas PIL xformers flash_attn"
+    " peft trl einops torchrec fbgemm_gpu megatron apex bitsandbytes fairscale"
+    " ignite torchtune torchtitan torchao torchmetrics sentence_transformers"
+    " tokenizers safetensors huggingface_hub monai detectron2 mmcv mmengine"
+    " ultralytics composer streaming webdataset ray aiter xfuser IPython ipykernel"
+    " scipy flashinfer tqdm sgl_kernel deep_gemm ";
 
 // Modules of the standard library that show up around training and serving loops. Names
 // that users also give their scripts (profile, test, code, types) are left out.
-constexpr std::array<std::string_view, 70> kStandard = {
-    "threading",   "contextlib",
-    "runpy",       "functools",
-    "queue",       "socket",
-    "selectors",   "ssl",
-    "json",        "pickle",
-    "copy",        "random",
-    "logging",     "multiprocessing",
-    "concurrent",  "asyncio",
-    "importlib",   "typing",
-    "inspect",     "abc",
-    "enum",        "re",
-    "collections", "os",
-    "posixpath",   "tempfile",
-    "weakref",     "warnings",
-    "dataclasses", "traceback",
-    "linecache",   "tokenize",
-    "subprocess",  "signal",
-    "uuid",        "codecs",
-    "zipfile",     "shutil",
-    "heapq",       "numbers",
-    "operator",    "string",
-    "textwrap",    "html",
-    "xml",         "urllib",
-    "http",        "email",
-    "unittest",    "encodings",
-    "ctypes",      "pdb",
-    "bdb",         "argparse",
-    "gzip",        "csv",
-    "hashlib",     "base64",
-    "platform",    "pathlib",
-    "ast",         "site",
-    "sysconfig",   "genericpath",
-    "copyreg",     "bisect",
-    "pprint",      "sre_parse",
-    "sre_compile", "stat"};
+constexpr std::string_view kStandard =
+    " threading contextlib runpy functools queue socket selectors ssl json pickle"
+    " copy random logging multiprocessing concurrent asyncio importlib typing"
+    " inspect abc enum re collections os posixpath tempfile weakref warnings"
+    " dataclasses traceback linecache tokenize subprocess signal uuid codecs zipfile"
+    " shutil heapq numbers operator string textwrap html xml urllib http email"
+    " unittest encodings ctypes pdb bdb argparse gzip csv hashlib base64 platform"
+    " pathlib ast site sysconfig genericpath copyreg bisect pprint sre_parse"
+    " sre_compile stat ";
 
 // A cell of IPython's own terminal; notebooks give their cells a path.
 constexpr std::string_view kCell = "<ipython-input-";
 
-template <std::size_t N>
-bool has(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+// Tells whether one of the names, each between blanks, is this one.
+bool has(std::string_view names, std::string_view name) {
+  return names.find(" " + std::string(name) + " ") != names.npos;
 }
 
 }  // namespace

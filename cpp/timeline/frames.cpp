@@ -7,14 +7,49 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "timeline/call_names.h"
-#include "timeline/timeline.h"
+#include "timeline/cursor.h"
 #include "trace/args.h"
 
 namespace tta::timeline {
 namespace {
 
 using trace::Category;
+
+// "<built-in method item of Tensor object at 0x7f>": of each object another name.
+std::string call_text(std::string_view name) {
+  if (!name.starts_with("<built-in method ")) return std::string(name);
+  const auto of = name.find(" of ");
+  if (of == std::string_view::npos) return std::string(name);
+  return std::string(name.substr(0, of)) + ">";
+}
+
+// What frames were calling, each path of names once.
+class CallNames {
+ public:
+  explicit CallNames(const trace::StringPool& strings) : strings_(strings) {}
+
+  // The place in take() of a path of names, innermost first.
+  std::uint32_t add(std::vector<std::uint32_t> path) {
+    std::reverse(path.begin(), path.end());
+    path.resize(std::min(path.size(), kMaxCalls));
+    const auto [known, fresh] = by_path_.try_emplace(std::move(path), 0);
+    if (!fresh) return known->second;
+    Calls names;
+    for (const auto id : known->first) names.push_back(call_text(strings_.view(id)));
+    const auto next = static_cast<std::uint32_t>(calls_.size());
+    known->second = by_names_.try_emplace(names, next).first->second;
+    if (known->second == next) calls_.push_back(std::move(names));
+    return known->second;
+  }
+
+  std::vector<Calls> take() { return std::move(calls_); }
+
+ private:
+  const trace::StringPool& strings_;
+  std::vector<Calls> calls_;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> by_path_;  // into calls_
+  std::map<Calls, std::uint32_t> by_names_;                      // the same
+};
 
 class Resolver {
  public:
@@ -24,8 +59,7 @@ class Resolver {
         by_name_(t.trace->strings.size(), kUnseen),
         above_(c_.size(), kUnseen),
         names_(t.trace->strings) {
-    for (const auto& lane : t.lanes.lanes) {
-      if (lane.is_stream) continue;
+    for (const auto& lane : t.lanes.threads()) {
       std::uint32_t frames = 0;
       for (const auto row : t.lanes.rows_of(lane)) {
         frames += c_.cat(row) == Category::kPythonFunction;
@@ -106,15 +140,19 @@ class Resolver {
   // What the frame was calling on the way to a row. An annotation calls nothing.
   std::uint32_t calls_below(std::uint32_t frame, std::uint32_t row) {
     path_.clear();
-    for (int depth = 0; row != kNoRow && depth < kMaxDepth && own(row) != frame;
-         row = t_.tree.parent[row], ++depth) {
-      const auto cat = c_.cat(row);
+    bool reached = false;
+    for (const auto at : t_.tree.around(row)) {
+      const auto cat = c_.cat(at);
+      if (own(at) == frame) {
+        reached = cat == Category::kPythonFunction;
+        break;
+      }
       // What an operator calls is none of the frame's calls.
       if (cat != Category::kPythonFunction && cat != Category::kUserAnnotation)
         path_.clear();
-      if (cat != Category::kUserAnnotation) path_.push_back(c_.name[row]);
+      if (cat != Category::kUserAnnotation) path_.push_back(c_.name[at]);
     }
-    if (row == kNoRow || c_.cat(row) != Category::kPythonFunction) path_.clear();
+    if (!reached) path_.clear();
     return names_.add(path_);
   }
 
@@ -154,21 +192,14 @@ class Resolver {
 
   // The operator of the forward pass whose gradient a backward row computes.
   std::uint32_t forward_of(std::uint32_t row) {
-    int depth = 0;
-    for (; row != kNoRow && depth < kMaxDepth; row = t_.tree.parent[row], ++depth) {
-      if (c_.sequence[row] >= 0 && is_backward(row)) break;
-    }
-    if (row == kNoRow || depth == kMaxDepth) return kNoRow;
+    row = t_.tree.innermost(row, [&](auto at) {
+      return c_.sequence[at] >= 0 && t_.named(at, Name::kBackward);
+    });
+    if (row == kNoRow) return kNoRow;
     if (!forwards_listed_) list_forwards();
     const auto it = forwards_.find({c_.pid[row], c_.sequence[row]});
     if (it == forwards_.end() || it->second == kAmbiguous) return kNoRow;
     return c_.ts[it->second] < c_.ts[row] ? it->second : kNoRow;
-  }
-
-  bool is_backward(std::uint32_t row) const {
-    const auto name = t_.trace->name(row);
-    return name.starts_with("autograd::engine::evaluate_function") ||
-           name.find("Backward") != std::string_view::npos;
   }
 
   // Numbers count up on each thread: several operators may carry one, and the last made
@@ -176,8 +207,8 @@ class Resolver {
   void list_forwards() {
     forwards_listed_ = true;
     for (std::uint32_t row = 0; row < c_.size(); ++row) {
-      if (c_.sequence[row] < 0 || c_.cat(row) != Category::kCpuOp || is_backward(row) ||
-          t_.lanes.lane[row] == kNoLane) {
+      if (c_.sequence[row] < 0 || c_.cat(row) != Category::kCpuOp ||
+          t_.named(row, Name::kBackward) || t_.lanes.lane[row] == kNoLane) {
         continue;
       }
       const std::pair key{c_.pid[row], c_.sequence[row]};
@@ -198,16 +229,7 @@ class Resolver {
     if (thread == python_threads_.end() || thread->second.first == nullptr) {
       return kNoRow;
     }
-    const auto rows = t_.lanes.rows_of(*thread->second.first);
-    const auto after =
-        std::upper_bound(rows.begin(), rows.end(), c_.ts[row],
-                         [&](std::int64_t at, auto r) { return at < c_.ts[r]; });
-    if (after == rows.begin()) return kNoRow;
-    auto at = *std::prev(after);
-    while (at != kNoRow && t_.tree.end(c_, at) <= c_.ts[row]) {
-      at = t_.tree.parent[at];
-    }
-    return at;
+    return Cursor(t_, thread->second.first->id).innermost(c_.ts[row]);
   }
 
   // torch 1.8-2.0 wrote the stack into the args of operators, innermost frame first. A

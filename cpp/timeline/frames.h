@@ -2,6 +2,7 @@
 // timeline/frames.h: the line of the user's own code that an event comes from.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,6 +20,10 @@ enum class LineOf : std::uint8_t {
   kStart,     ///< Where it was when recording began, for it was running already.
   kCall,      ///< The call itself: of the Call stack of older traces.
 };
+
+constexpr auto words_of(LineOf) {
+  return std::array<std::string_view, 3>{"function", "start", "call"};
+}
 
 struct Frame {
   std::string file;  ///< As the trace has it, often relative to the working folder.

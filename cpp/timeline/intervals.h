@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/intervals.h: half-open stretches of time, and sets of them.
+// timeline/intervals.h: half-open stretches of time, sets of them, and searches in
+// what is in order of time.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <vector>
 
 namespace tta::timeline {
@@ -34,5 +37,63 @@ IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);
 IntervalSet clip(const IntervalSet& set, Interval clip);
 
 std::int64_t total(const IntervalSet& set);
+
+/// Returns the last of a range, in order of what `begin` is of each (a member or a
+/// function), that begins by `when`; null if all begin later. O(log n).
+template <typename Range, typename Begin>
+auto* last_begun(Range& range, std::int64_t when, Begin begin) {
+  const auto after = std::ranges::upper_bound(range, when, {}, begin);
+  return after == std::ranges::begin(range) ? nullptr : &*std::prev(after);
+}
+
+/// Sums of intervals that may overlap, each for itself, up to any moment.
+///
+/// Steps may nest, and a process may feed many devices: adding the intervals up for
+/// each step would take quadratic time. n starts t - b ago less n ends t - e ago is
+/// one subtraction for all of them together.
+class SumUntil {
+ public:
+  SumUntil() = default;
+  explicit SumUntil(const std::vector<Interval>& intervals) {
+    std::vector<std::int64_t> begins, ends;
+    for (const auto& i : intervals) {
+      if (i.length() == 0) continue;
+      begins.push_back(i.begin);
+      ends.push_back(i.end);
+    }
+    begins_ = Moments(std::move(begins));
+    ends_ = Moments(std::move(ends));
+  }
+
+  /// How much of all intervals lies in `part`, in nanoseconds. O(log n).
+  std::int64_t in(Interval part) const {
+    if (part.length() == 0) return 0;
+    return static_cast<std::int64_t>(until(part.end) - until(part.begin));
+  }
+
+ private:
+  // Unsigned: what overflows on the way cancels out.
+  struct Moments {
+    Moments() = default;
+    explicit Moments(std::vector<std::int64_t> moments) : at(std::move(moments)) {
+      std::sort(at.begin(), at.end());
+      for (const auto m : at)
+        sums.push_back(sums.back() + static_cast<std::uint64_t>(m));
+    }
+    std::uint64_t ago(std::int64_t when) const {
+      const auto n = static_cast<std::size_t>(
+          std::lower_bound(at.begin(), at.end(), when) - at.begin());
+      return n * static_cast<std::uint64_t>(when) - sums[n];
+    }
+    std::vector<std::int64_t> at;
+    std::vector<std::uint64_t> sums{0};
+  };
+
+  std::uint64_t until(std::int64_t when) const {
+    return begins_.ago(when) - ends_.ago(when);
+  }
+
+  Moments begins_, ends_;
+};
 
 }  // namespace tta::timeline

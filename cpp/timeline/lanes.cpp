@@ -122,14 +122,16 @@ Lanes make_lanes(const trace::Trace& t, std::span<const std::uint32_t> left_out)
   // Threads first: a stable renumbering of the lanes.
   std::vector<std::uint32_t> order(out.lanes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_partition(order.begin(), order.end(),
-                        [&](auto id) { return !out.lanes[id].is_stream; });
+  const auto streams = std::stable_partition(
+      order.begin(), order.end(), [&](auto id) { return !out.lanes[id].is_stream; });
+  out.thread_count = static_cast<std::size_t>(streams - order.begin());
   std::vector<std::uint32_t> number(order.size());
   std::vector<Lane> sorted;
   std::uint32_t at = 0;
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     number[order[i]] = i;
     Lane lane = out.lanes[order[i]];
+    lane.id = i;
     lane.first = lane.last = at;
     at += counts[order[i]];
     sorted.push_back(lane);

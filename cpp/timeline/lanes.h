@@ -25,6 +25,7 @@ struct Lane {
   std::int64_t stream = -1;
   std::uint32_t first = 0;  ///< Range [first, last) of Lanes::rows.
   std::uint32_t last = 0;
+  std::uint32_t id = 0;  ///< Its place in Lanes::lanes.
 };
 
 /// Timed rows grouped by lane, in each lane by start; of rows that start together the
@@ -35,11 +36,19 @@ struct Lane {
 /// device-side waits and annotations are on no lane.
 struct Lanes {
   std::vector<Lane> lanes;          ///< Threads first, then streams, by first event.
+  std::size_t thread_count = 0;     ///< Of the lanes.
   std::vector<std::uint32_t> rows;  ///< See Lane::first.
   std::vector<std::uint32_t> lane;  ///< Of each row; kNoLane if it is on none.
 
   std::span<const std::uint32_t> rows_of(const Lane& l) const {
     return std::span(rows).subspan(l.first, l.last - l.first);
+  }
+  std::span<const std::uint32_t> rows_of(std::uint32_t id) const {
+    return rows_of(lanes[id]);
+  }
+  std::span<const Lane> threads() const { return std::span(lanes).first(thread_count); }
+  std::span<const Lane> streams() const {
+    return std::span(lanes).subspan(thread_count);
   }
   bool on_stream(std::uint32_t row) const {
     return lane[row] != kNoLane && lanes[lane[row]].is_stream;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/links.cpp: launches sorted by (id, process, start), searched for each row.
+// timeline/links.cpp: launches sorted by (id, process, start), searched for each row;
+// which process a device belongs to, by a vote of the work whose launch is beyond
+// doubt.
 #include "timeline/links.h"
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <tuple>
 #include <utility>
-
-#include "timeline/feeders.h"
-#include "timeline/launch_calls.h"
 
 namespace tta::timeline {
 namespace {
@@ -22,9 +22,130 @@ constexpr std::int64_t kMaxSkew = 1'000'000;
 // compare each with each would take quadratic time.
 constexpr std::ptrdiff_t kMostAlike = 64;
 
+// A call that may have launched device work.
+struct Launch {
+  std::int64_t id, pid, ts;
+  std::uint32_t row;
+};
+
+using It = std::vector<Launch>::const_iterator;
+
+// Those with an id, of launches sorted by it.
+std::pair<It, It> with_id(const std::vector<Launch>& launches, std::int64_t id) {
+  const auto less = [](const Launch& a, const Launch& b) { return a.id < b.id; };
+  return std::equal_range(launches.begin(), launches.end(), Launch{id, 0, 0, 0}, less);
+}
+
+using Device = std::pair<std::int64_t, std::int32_t>;  // pid and number in the file
+
+// Which process launches the work of each device.
+struct Feeders {
+  std::map<Device, std::int64_t> known;    // by work that tells
+  std::map<Device, std::int64_t> guessed;  // the others, by their place in the file
+
+  // The process; trace::kNoId if there is nothing to go by.
+  std::int64_t of(Device device) const {
+    for (const auto* of : {&known, &guessed}) {
+      if (const auto it = of->find(device); it != of->end()) return it->second;
+    }
+    return trace::kNoId;
+  }
+};
+
+// Of each stream: more would tell no more, and cost time in every trace.
+constexpr int kVotes = 32;
+
+// Row of the first event of each device or process.
+template <typename Key>
+class Firsts {
+ public:
+  void add(const Key& key, std::uint32_t row) {
+    auto& first = rows_.try_emplace(key, row).first->second;
+    first = std::min(first, row);
+  }
+  std::map<std::uint32_t, Key> in_order() const {
+    std::map<std::uint32_t, Key> out;
+    for (const auto& [key, row] : rows_) out.emplace(row, key);
+    return out;
+  }
+
+ private:
+  std::map<Key, std::uint32_t> rows_;
+};
+
+// Work that was queued before recording began may meet another's id by chance.
+void vote(const trace::Columns& c, const Lanes& lanes,
+          const std::vector<Launch>& launches, Feeders& out) {
+  std::map<Device, std::map<std::int64_t, int>> votes;
+  for (const auto& lane : lanes.streams()) {
+    auto& of_device = votes[{lane.pid, lane.number}];
+    int cast = 0;
+    for (const auto row : lanes.rows_of(lane)) {
+      const auto [first, last] = with_id(launches, c.correlation[row]);
+      if (last - first != 1) continue;
+      ++of_device[first->pid];
+      if (++cast == kVotes) break;
+    }
+  }
+  for (const auto& [device, of_device] : votes) {
+    int all = 0;
+    auto most = of_device.begin();
+    for (auto it = of_device.begin(); it != of_device.end(); ++it) {
+      all += it->second;
+      if (it->second > most->second) most = it;
+    }
+    // Else several processes share it, or the file cannot tell their devices apart.
+    if (all > 0 && most->second * 4 >= all * 3) out.known[device] = most->first;
+  }
+}
+
+void guess(const Lanes& lanes, const std::vector<Launch>& launches, Feeders& out) {
+  Firsts<Device> work;
+  Firsts<std::int64_t> calls;
+  bool any = false;
+  for (const auto& lane : lanes.streams()) {
+    const Device device{lane.pid, lane.number};
+    if (out.known.contains(device)) continue;
+    for (const auto row : lanes.rows_of(lane)) work.add(device, row);
+    any = true;
+  }
+  if (!any) return;
+  std::set<std::int64_t> taken;
+  for (const auto& [device, pid] : out.known) taken.insert(pid);
+  for (const auto& launch : launches) {
+    if (!taken.contains(launch.pid)) calls.add(launch.pid, launch.row);
+  }
+  const auto devices = work.in_order();
+  const auto processes = calls.in_order();
+  auto next = processes.begin();
+  for (const auto& [row, device] : devices) {
+    if (devices.size() == processes.size()) {
+      out.guessed[device] = (next++)->second;
+    } else if (const auto after = processes.lower_bound(row);
+               after != processes.begin()) {
+      out.guessed[device] = std::prev(after)->second;
+    }
+  }
+}
+
+// Finds the process that feeds each device, given launches sorted by id.
+//
+// Work with an id that only one process has tells it. In a file merged from ranks that
+// do the same under the same ids, none does. There one rank follows the other, or all
+// are sorted by time: either way those that begin first belong together. O(n log n) in
+// the device rows where none tells, else in the lanes.
+Feeders find_feeders(const trace::Columns& columns, const Lanes& lanes,
+                     const std::vector<Launch>& launches) {
+  Feeders out;
+  vote(columns, lanes, launches, out);
+  guess(lanes, launches, out);
+  return out;
+}
+
 class Linker {
  public:
-  Linker(const trace::Trace& t, const Lanes& lanes) : t_(t), c_(t.columns) {
+  Linker(const trace::Trace& t, const Names& names, const Lanes& lanes)
+      : t_(t), names_(names), c_(t.columns) {
     for (std::uint32_t row = 0; row < c_.size(); ++row) {
       if (lanes.lane[row] == kNoLane) continue;
       const bool runtime = c_.cat_info(row).runtime_api;
@@ -39,8 +160,7 @@ class Linker {
     Links out;
     out.launch.assign(c_.size(), kNoRow);
     auto feeders = find_feeders(c_, lanes, launches_);
-    for (const auto& lane : lanes.lanes) {
-      if (!lane.is_stream) continue;
+    for (const auto& lane : lanes.streams()) {
       const Device device{lane.pid, lane.number};
       const bool certain = feeders.known.contains(device);
       const auto pid = feeders.of(device);
@@ -94,7 +214,7 @@ class Linker {
       const Launch launch{c_.external_id[row], c_.pid[row], c_.ts[row], row};
       if (c_.cat(row) == Category::kCpuOp) ops_.push_back(launch);
       if (c_.cat_info(row).runtime_api && c_.correlation[row] <= 0 &&
-          names_a_launch(t_.name(row))) {
+          names_.is(c_.name[row], Name::kLaunch)) {
         calls_.push_back(launch);
       }
     }
@@ -121,8 +241,6 @@ class Linker {
     used_[launch] = 1;
     return launch;
   }
-
-  using It = std::vector<Launch>::const_iterator;
 
   // The last launch of one process that starts by `ts`; a launch that starts later only
   // within what clocks differ, and if there is no other.
@@ -157,6 +275,7 @@ class Linker {
   }
 
   const trace::Trace& t_;
+  const Names& names_;
   const trace::Columns& c_;
   std::vector<Launch> launches_, calls_, ops_;
   std::vector<char> used_;  // launches, of devices in doubt
@@ -165,8 +284,8 @@ class Linker {
 
 }  // namespace
 
-Links make_links(const trace::Trace& t, const Lanes& lanes) {
-  return Linker(t, lanes).run(lanes);
+Links make_links(const trace::Trace& t, const Names& names, const Lanes& lanes) {
+  return Linker(t, names, lanes).run(lanes);
 }
 
 }  // namespace tta::timeline

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "timeline/lanes.h"
+#include "timeline/names.h"
 #include "trace/trace.h"
 
 namespace tta::timeline {
@@ -39,6 +40,6 @@ struct Links {
 /// id is linked by its External id, and counted: to the runtime call that has the same
 /// one and no correlation either (older ROCm), else to the operator. O(n log n),
 /// however often an id repeats.
-Links make_links(const trace::Trace& trace, const Lanes& lanes);
+Links make_links(const trace::Trace& trace, const Names& names, const Lanes& lanes);
 
 }  // namespace tta::timeline

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 
 namespace tta::timeline {
 namespace {

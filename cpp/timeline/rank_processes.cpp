@@ -15,8 +15,6 @@
 namespace tta::timeline {
 namespace {
 
-using trace::Category;
-
 // Of a device's launches, by other processes: a few meet another's id by chance.
 constexpr double kShared = 0.05;
 
@@ -87,14 +85,13 @@ class Groups {
 };
 
 // Those that ran an operator or a runtime call.
-std::set<std::int64_t> workers_of(const trace::Columns& c, const Lanes& lanes) {
+std::set<std::int64_t> workers_of(const Timeline& t) {
   std::set<std::int64_t> out;
-  for (const auto& lane : lanes.lanes) {
-    if (lane.is_stream || out.contains(lane.pid)) continue;
-    const auto works = [&](std::uint32_t row) {
-      return c.cat(row) == Category::kCpuOp || c.cat_info(row).runtime_api;
-    };
-    if (std::ranges::any_of(lanes.rows_of(lane), works)) out.insert(lane.pid);
+  for (const auto& lane : t.lanes.threads()) {
+    const auto works = [&](std::uint32_t row) { return t.is_work(row); };
+    if (!out.contains(lane.pid) && std::ranges::any_of(t.lanes.rows_of(lane), works)) {
+      out.insert(lane.pid);
+    }
   }
   return out;
 }
@@ -103,7 +100,7 @@ std::set<std::int64_t> workers_of(const trace::Columns& c, const Lanes& lanes) {
 
 std::vector<RankProcesses> rank_processes(const Timeline& t) {
   const auto& c = t.columns();
-  const auto workers = workers_of(c, t.lanes);
+  const auto workers = workers_of(t);
   const auto shared = [](const DeviceTime& d) { return d.foreign_share >= kShared; };
   if (workers.size() < 2 || std::ranges::any_of(t.devices, shared)) return {};
   const auto labels = labels_of(*t.trace);

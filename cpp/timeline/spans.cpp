@@ -39,8 +39,7 @@ Spans make_spans(const trace::Trace& t, const Lanes& lanes) {
     kinds[id] = kind_of(t.strings.view(id));
   }
   Spans out;
-  for (const auto& lane : lanes.lanes) {
-    if (lane.is_stream) continue;
+  for (const auto& lane : lanes.threads()) {
     for (const auto row : lanes.rows_of(lane)) {
       const auto cat = c.cat(row);
       const bool annotation = cat == trace::Category::kUserAnnotation;

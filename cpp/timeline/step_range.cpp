@@ -97,7 +97,7 @@ Interval step_range(const trace::Trace& trace, std::int64_t first, std::int64_t 
   for (const std::int64_t wanted : {first, last}) {
     if (!numbers.contains(wanted)) refuse(trace, wanted, numbers);
   }
-  const Links links = make_links(trace, make_lanes(trace));
+  const Links links = make_links(trace, Names(trace.strings), make_lanes(trace));
   for (std::uint32_t row = 0; row < c.size(); ++row) {
     const std::uint32_t launch = links.launch[row];
     if (launch == kNoRow || c.ts[launch] < host.begin || c.ts[launch] >= host.end) {

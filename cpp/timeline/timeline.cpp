@@ -3,9 +3,12 @@
 #include "timeline/timeline.h"
 
 #include <algorithm>
+#include <compare>
+#include <limits>
+#include <map>
+#include <string>
 
-#include "timeline/by_name.h"
-#include "timeline/merged_devices.h"
+#include "timeline/cursor.h"
 #include "timeline/outliers.h"
 
 namespace tta::timeline {
@@ -54,25 +57,51 @@ Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
   return hard.begin > hard.end ? Interval{} : hard;
 }
 
-bool names_communication(std::string_view name) {
-  // `ncclKernel_*` until NCCL 2.18, `ncclDevKernel_*` since: the prefix covers both.
-  for (const auto* prefix : {"nccl", "rccl", "mscclpp", "oneCCL", "oneccl"}) {
-    if (name.starts_with(prefix)) return true;
-  }
-  return contains_any(name, {"cross_device_reduce", "multimem_all_reduce",
-                             "one_shot_all_reduce", "two_shot_all_reduce"});
+// Whose streams they are: the process that is known to feed them, else the pid that
+// the file gives them.
+struct Owner {
+  std::int32_t number;
+  bool is_text;
+  std::int64_t pid;
+  std::string text;  // ids of texts go by the order of the file
+  bool known;
+  auto operator<=>(const Owner&) const = default;
+};
+
+Owner owner_of(const trace::Trace& trace, const Links& links, const Lane& stream) {
+  const auto feeder = links.feeders.find({stream.pid, stream.number});
+  const bool known = feeder != links.feeders.end();
+  const auto pid = known ? feeder->second : stream.pid;
+  const bool is_text = pid >= trace::kTextIdentity;
+  return {stream.number, is_text, is_text ? 0 : pid, is_text ? trace.identity(pid) : "",
+          known};
 }
 
-// Each name is looked at once, not with each of its kernels.
-std::vector<char> communication_names(const trace::Trace& trace) {
-  const auto& c = trace.columns;
-  std::vector<char> seen(trace.strings.size(), 0), out(trace.strings.size(), 0);
-  for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (c.cat(row) != Category::kKernel || seen[c.name[row]]) continue;
-    seen[c.name[row]] = 1;
-    out[c.name[row]] = names_communication(trace.name(row));
+// Gives each device of a file merged from several ranks a key of its own.
+//
+// Ranks that see one GPU each all call it device 0, and merging tools only make the
+// pids differ ("[TP01] 0", pid + 10000 * rank); Kineto itself writes a device's rows
+// under one pid. So streams with one device number and several pids are of several
+// devices, unless one process is known to feed them. The one of the least pid keeps
+// its number as key. O(n log n) in the lanes.
+void tell_devices_apart(const trace::Trace& trace, const Links& links, Lanes& lanes) {
+  std::map<Owner, std::int32_t> keys;
+  std::int32_t last = 0;
+  for (const auto& lane : lanes.streams()) {
+    if (lane.number < 0) continue;
+    keys[owner_of(trace, links, lane)] = lane.number;
+    last = std::max(last, lane.number);
   }
-  return out;
+  const Owner* before = nullptr;
+  for (auto& [owner, key] : keys) {
+    const bool alike = before != nullptr && before->number == owner.number;
+    if (alike && last < std::numeric_limits<std::int32_t>::max()) key = ++last;
+    before = &owner;
+  }
+  for (auto& lane : lanes.lanes) {
+    if (!lane.is_stream || lane.number < 0) continue;
+    lane.device = keys.at(owner_of(trace, links, lane));
+  }
 }
 
 }  // namespace
@@ -94,59 +123,29 @@ const DeviceProperties* Timeline::properties_of(std::int32_t device) const {
   return nullptr;
 }
 
-bool Timeline::is_communication(std::uint32_t row) const {
-  const auto& c = columns();
-  return c.cat(row) == Category::kKernel && communication_names[c.name[row]] != 0;
-}
-
 bool Timeline::at_work(std::uint32_t lane, Interval time) const {
-  const auto& c = columns();
-  const auto rows = lanes.rows_of(lanes.lanes[lane]);
-  const auto works = [&](std::uint32_t row) {
-    return c.cat(row) == Category::kCpuOp || c.cat_info(row).runtime_api;
-  };
-  auto it = std::lower_bound(
-      rows.begin(), rows.end(), time.begin,
-      [&](std::uint32_t row, std::int64_t at) { return c.ts[row] < at; });
-  if (it != rows.begin()) {
-    int depth = 0;
-    for (auto row = *std::prev(it); row != kNoRow && depth < kMaxDepth;
-         row = tree.parent[row], ++depth) {
-      if (works(row) && c.end(row) > time.begin) return true;
-    }
+  const Cursor cursor(*this, lane);
+  for (const auto row : tree.around(cursor.begun(time.begin - 1))) {
+    if (is_work(row) && columns().end(row) > time.begin) return true;
   }
-  for (; it != rows.end() && c.ts[*it] < time.end; ++it) {
-    if (works(*it)) return true;
-  }
-  return false;
+  return std::ranges::any_of(cursor.in(time), [&](auto row) { return is_work(row); });
 }
 
 bool Timeline::is_closing_sync(std::uint32_t row) const {
-  const auto& c = columns();
-  if (!c.cat_info(row).runtime_api ||
-      trace->name(row).find("DeviceSynchronize") == std::string_view::npos) {
+  if (!columns().cat_info(row).runtime_api || !named(row, Name::kDeviceSynchronize)) {
     return false;
   }
   // With stacks on, torch's own frames are around it.
-  int depth = 0;
-  for (auto at = tree.parent[row]; at != kNoRow && depth < kMaxDepth;
-       at = tree.parent[at], ++depth) {
-    const auto name = trace->name(at);
-    if (name.starts_with("torch/profiler/profiler.py") &&
-        (name.ends_with(": stop_trace") || name.ends_with(": stop"))) {
-      return true;
-    }
+  for (const auto at : tree.above(row)) {
+    if (named(at, Name::kStopsProfiler)) return true;
   }
-  if (tree.parent[row] != kNoRow) return false;
-  const auto rows = lanes.rows_of(lanes.lanes[lanes.lane[row]]);
-  return rows.back() == row;
+  return tree.parent[row] == kNoRow && lanes.rows_of(lanes.lane[row]).back() == row;
 }
 
 Timeline make_timeline(const trace::Trace& trace) {
   Timeline t;
   t.trace = &trace;
-  t.communication_names = communication_names(trace);
-  t.dma_name = trace.strings.find("dma_request");
+  t.names = Names(trace.strings);
   t.outliers = find_outliers(trace);
   t.lanes = make_lanes(trace, t.outliers);
   // Of a trace loaded in part, rows that only reach into the part do not widen it.
@@ -154,11 +153,11 @@ Timeline make_timeline(const trace::Trace& trace) {
                      {std::max(trace.kept.begin, -trace::kTimeLimit),
                       std::min(trace.kept.end, trace::kTimeLimit)});
   t.tree = make_op_tree(trace, t.lanes);
-  t.links = make_links(trace, t.lanes);
+  t.links = make_links(trace, t.names, t.lanes);
   tell_devices_apart(trace, t.links, t.lanes);
-  t.launch_calls = list_launch_calls(trace, t.lanes, t.links);
+  t.launch_calls = list_launch_calls(trace, t.names, t.lanes, t.links);
   t.spans = make_spans(trace, t.lanes);
-  t.waits = make_host_waits(trace, t.lanes, t.links, t.tree);
+  t.waits = make_host_waits(trace, t.names, t.lanes, t.links, t.tree);
   t.devices = make_device_times(trace, t.lanes, t.links, t.span);
   if (t.devices.empty()) t.host = make_host_times(trace, t.lanes, t.spans, t.span);
   t.properties = read_device_properties(trace);

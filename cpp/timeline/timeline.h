@@ -6,14 +6,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "timeline/busy_time.h"
 #include "timeline/device_properties.h"
-#include "timeline/device_time.h"
-#include "timeline/host_time.h"
-#include "timeline/host_waits.h"
+#include "timeline/host_calls.h"
 #include "timeline/intervals.h"
 #include "timeline/lanes.h"
-#include "timeline/launch_calls.h"
 #include "timeline/links.h"
+#include "timeline/names.h"
 #include "timeline/op_tree.h"
 #include "timeline/spans.h"
 #include "trace/trace.h"
@@ -32,6 +31,7 @@ struct Timeline {
   /// later: calls that end after it (a request under way, a watchdog's polling) tell
   /// nothing of the device.
   Interval span;
+  Names names;
   /// Rows that are on no lane because their times are out of all proportion.
   std::vector<std::uint32_t> outliers;
   Lanes lanes;
@@ -43,12 +43,13 @@ struct Timeline {
   std::vector<DeviceTime> devices;  ///< Those with work recorded, by key.
   HostTimes host;                   ///< The processes of a trace without device work.
   std::vector<DeviceProperties> properties;
-  /// By the id of a name: kernels have it, and it is one of communication.
-  std::vector<char> communication_names;
-  /// The id of the name by which MTIA's copies go; -1 if none does.
-  std::int64_t dma_name = -1;
 
   const trace::Columns& columns() const { return trace->columns; }
+
+  /// Tells whether the name of a row has a meaning, of whatever category the row is.
+  bool named(std::uint32_t row, Name what) const {
+    return names.is(columns().name[row], what);
+  }
 
   /// Returns the launch of a device row, kNoRow if unknown or if `row` is kNoRow, as
   /// the next work of a gap at the span's end is.
@@ -64,6 +65,23 @@ struct Timeline {
   /// null if it does not list it.
   const DeviceProperties* properties_of(std::int32_t device) const;
 
+  /// Tells whether a row is a piece of the host's work: an operator or a runtime call.
+  bool is_work(std::uint32_t row) const {
+    return columns().cat(row) == trace::Category::kCpuOp ||
+           columns().cat_info(row).runtime_api;
+  }
+
+  /// Calls `visit(row, launch)` for all device work with a known launch, device by
+  /// device, by start.
+  template <typename Visit>
+  void each_launched(Visit&& visit) const {
+    for (const auto& d : devices) {
+      for (const auto row : d.rows) {
+        if (links.launch[row] != kNoRow) visit(row, links.launch[row]);
+      }
+    }
+  }
+
   /// Tells whether a thread ran an operator or a runtime call at any moment of `time`.
   bool at_work(std::uint32_t lane, Interval time) const;
 
@@ -74,14 +92,17 @@ struct Timeline {
 
   /// Tells whether a device row is communication: a kernel of NCCL, RCCL, MSCCL++ or
   /// oneCCL, or one of the all-reduce kernels that serving engines bring along.
-  bool is_communication(std::uint32_t row) const;
+  bool is_communication(std::uint32_t row) const {
+    return columns().cat(row) == trace::Category::kKernel &&
+           named(row, Name::kCommunication);
+  }
 
-  /// Tells whether a device row is a copy: MTIA records its DMA ("dma_request") by the
-  /// category of its kernels.
+  /// Tells whether a device row is a copy: MTIA records its DMA by the category of its
+  /// kernels.
   bool is_copy(std::uint32_t row) const {
-    return columns().cat(row) == trace::Category::kGpuMemcpy ||
-           (columns().name[row] == dma_name &&
-            columns().cat(row) == trace::Category::kMtiaCcpEvents);
+    const auto cat = columns().cat(row);
+    return cat == trace::Category::kGpuMemcpy ||
+           (cat == trace::Category::kMtiaCcpEvents && named(row, Name::kDma));
   }
 
   /// Tells whether a device row computes or communicates: no copy, no memset.

@@ -1,22 +1,82 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/windows.cpp: cuts a device's time at step borders and by event count.
+// timeline/windows.cpp: cuts a device's time at step borders and by event count; the
+// threads of each process merged, to look windows up by time.
 #include "timeline/windows.h"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "timeline/sort_runs.h"
-#include "timeline/step_borders.h"
-#include "timeline/timeline.h"
 
 namespace tta::timeline {
 namespace {
 
 using trace::Category;
+
+struct Border {
+  std::int64_t at = 0;
+  std::int64_t step = -1;  // of the time from here on; kNoStep between steps
+};
+
+// The next step begins a few microseconds after the last: such a crack belongs to the
+// step before it. A longer pause (evaluation, checkpoint) is a window of its own.
+constexpr double kCrackShare = 0.1;
+
+std::vector<Border> draw(const std::vector<Span>& steps, Interval span) {
+  std::vector<Border> borders{{span.begin, kNoStep}};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& s = steps[i];
+    borders.push_back({s.begin, s.number});
+    const auto next = i + 1 < steps.size() ? steps[i + 1].begin : span.end;
+    const auto length = static_cast<double>(s.end - s.begin);
+    if (static_cast<double>(next - s.end) > kCrackShare * length) {
+      borders.push_back({s.end, kNoStep});
+    }
+  }
+  std::stable_sort(borders.begin(), borders.end(),
+                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  return borders;
+}
+
+// The borders that the steps of each process draw, found once for all its devices: at
+// the begin of each step, and at its end if a pause follows. O(n log n) in the steps.
+class StepBorders {
+ public:
+  explicit StepBorders(const Timeline& t) : none_(draw({}, t.span)) {
+    std::map<std::int64_t, std::vector<Span>> steps;
+    for (const auto& s : t.spans.steps) {
+      auto& own = steps[t.columns().pid[s.row]];
+      if (!own.empty() && s.end <= own.back().end) continue;  // nested in the last
+      own.push_back(s);
+    }
+    for (const auto& [pid, own] : steps) processes_[pid] = draw(own, t.span);
+  }
+
+  // Those for a process, in order of time, the first at the span's begin. Steps of
+  // another process say nothing of it, unless that is the only one with steps: then the
+  // launcher of the work is its helper.
+  const std::vector<Border>& of(std::int64_t pid) const {
+    const auto own = processes_.find(pid);
+    if (own != processes_.end()) return own->second;
+    return processes_.size() == 1 ? processes_.begin()->second : none_;
+  }
+
+  // Those of the process's own steps alone. For processes without a device: each has
+  // windows of its own, and none is another's helper.
+  const std::vector<Border>& of_own(std::int64_t pid) const {
+    const auto own = processes_.find(pid);
+    return own == processes_.end() ? none_ : own->second;
+  }
+
+ private:
+  std::map<std::int64_t, std::vector<Border>> processes_;
+  std::vector<Border> none_;
+};
 
 struct Start {
   std::int64_t at;
@@ -29,9 +89,7 @@ bool earlier(const Start& a, const Start& b) { return a.at < b.at; }
 class HostStarts {
  public:
   explicit HostStarts(const Timeline& t) : t_(t) {
-    for (const auto& lane : t.lanes.lanes) {
-      if (!lane.is_stream) threads_[lane.pid].push_back(&lane);
-    }
+    for (const auto& lane : t.lanes.threads()) threads_[lane.pid].push_back(&lane);
   }
 
   // Empty once a process has been asked for too often, see above.
@@ -119,6 +177,24 @@ void tile(const Timeline& t, std::int64_t pid, const DeviceTime* d,
   }
 }
 
+// What of rows by start lies in a window. The first one has what began before the span
+// was clipped, the last one what starts at its very end.
+std::pair<std::vector<std::uint32_t>::const_iterator,
+          std::vector<std::uint32_t>::const_iterator>
+part(const Timeline& t, const std::vector<std::uint32_t>& rows, const Window& w) {
+  const auto before = [&](std::uint32_t row, std::int64_t at) {
+    return t.columns().ts[row] < at;
+  };
+  const auto first =
+      w.begin_ns == t.span.begin
+          ? rows.begin()
+          : std::lower_bound(rows.begin(), rows.end(), w.begin_ns, before);
+  const auto last = w.end_ns == t.span.end
+                        ? rows.end()
+                        : std::lower_bound(first, rows.end(), w.end_ns, before);
+  return {first, last};
+}
+
 }  // namespace
 
 std::int64_t feeder_of(const Timeline& t, const DeviceTime& d) {
@@ -173,6 +249,75 @@ std::vector<WindowNode> window_tree(const Timeline& t, const Window& window) {
     }
   }
   return nodes;
+}
+
+WindowRows::WindowRows(const Timeline& t) : t_(t) {
+  std::map<std::int64_t, std::vector<std::uint32_t>> lanes;
+  for (const auto& lane : t.lanes.threads()) lanes[lane.pid].push_back(lane.id);
+  std::unordered_map<std::int64_t, std::size_t> asked;
+  const auto list = [&](std::int64_t pid) {
+    const auto threads = lanes.find(pid);
+    if (threads == lanes.end() || host_.contains(pid)) return;
+    host_.emplace(pid, host_rows(threads->second));
+  };
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    const auto pid = feeder_of(t, t.devices[i]);
+    devices_[t.devices[i].device] = {i, ++asked[pid] <= kMostDevices};
+    list(pid);
+  }
+  for (const auto& process : t.host) list(process.pid);
+}
+
+std::vector<std::uint32_t> WindowRows::host_rows(
+    const std::vector<std::uint32_t>& threads) const {
+  const auto& c = t_.columns();
+  // Threads in an order that the file has no part in, as far as they differ at all.
+  auto lanes = threads;
+  const auto signature = [&](std::uint32_t lane) {
+    const auto& l = t_.lanes.lanes[lane];
+    const auto row = t_.lanes.rows[l.first];
+    return std::tuple(c.ts[row], -c.dur[row], t_.trace->name(row), l.last - l.first);
+  };
+  std::stable_sort(lanes.begin(), lanes.end(),
+                   [&](auto a, auto b) { return signature(a) < signature(b); });
+  std::vector<std::uint32_t> out;
+  for (const auto lane : lanes) {
+    for (const auto row : t_.lanes.rows_of(lane)) {
+      if (counts_in_windows(c.cat(row))) out.push_back(row);
+    }
+  }
+  sort_runs(out, [&](std::uint32_t a, std::uint32_t b) {
+    return c.ts[a] != c.ts[b] ? c.ts[a] < c.ts[b] : c.dur[a] > c.dur[b];
+  });
+  return out;
+}
+
+std::vector<std::uint32_t> WindowRows::of(const Window& w) const {
+  const auto& c = t_.columns();
+  const auto device = devices_.find(w.device);
+  std::vector<std::uint32_t> work;
+  if (device != devices_.end()) {
+    const auto [first, last] = part(t_, t_.devices[device->second.index].rows, w);
+    work.assign(first, last);
+    std::stable_sort(work.begin(), work.end(), [&](auto a, auto b) {
+      if (c.ts[a] != c.ts[b]) return c.ts[a] < c.ts[b];
+      if (c.dur[a] != c.dur[b]) return c.dur[a] > c.dur[b];
+      return t_.trace->name(a) < t_.trace->name(b);
+    });
+    if (!device->second.counts_host) return work;
+  }
+  const auto host = host_.find(w.pid);
+  if (host == host_.end()) return work;
+  const auto [first, last] = part(t_, host->second, w);
+  std::vector<std::uint32_t> out;
+  out.reserve(work.size() + static_cast<std::size_t>(last - first));
+  std::merge(first, last, work.begin(), work.end(), std::back_inserter(out),
+             [&](auto a, auto b) { return c.ts[a] < c.ts[b]; });
+  return out;
+}
+
+std::vector<std::uint32_t> rows_of(const Timeline& timeline, const Window& window) {
+  return WindowRows(timeline).of(window);
 }
 
 }  // namespace tta::timeline

@@ -9,14 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
-#include "trace/category.h"
+#include "timeline/timeline.h"
 
 namespace tta::timeline {
-
-struct DeviceTime;
-struct Timeline;
 
 inline constexpr std::int64_t kNoStep = -1;
 
@@ -48,7 +46,7 @@ struct Window {
   std::int32_t device = -1;     ///< Its key; -1 for a trace without device work.
   std::int32_t number = -1;     ///< The device's in the file; -1 likewise.
   std::int64_t pid = 0;         ///< The process, see trace::Trace::identity.
-  std::uint32_t events = 0;     ///< Events that start in it, see window_rows.h.
+  std::uint32_t events = 0;     ///< Events that start in it, see WindowRows.
   std::uint32_t work = 0;       ///< Device kernels, copies, memsets that start in it.
 };
 
@@ -72,5 +70,35 @@ struct WindowNode {
 /// A launch may lie in an earlier window: it belongs to the work it caused. Python
 /// frames are left out. Cost: the work in the window times the depth of the tree.
 std::vector<WindowNode> window_tree(const Timeline& timeline, const Window& window);
+
+/// Lists the rows of windows, sorted once for all of them.
+class WindowRows {
+ public:
+  /// Refers to the timeline. O(n log threads) in its rows, and 4 bytes for each.
+  explicit WindowRows(const Timeline& timeline);
+
+  /// Returns the rows that start in a window, as make_windows() counts them: operators,
+  /// annotations and runtime calls of its process, and the work of its device, in order
+  /// of start. Of those that start together, work comes last, what lasts longer first,
+  /// and what encloses another before it; the order of the file decides nothing more.
+  /// O(log n + m log m) for the m rows that it returns, linear in them where they lie
+  /// in order already.
+  std::vector<std::uint32_t> of(const Window& window) const;
+
+ private:
+  std::vector<std::uint32_t> host_rows(const std::vector<std::uint32_t>& lanes) const;
+
+  const Timeline& t_;
+  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> host_;  // by process
+  struct Work {
+    std::size_t index = 0;     // in Timeline::devices
+    bool counts_host = false;  // see kMostDevices
+  };
+  std::unordered_map<std::int32_t, Work> devices_;  // by key
+};
+
+/// The same for one window. Sorts the rows of the whole trace: for many, make the
+/// above.
+std::vector<std::uint32_t> rows_of(const Timeline& timeline, const Window& window);
 
 }  // namespace tta::timeline

@@ -11,70 +11,64 @@ import numpy
 import numpy.typing
 
 __all__: list[str] = [
-    "BalanceRow",
+    "Balance",
     "BlockingCall",
-    "ChangedStep",
     "Claim",
-    "Clock",
-    "CopyRow",
+    "Copy",
     "Counts",
+    "CriticalPath",
     "Device",
     "DrawnLane",
     "DrawnLanes",
     "Edit",
+    "Event",
     "FeatureColumn",
     "Features",
     "Fidelity",
-    "Figure",
     "Finding",
-    "Frame",
     "Gain",
     "Gpu",
     "Job",
-    "JoinedMeeting",
-    "JoinedMember",
+    "JobResult",
+    "Kernel",
     "KernelCounts",
-    "KernelRow",
     "Label",
-    "Lateness",
     "LoadOptions",
+    "Location",
     "NO_ID",
     "NO_TIME",
-    "OperatorRow",
+    "Node",
+    "Note",
+    "Operator",
     "Outcome",
-    "OverlapFacts",
-    "OwnOutcome",
+    "Overlap",
     "OwnRule",
     "PathPlace",
-    "PathRow",
     "PatternInfo",
     "Program",
     "Quality",
-    "QualityNote",
-    "RankMeeting",
-    "RankStep",
+    "RankCollective",
+    "RankRecord",
     "RankWork",
     "Recomputed",
-    "Refusal",
+    "Recovery",
     "Replay",
-    "ReplayTimes",
     "Report",
     "RuleContext",
+    "RuleOutcome",
     "Settings",
     "Simulated",
     "SortOfEvent",
     "Stage",
-    "StepBalance",
-    "StepRow",
+    "Step",
     "StepTimes",
-    "ThreadRow",
+    "Thread",
     "Threshold",
     "Trace",
     "TraceFacts",
     "Unexplained",
     "Warning",
-    "WindowRow",
-    "WorkPlace",
+    "Window",
     "WorkTables",
     "analyze",
     "built_for_torch",
@@ -84,6 +78,7 @@ __all__: list[str] = [
     "event_kinds",
     "feature_columns",
     "feature_fingerprint",
+    "fields",
     "gpus",
     "judge",
     "load_bytes",
@@ -91,6 +86,7 @@ __all__: list[str] = [
     "pattern_edits",
     "patterns",
     "rank_processes",
+    "restore_record",
     "step_categories",
     "step_range",
     "thresholds",
@@ -113,7 +109,9 @@ class Trace:
     A profiler trace in memory.
     """
     def __len__(self) -> int: ...
-    def identity(self, pid_or_tid: typing.SupportsInt | typing.SupportsIndex) -> str:
+    def identity(
+        self, pid_or_tid: typing.SupportsInt | typing.SupportsIndex
+    ) -> int | str:
         """
         A pid or tid as the file had it.
         """
@@ -239,23 +237,79 @@ class PatternInfo:
     @property
     def user_finding(self) -> bool: ...
 
-class Frame:
+class Location:
     """
-    A place in Python code: see timeline/frames.h for which line.
+    A function of Python code.
     """
-    @property
-    def file(self) -> str: ...
-    @property
-    def function(self) -> str: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def line_of(self) -> str:
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Location:
         """
-        Whose line it is: of the function's begin, of where the function was when recording began, or of the call.
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def __str__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Location:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
         """
     @property
-    def user(self) -> bool: ...
+    def begins(self) -> int | None:
+        """
+        Where the function begins, if known.
+        """
+    @property
+    def file(self) -> str:
+        """
+        As in the trace, often relative to a folder of sys.path.
+        """
+    @property
+    def function(self) -> str:
+        """
+        Name of the function.
+        """
+    @property
+    def line(self) -> int | None:
+        """
+        Line of the call: as in the trace, else as found in the source file; None if neither has it, or if several lines match.
+        """
+    @property
+    def names(self) -> tuple[str, str]:
+        """
+        The names to ask for it by: also with the line in the trace, so that a name stays right where the source file is not at hand.
+        """
+    @property
+    def nearest_line(self) -> int | None:
+        """
+        The line; where it is not known, the one at which the function begins.
+        """
+    @property
+    def recorded_at(self) -> str:
+        """
+        Position of the recorded line: "call"; "function", where the function begins; or "start", where it was when recording began, which says nothing about a finding.
+        """
+    @property
+    def recorded_line(self) -> int | None:
+        """
+        The line in the trace; by default `line`.
+        """
+    @property
+    def text(self) -> str:
+        """
+        `train.py:88 step`; without a line, `train.py in step()`.
+        """
+    @property
+    def user(self) -> bool:
+        """
+        False if only library code was there.
+        """
 
 class Claim:
     """
@@ -281,7 +335,7 @@ class BlockingCall:
     @property
     def end_ns(self) -> int: ...
     @property
-    def location(self) -> Frame | None: ...
+    def location(self) -> Location | None: ...
     @property
     def operator_name(self) -> str: ...
     @property
@@ -289,74 +343,231 @@ class BlockingCall:
     @property
     def subtype(self) -> str: ...
 
-class Gain:
+class Event:
     """
-    What a change takes off the span, in nanoseconds.
+    An event of the trace that takes time.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Event:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Event:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def high_ns(self) -> int: ...
+    def duration_ns(self) -> int:
+        """
+        Length.
+        """
     @property
-    def inferred_share(self) -> float | None: ...
+    def duration_us(self) -> float:
+        """
+        Length.
+        """
     @property
-    def low_ns(self) -> int: ...
+    def index(self) -> int:
+        """
+        Row in `Trace.columns`.
+        """
     @property
-    def recomputed_share(self) -> float | None: ...
+    def name(self) -> str:
+        """
+        Name in the trace.
+        """
+    @property
+    def start_ns(self) -> int:
+        """
+        Start, on the trace's clock.
+        """
+    @property
+    def start_us(self) -> float:
+        """
+        Start, on the trace's clock.
+        """
 
 class Finding:
     """
-    One anti-pattern at one place.
+    One anti-pattern at one place, with its cost.
     """
-    @property
-    def advice(self) -> str: ...
-    @property
-    def calls(self) -> list[tuple[list[str], int]]:
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Finding:
         """
-        What the location was calling, and nanoseconds of each.
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Finding:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
         """
     @property
-    def claims(self) -> list[Claim]: ...
+    def advice(self) -> str:
+        """
+        How to fix it.
+        """
     @property
-    def count(self) -> int: ...
+    def basis(self) -> str:
+        """
+        "measured"; "simulated" in a simulated trace; "estimate": mostly an upper bound, what faster work could save; "model": claims no time.
+        """
     @property
-    def deepest(self) -> Frame | None: ...
+    def count(self) -> int:
+        """
+        Occurrences.
+        """
     @property
-    def doubt(self) -> str: ...
+    def deepest(self) -> Location | None:
+        """
+        Deepest function below `location` with four fifths of the time and more.
+        """
     @property
-    def edit(self) -> str: ...
+    def docs(self) -> str:
+        """
+        The page that explains the pattern, in torchtraceap's repository.
+        """
     @property
-    def estimate(self) -> bool: ...
+    def edit(self) -> str:
+        """
+        What the replay does in place of a fix, see docs/replay.md.
+        """
     @property
-    def events(self) -> list[int]: ...
+    def events(self) -> tuple[Event, ...]:
+        """
+        Costliest first, at most eight.
+        """
     @property
-    def gain(self) -> Gain | None: ...
+    def id(self) -> str:
+        """
+        The same for the same pattern at the same place of another trace.
+        """
     @property
-    def id(self) -> str: ...
+    def idle_ns(self) -> int:
+        """
+        The part of `wasted_us` in which the device was idle.
+        """
     @property
-    def idle_ns(self) -> int: ...
+    def idle_us(self) -> float:
+        """
+        The part of `wasted_us` in which the device was idle.
+        """
     @property
-    def location(self) -> Frame | None: ...
+    def kind(self) -> str:
+        """
+        The pattern, with its sub-type if it has one: `sync_stall (event)`.
+        """
     @property
-    def message(self) -> str: ...
+    def location(self) -> Location | None:
+        """
+        None: no Python frames, or several places.
+        """
     @property
-    def operator(self) -> str: ...
+    def message(self) -> str:
+        """
+        One sentence, in figures.
+        """
     @property
-    def pattern(self) -> str: ...
+    def operator(self) -> str:
+        """
+        Deepest operator above the evidence; of a line, the one with over half of the time; or "".
+        """
     @property
-    def pids(self) -> list[int]: ...
+    def origin(self) -> str:
+        """
+        "rule": found in a recording; "dry-run": by the same rules in a simulated trace; "model": windows that the learned detector flags and no rule explains. That is no proof; `events` are those it attended to most.
+        """
     @property
-    def severity(self) -> str: ...
+    def pattern(self) -> str:
+        """
+        Name of the pattern; "unexplained" for the model's.
+        """
     @property
-    def shares_gain_with(self) -> list[str]: ...
+    def processes(self) -> tuple[int | str, ...]:
+        """
+        The processes whose time it is, or that feed the devices, if known.
+        """
     @property
-    def side(self) -> str: ...
+    def recoverable_fraction(self) -> float | None:
+        """
+        `recoverable_us` as a share of the span.
+        """
     @property
-    def subtype(self) -> str: ...
+    def recoverable_low_ns(self) -> int | None:
+        """
+        What can be counted on of that: 3/4, or 0.
+        """
     @property
-    def waits(self) -> int | None: ...
+    def recoverable_low_us(self) -> float | None:
+        """
+        What can be counted on of that: 3/4, or 0.
+        """
     @property
-    def wasted_ns(self) -> int: ...
+    def recoverable_ns(self) -> int | None:
+        """
+        What the replay takes off the trace without what this finding alone claims (a fix may do less or more). None if the replay is unreliable; `Report.recovery` says why.
+        """
     @property
-    def windows(self) -> list[int]: ...
+    def recoverable_us(self) -> float | None:
+        """
+        What the replay takes off the trace without what this finding alone claims (a fix may do less or more). None if the replay is unreliable; `Report.recovery` says why.
+        """
+    @property
+    def severity(self) -> str:
+        """
+        "low", "medium" (3 % of the span and more), "high" (10 %).
+        """
+    @property
+    def shares_gain_with(self) -> tuple[str, ...]:
+        """
+        Patterns of other findings whose fixes save a quarter of the same idle time and more, the most first: do not add up gains of findings that share.
+        """
+    @property
+    def side(self) -> str:
+        """
+        "cpu" or "gpu": whose code has to change.
+        """
+    @property
+    def subtype(self) -> str | None:
+        """
+        None if the pattern has none.
+        """
+    @property
+    def waits(self) -> int | None:
+        """
+        Of `sync_stall`, in a trace that lists the waits of a dry run: how often the host waits here, whatever that costs.
+        """
+    @property
+    def wasted_ns(self) -> int:
+        """
+        Idle and excess time; no moment is in two findings.
+        """
+    @property
+    def wasted_us(self) -> float:
+        """
+        Idle and excess time; no moment is in two findings.
+        """
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """
+        Indices into `Report.windows`.
+        """
 
 class RuleContext:
     """
@@ -371,7 +582,7 @@ class RuleContext:
         """
     def frames(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
-    ) -> list[Frame | None]: ...
+    ) -> list[Location | None]: ...
     def idle(
         self,
         device: typing.SupportsInt | typing.SupportsIndex | None,
@@ -464,9 +675,9 @@ class OwnRule:
         propose: typing.Any,
     ) -> None: ...
 
-class RankMeeting:
+class RankCollective:
     """
-    A collective as one rank recorded it.
+    A collective of one rank.
     """
     def __init__(
         self,
@@ -479,48 +690,11 @@ class RankMeeting:
         """
         `key`: the same of all members; begin and end: stops.
         """
-    @property
-    def begin(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def exposed_ns(self) -> int: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def sequence(self) -> int: ...
-    @property
-    def step(self) -> int: ...
-
-class RankStep:
-    @property
-    def begin(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def number(self) -> int: ...
-
-class WorkPlace:
-    """
-    Where time goes, on each rank the same.
-    """
-    @property
-    def frame(self) -> Frame | None: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def name(self) -> str: ...
 
 class RankWork:
     """
-    A rank reduced to where it met others and what it did between.
+    A rank reduced to its collectives and its work between them.
     """
-    @staticmethod
-    def from_bytes(data: bytes) -> RankWork: ...
     def __init__(
         self,
         rank: typing.SupportsInt | typing.SupportsIndex,
@@ -540,7 +714,7 @@ class RankWork:
                 ],
             ]
         ],
-        meetings: collections.abc.Sequence[RankMeeting],
+        collectives: collections.abc.Sequence[RankCollective],
         steps: collections.abc.Sequence[
             tuple[
                 typing.SupportsInt | typing.SupportsIndex,
@@ -554,82 +728,13 @@ class RankWork:
         """
     def to_bytes(self) -> bytes: ...
     @property
-    def meetings(self) -> list[RankMeeting]: ...
-    @property
     def rank(self) -> int: ...
-    @rank.setter
-    def rank(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
     @property
     def recorded_ns(self) -> list[int]: ...
     @property
     def stage(self) -> int: ...
     @property
-    def steps(self) -> list[RankStep]: ...
-
-class JoinedMember:
-    @property
-    def begin_ns(self) -> int: ...
-    @property
-    def end_ns(self) -> int: ...
-    @property
-    def meeting(self) -> int: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def transfer_ns(self) -> int: ...
-    @property
-    def wait_ns(self) -> int: ...
-    @property
-    def waited(self) -> bool: ...
-
-class JoinedMeeting:
-    """
-    A collective of which two ranks know.
-    """
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def last(self) -> int: ...
-    @property
-    def members(self) -> list[JoinedMember]: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def sequence(self) -> int: ...
-    @property
-    def step(self) -> int: ...
-    @property
-    def transfer_ns(self) -> int: ...
-    @property
-    def wait_ns(self) -> int: ...
-
-class Clock:
-    """
-    How a rank's clock stands to the others'.
-    """
-    @property
-    def residual_ns(self) -> int: ...
-    @property
-    def shared(self) -> int: ...
-    @property
-    def shift_ns(self) -> int: ...
-
-class Lateness:
-    """
-    Waiting, and what kept whom.
-    """
-    @property
-    def late_ns(self) -> int: ...
-    @property
-    def meeting(self) -> int: ...
-    @property
-    def place(self) -> int | None: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def waited_ns(self) -> int: ...
+    def step_count(self) -> int: ...
 
 class Job:
     """
@@ -638,18 +743,6 @@ class Job:
     def __init__(
         self, ranks: collections.abc.Sequence[RankWork], *, by_kind: bool = False
     ) -> None: ...
-    def finding_of(
-        self,
-        rank: typing.SupportsInt | typing.SupportsIndex,
-        place: typing.SupportsInt | typing.SupportsIndex,
-    ) -> int:
-        """
-        Place among the findings of the rank's report; -1: none.
-        """
-    def lateness(self) -> list[Lateness]:
-        """
-        Waiting, given to what made others late, each nanosecond once.
-        """
     def recorded_step_ns(self) -> float: ...
     def replayed_step_ns(
         self,
@@ -658,19 +751,15 @@ class Job:
         rank: typing.SupportsInt | typing.SupportsIndex | None = None,
         stage: typing.SupportsInt | typing.SupportsIndex | None = None,
         kind: str | None = None,
-        place: typing.SupportsInt | typing.SupportsIndex | None = None,
     ) -> float:
         """
         The mean step: as it was or, with `usual`, with what is selected as others have it, everything if nothing is selected.
         """
     @property
-    def clocks(self) -> list[Clock]: ...
-    @property
-    def contradicted(self) -> int: ...
-    @property
-    def meetings(self) -> list[JoinedMeeting]: ...
-    @property
-    def places(self) -> list[WorkPlace]: ...
+    def kinds(self) -> set[str]:
+        """
+        Kinds of work, and names of collectives.
+        """
     @property
     def ranks(self) -> list[RankWork]: ...
     @property
@@ -678,186 +767,856 @@ class Job:
         """
         By number: length recorded, length replayed as it was.
         """
-    @property
-    def unmatched(self) -> int: ...
 
-class QualityNote:
+class RankRecord:
+    """
+    What a job needs of one rank.
+    """
+    def __init__(
+        self,
+        *,
+        rank: typing.SupportsInt | typing.SupportsIndex,
+        path: str,
+        host: str,
+        device: str,
+        verdict: str,
+        steps: typing.SupportsInt | typing.SupportsIndex,
+        span_ns: typing.SupportsInt | typing.SupportsIndex,
+        busy_ns: typing.SupportsInt | typing.SupportsIndex,
+        findings: collections.abc.Sequence[str],
+        work: bytes | None,
+    ) -> None:
+        """
+        `findings`: their patterns; `work`: RankWork.to_bytes(), None without a schedule.
+        """
+
+class JobResult:
+    """
+    The rows of a job, by their public names.
+    """
+    def __init__(self, ranks: collections.abc.Sequence[RankRecord]) -> None:
+        """
+        Raises RuntimeError if ranks contradict each other.
+        """
     @property
-    def count(self) -> int: ...
+    def causes(self) -> list[dict[str, typing.Any]]: ...
     @property
-    def detail(self) -> str: ...
+    def collectives(self) -> list[dict[str, typing.Any]]: ...
     @property
-    def kind(self) -> str: ...
+    def culprits(self) -> list[dict[str, typing.Any]]: ...
     @property
-    def verdict(self) -> str: ...
+    def facts(self) -> dict[str, typing.Any]: ...
+    @property
+    def joined_collectives(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def late(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def ranks(self) -> list[dict[str, typing.Any]]: ...
+    @property
+    def steps(self) -> list[dict[str, typing.Any]]: ...
+
+class Unexplained:
+    """
+    A long stretch of idle time that no pattern accounts for.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Unexplained:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Unexplained:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def device(self) -> int | None:
+        """
+        None: of a process in a trace without device work.
+        """
+    @property
+    def duration_us(self) -> float:
+        """
+        Length of the stretch.
+        """
+    @property
+    def during(self) -> Event | None:
+        """
+        What the host was in for most of it. None: nothing is recorded.
+        """
+    @property
+    def end_ns(self) -> int:
+        """
+        End, on the trace's clock.
+        """
+    @property
+    def end_us(self) -> float:
+        """
+        End, on the trace's clock.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process, or the one that feeds the device.
+        """
+    @property
+    def start_ns(self) -> int:
+        """
+        Start, on the trace's clock.
+        """
+    @property
+    def start_us(self) -> float:
+        """
+        Start, on the trace's clock.
+        """
+
+class Note:
+    """
+    Something that readers of the figures should know.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Note:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Note:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def count(self) -> int:
+        """
+        How often.
+        """
+    @property
+    def detail(self) -> str:
+        """
+        A sentence or more.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        Stable word, such as "launches_without_work"; see docs/reading.md.
+        """
+    @property
+    def verdict(self) -> str:
+        """
+        Verdict on the trace from this note alone.
+        """
 
 class Quality:
+    """
+    How far the trace can be trusted.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Quality:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Quality:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def incomplete(self) -> bool: ...
+    def incomplete(self) -> bool:
+        """
+        Device work is missing: busy time is understated, idle time overstated, and a device without findings is not a healthy one.
+        """
     @property
-    def linking_rate(self) -> float | None: ...
+    def linking_rate(self) -> float | None:
+        """
+        Of the device events with an id, those whose launch is in the trace, 0 to 1; None if no event carries one.
+        """
     @property
-    def verdict(self) -> str: ...
+    def reasons(self) -> tuple[Note, ...]:
+        """
+        The warnings that make the verdict worse than "ok".
+        """
     @property
-    def warnings(self) -> list[QualityNote]: ...
+    def verdict(self) -> str:
+        """
+        "ok", "degraded" or "unusable": the worst of the warnings.
+        """
+    @property
+    def warnings(self) -> tuple[Note, ...]:
+        """
+        Reasons, and the loader's warnings.
+        """
 
 class Device:
+    """
+    A device that the trace lists or that worked in it.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Device:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Device:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def events(self) -> int: ...
+    def events(self) -> int:
+        """
+        Kernels, copies and memsets recorded on it.
+        """
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """
+        Its number.
+        """
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """
+        From deviceProperties; "" if unknown.
+        """
 
 class Simulated:
     """
-    What a simulated trace assumes.
+    The assumptions of a simulated trace: no time in it was measured.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Simulated:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Simulated:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def gpu(self) -> str: ...
+    def gpu(self) -> str:
+        """
+        The GPU whose kernels were estimated; "" if the trace has none.
+        """
     @property
-    def host_us_per_op(self) -> float | None: ...
+    def host_us_per_op(self) -> float | None:
+        """
+        Assumed host time of an operator, in microseconds.
+        """
 
 class TraceFacts:
+    """
+    Basic facts about a trace.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> TraceFacts:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> TraceFacts:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def begin_ns(self) -> int: ...
+    def device_time_us(self) -> float:
+        """
+        The span once for each working device, or for each process of a trace without: findings are a share of it.
+        """
     @property
-    def devices(self) -> list[Device]: ...
+    def devices(self) -> tuple[Device, ...]:
+        """
+        In order of their numbers.
+        """
     @property
-    def end_ns(self) -> int: ...
+    def end_ns(self) -> int:
+        """
+        End of the analyzed span.
+        """
     @property
-    def events(self) -> int: ...
+    def end_us(self) -> float:
+        """
+        End of the analyzed span.
+        """
     @property
-    def path(self) -> str: ...
+    def events(self) -> int:
+        """
+        Objects with a phase in traceEvents.
+        """
     @property
-    def processes(self) -> int: ...
+    def path(self) -> str:
+        """
+        As given; "<bytes>" for a trace from memory, "<dry run>" for a dry run.
+        """
     @property
-    def rank(self) -> int | None: ...
+    def processes(self) -> int:
+        """
+        In a trace without device work: how many processes worked, each with a balance.
+        """
     @property
-    def simulated(self) -> Simulated | None: ...
+    def rank(self) -> int | None:
+        """
+        From distributedInfo.
+        """
     @property
-    def world_size(self) -> int | None: ...
+    def simulated(self) -> Simulated | None:
+        """
+        None: a profiler recorded it.
+        """
+    @property
+    def span_us(self) -> float:
+        """
+        Length of the analyzed time, with or without device work.
+        """
+    @property
+    def start_ns(self) -> int:
+        """
+        Start of the analyzed span, on its own clock.
+        """
+    @property
+    def start_us(self) -> float:
+        """
+        Start of the analyzed span, on its own clock.
+        """
+    @property
+    def working_devices(self) -> tuple[Device, ...]:
+        """
+        The devices with work in the trace; none for a CPU-only one.
+        """
+    @property
+    def world_size(self) -> int | None:
+        """
+        From distributedInfo.
+        """
 
-class BalanceRow:
+class Balance:
+    """
+    Where time went: span = busy + idle by pattern + unattributed. Of one device; of a step, of all devices that its process feeds, whose times are added up. Without device work it is the time of one process.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Balance:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Balance:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def busy_ns(self) -> int: ...
+    def busy_fraction(self) -> float:
+        """
+        Share of the span in which the device (or any operator) worked, 0 to 1.
+        """
     @property
-    def delay_ns(self) -> int: ...
+    def busy_ns(self) -> int:
+        """
+        In a trace without device work: inside operators.
+        """
     @property
-    def device(self) -> int | None: ...
+    def busy_us(self) -> float:
+        """
+        In a trace without device work: inside operators.
+        """
     @property
-    def devices(self) -> int: ...
+    def delay_ns(self) -> int:
+        """
+        Of a device, part of `unattributed_us`: gaps under 3 us between kernels that were queued, its own delay from one to the next. 0 for a step.
+        """
     @property
-    def excess_ns(self) -> dict[str, int]: ...
+    def delay_us(self) -> float:
+        """
+        Of a device, part of `unattributed_us`: gaps under 3 us between kernels that were queued, its own delay from one to the next. 0 for a step.
+        """
     @property
-    def idle_ns(self) -> dict[str, int]: ...
+    def device(self) -> int | None:
+        """
+        None: no device worked, or several did in the step.
+        """
     @property
-    def key(self) -> int: ...
+    def devices(self) -> int:
+        """
+        Number of devices it adds up; 0 without device work.
+        """
     @property
-    def pid(self) -> int: ...
+    def excess_ns(self) -> dict[str, int]:
+        """
+        Part of `busy_us` that a pattern wastes.
+        """
     @property
-    def span_ns(self) -> int: ...
+    def excess_us(self) -> dict[str, float]:
+        """
+        Part of `busy_us` that a pattern wastes.
+        """
     @property
-    def unattributed_ns(self) -> int: ...
+    def idle_ns(self) -> dict[str, int]:
+        """
+        Idle time of each pattern.
+        """
+    @property
+    def idle_us(self) -> dict[str, float]:
+        """
+        Idle time of each pattern.
+        """
+    @property
+    def pause_end_ns(self) -> int:
+        """
+        End of it; the start if there is none.
+        """
+    @property
+    def pause_end_us(self) -> float:
+        """
+        End of it; the start if there is none.
+        """
+    @property
+    def pause_finding(self) -> int | None:
+        """
+        Index of the finding to which most of that pause is attributed.
+        """
+    @property
+    def pause_start_ns(self) -> int:
+        """
+        Start of the longest time between two pieces of a device's work.
+        """
+    @property
+    def pause_start_us(self) -> float:
+        """
+        Start of the longest time between two pieces of a device's work.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process whose time it is, or that feeds the device.
+        """
+    @property
+    def span_ns(self) -> int:
+        """
+        Of a step: its length, once for each device.
+        """
+    @property
+    def span_us(self) -> float:
+        """
+        Of a step: its length, once for each device.
+        """
+    @property
+    def unattributed_ns(self) -> int:
+        """
+        Idle time that no pattern explains.
+        """
+    @property
+    def unattributed_us(self) -> float:
+        """
+        Idle time that no pattern explains.
+        """
 
-class Unexplained:
+class Step:
+    """
+    One ProfilerStep#N.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Step:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Step:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def begin_ns(self) -> int: ...
+    def balance(self) -> Balance | None:
+        """
+        None: the trace is unusable, or the step's process feeds no device.
+        """
     @property
-    def device(self) -> int | None: ...
+    def busy_ns(self) -> int:
+        """
+        Of its process's devices together.
+        """
     @property
-    def during(self) -> int | None: ...
+    def busy_us(self) -> float:
+        """
+        Of its process's devices together.
+        """
     @property
-    def end_ns(self) -> int: ...
+    def end_ns(self) -> int:
+        """
+        End, on the trace's clock.
+        """
     @property
-    def pid(self) -> int: ...
+    def end_us(self) -> float:
+        """
+        End, on the trace's clock.
+        """
+    @property
+    def number(self) -> int:
+        """
+        N of ProfilerStep#N.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process whose step it is.
+        """
+    @property
+    def start_ns(self) -> int:
+        """
+        Start, on the trace's clock.
+        """
+    @property
+    def start_us(self) -> float:
+        """
+        Start, on the trace's clock.
+        """
 
-class StepBalance:
+class RuleOutcome:
+    """
+    Claims of a user's own rule, and what it got of them.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> RuleOutcome:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> RuleOutcome:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def busy_ns(self) -> int: ...
+    def asked_ns(self) -> int:
+        """
+        Claimed together, inside the span.
+        """
     @property
-    def device(self) -> int | None: ...
+    def asked_us(self) -> float:
+        """
+        Claimed together, inside the span.
+        """
     @property
-    def devices(self) -> int: ...
+    def claimed_ns(self) -> int:
+        """
+        Lost time in it that no rule had claimed before, each moment once.
+        """
     @property
-    def excess_ns(self) -> dict[str, int]: ...
+    def claimed_us(self) -> float:
+        """
+        Lost time in it that no rule had claimed before, each moment once.
+        """
     @property
-    def idle_ns(self) -> dict[str, int]: ...
+    def claims(self) -> int:
+        """
+        How many it made.
+        """
     @property
-    def span_ns(self) -> int: ...
+    def counted(self) -> bool:
+        """
+        False: too little, so it is in no finding and no balance.
+        """
     @property
-    def unattributed_ns(self) -> int: ...
-
-class StepRow:
+    def rule(self) -> str:
+        """
+        Name of the rule.
+        """
     @property
-    def balance(self) -> StepBalance | None: ...
+    def taken_ns(self) -> int:
+        """
+        Lost time in it that rules before it claimed.
+        """
     @property
-    def begin_ns(self) -> int: ...
-    @property
-    def busy_ns(self) -> int: ...
-    @property
-    def end_ns(self) -> int: ...
-    @property
-    def number(self) -> int: ...
-    @property
-    def pid(self) -> int: ...
+    def taken_us(self) -> float:
+        """
+        Lost time in it that rules before it claimed.
+        """
 
 class Label:
-    @property
-    def origin(self) -> str: ...
-    @property
-    def pattern(self) -> str: ...
-    @property
-    def saved_fraction(self) -> float: ...
-    @property
-    def side(self) -> str: ...
-    @property
-    def wasted_fraction(self) -> float: ...
-    @property
-    def wasted_ns(self) -> int: ...
-
-class OwnOutcome:
     """
-    What became of an own rule's requests.
+    A pattern that a window shows.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Label:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Label:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def asked_ns(self) -> int: ...
+    def origin(self) -> str:
+        """
+        "rule": exact; "dry-run": the same in a simulated trace; "model": the learned detector, which claims no time (`wasted_us` is 0).
+        """
     @property
-    def claimed_ns(self) -> int: ...
+    def pattern(self) -> str:
+        """
+        Name of the pattern.
+        """
     @property
-    def claims(self) -> int: ...
+    def probability(self) -> float | None:
+        """
+        That patterns of this side cost 5 % and more; None for a rule.
+        """
     @property
-    def counted(self) -> bool: ...
+    def saved_fraction(self) -> float:
+        """
+        Share of the window that a fix of this pattern alone saves, 0 to 1, by replay. Several fixes may save the same time, so those of a window may add up to more than 1. Where nothing could be replayed, the same as `wasted_fraction`; of the model, its guess.
+        """
     @property
-    def rule(self) -> str: ...
+    def side(self) -> str:
+        """
+        "cpu" or "gpu": whose code has to change.
+        """
     @property
-    def taken_ns(self) -> int: ...
+    def wasted_fraction(self) -> float:
+        """
+        Its own part of the window, 0 to 1: `wasted_us` as a share. Those of a window add up to at most 1.
+        """
+    @property
+    def wasted_ns(self) -> int:
+        """
+        Its own part of the window, each moment once.
+        """
+    @property
+    def wasted_us(self) -> float:
+        """
+        Its own part of the window, each moment once.
+        """
 
-class WindowRow:
+class Window:
+    """
+    A half-open stretch of one device's time. The windows of a device do not overlap and cover the analyzed span; without device work those of each process do.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Window:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Window:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def begin_ns(self) -> int: ...
+    def busy_ns(self) -> int:
+        """
+        Busy time of the device; 0 without one.
+        """
     @property
-    def busy_ns(self) -> int: ...
+    def busy_us(self) -> float:
+        """
+        Busy time of the device; 0 without one.
+        """
     @property
-    def cpu_wasted_fraction(self) -> float: ...
+    def cpu_probability(self) -> float | None:
+        """
+        By the learned detector: that patterns of the CPU side cost 5 % and more. None: it was not run, or abstains from this window.
+        """
     @property
-    def device(self) -> int | None: ...
+    def cpu_wasted_fraction(self) -> float:
+        """
+        Share wasted by patterns of the CPU side, 0 to 1.
+        """
     @property
-    def end_ns(self) -> int: ...
+    def device(self) -> int | None:
+        """
+        Number of the device; None in a trace without device work.
+        """
     @property
-    def events(self) -> int: ...
+    def duration_us(self) -> float:
+        """
+        Length of the window.
+        """
     @property
-    def gpu_wasted_fraction(self) -> float: ...
+    def end_ns(self) -> int:
+        """
+        End, on the trace's clock.
+        """
     @property
-    def index(self) -> int: ...
+    def end_us(self) -> float:
+        """
+        End, on the trace's clock.
+        """
     @property
-    def labels(self) -> list[Label]: ...
+    def events(self) -> int:
+        """
+        Operators, annotations, calls and device work that start in it.
+        """
     @property
-    def pid(self) -> int: ...
+    def gpu_probability(self) -> float | None:
+        """
+        The same for the GPU side; None also without a device.
+        """
     @property
-    def step(self) -> int | None: ...
+    def gpu_wasted_fraction(self) -> float:
+        """
+        The same for the GPU side.
+        """
     @property
-    def work(self) -> int: ...
+    def index(self) -> int:
+        """
+        Place in `Report.windows`.
+        """
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """
+        Most wasted time first; those of the model last.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process, or the one that feeds the device.
+        """
+    @property
+    def rule_labels(self) -> tuple[Label, ...]:
+        """
+        The labels that are exact: without those of the learned detector.
+        """
+    @property
+    def start_ns(self) -> int:
+        """
+        Start, on the trace's clock.
+        """
+    @property
+    def start_us(self) -> float:
+        """
+        Start, on the trace's clock.
+        """
+    @property
+    def step(self) -> int | None:
+        """
+        N of the ProfilerStep#N it lies in.
+        """
+    @property
+    def wasted_us(self) -> float:
+        """
+        Time that its labels waste together.
+        """
+
+class Node:
+    """
+    An event of a window's tree: device work, or a host event above it.
+    """
+    def __repr__(self) -> str: ...
+    def walk(self) -> collections.abc.Iterator[Node]:
+        """
+        Iterate over this node and all below it, parents first.
+        """
+    @property
+    def category(self) -> str:
+        """
+        Category in the trace.
+        """
+    @property
+    def children(self) -> list[Node]:
+        """
+        In order of time.
+        """
+    @property
+    def duration_us(self) -> float:
+        """
+        Length.
+        """
+    @property
+    def index(self) -> int:
+        """
+        Row in `Trace.columns`.
+        """
+    @property
+    def name(self) -> str:
+        """
+        Name in the trace.
+        """
+    @property
+    def start_us(self) -> float:
+        """
+        Start, on the trace's clock.
+        """
 
 class Report:
     """
@@ -875,12 +1634,32 @@ class Report:
         """
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
         """
+    def claims(self, finding: typing.SupportsInt | typing.SupportsIndex) -> list[Claim]:
+        """
+        The time that a finding claims, in order.
+        """
+    def events(
+        self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
+    ) -> tuple[Event, ...]:
+        """
+        Rows of the trace; all must have a start and a duration.
+        """
     def features(
         self, merge: typing.SupportsInt | typing.SupportsIndex = 1
     ) -> Features: ...
+    def findings(
+        self,
+        line_of: collections.abc.Callable[
+            [Location, list[tuple[list[str], int]], int],
+            typing.SupportsInt | typing.SupportsIndex | None,
+        ],
+    ) -> tuple[Finding, ...]:
+        """
+        `line_of(location, calls, wasted_ns)` returns the line of the call where the trace does not have it; `calls`: names, outermost first, and nanoseconds.
+        """
     def frames(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
-    ) -> list[Frame | None]:
+    ) -> list[Location | None]:
         """
         The line of the program behind each row, None if none is known.
         """
@@ -894,14 +1673,14 @@ class Report:
         ]
         | None = None,
     ) -> DrawnLanes: ...
-    def longest_pause(
-        self, device: typing.SupportsInt | typing.SupportsIndex
-    ) -> tuple[int, int]:
+    def occurrences_ns(
+        self, finding: typing.SupportsInt | typing.SupportsIndex
+    ) -> list[int]:
         """
-        Begin and end of the longest time between two pieces of a device's work; equal if there is none.
+        Cost of each occurrence of a finding, in order of time.
         """
-    def operators(self) -> list[OperatorRow]: ...
-    def overlap(self) -> list[OverlapFacts]: ...
+    def operators(self) -> tuple[Operator, ...]: ...
+    def overlap(self) -> tuple[Overlap, ...]: ...
     def rank_work(
         self,
         rank: typing.SupportsInt | typing.SupportsIndex,
@@ -922,13 +1701,19 @@ class Report:
         """
         What kind of event each row is, and its letter.
         """
-    def story(self) -> list[Stage]: ...
-    def threads(self) -> list[ThreadRow]: ...
+    def steps(
+        self, most: typing.SupportsInt | typing.SupportsIndex | None = None
+    ) -> tuple[Step, ...]:
+        """
+        The first steps, or all.
+        """
+    def story(self) -> tuple[Stage, ...]: ...
+    def threads(self) -> tuple[Thread, ...]: ...
     def window_tree(
         self, index: typing.SupportsInt | typing.SupportsIndex
-    ) -> list[tuple[int, int]]:
+    ) -> list[Node]:
         """
-        The window's device work under the host events it came from: (row, index of the parent in this list or -1), parents first.
+        The window's device work under the host events it came from: the roots.
         """
     def work_tables(self) -> WorkTables: ...
     def write_perfetto(
@@ -938,26 +1723,19 @@ class Report:
         Writes a copy of the trace with tracks of its own; `findings` are name and args (a JSON object) of each finding.
         """
     @property
-    def balance(self) -> list[BalanceRow]: ...
+    def balance(self) -> tuple[Balance, ...]: ...
     @property
     def blocking_calls(self) -> list[BlockingCall]:
         """
         Every call in which the host waited for a device, in order of time.
         """
     @property
-    def findings(self) -> list[Finding]: ...
-    @property
     def lists_waits(self) -> bool:
         """
         Whether the trace lists the waits of a dry run.
         """
     @property
-    def origin(self) -> str:
-        """
-        Of what rules found: rule, or dry-run of a simulated trace.
-        """
-    @property
-    def own_rules(self) -> list[OwnOutcome]: ...
+    def own_rules(self) -> tuple[RuleOutcome, ...]: ...
     @property
     def pattern_names(self) -> list[str]:
         """
@@ -966,188 +1744,711 @@ class Report:
     @property
     def quality(self) -> Quality: ...
     @property
-    def steps(self) -> list[StepRow]: ...
+    def recovery(self) -> Recovery: ...
+    @property
+    def step_count(self) -> int: ...
     @property
     def trace(self) -> TraceFacts: ...
     @property
-    def unexplained(self) -> list[Unexplained]: ...
+    def unexplained(self) -> tuple[Unexplained, ...]: ...
     @property
-    def windows(self) -> list[WindowRow]: ...
-
-class Figure:
-    @property
-    def is_time(self) -> bool: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> int: ...
+    def windows(self) -> tuple[Window, ...]: ...
 
 class Stage:
     """
-    One question of the story, see pipeline/story/story.h.
+    One question about the trace, answered in figures.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Stage:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Stage:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def answer(self) -> str: ...
+    def answer(self) -> str:
+        """
+        Sentences; names in them are from the trace.
+        """
     @property
-    def figures(self) -> list[Figure]: ...
+    def figures(self) -> dict[str, float]:
+        """
+        Times end in `_us`; the rest are counts.
+        """
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """
+        busy, idle, limit, work, overlap or gain.
+        """
     @property
-    def known(self) -> bool: ...
+    def known(self) -> bool:
+        """
+        False: the trace does not allow an answer, and `answer` gives the reason.
+        """
     @property
-    def question(self) -> str: ...
+    def question(self) -> str:
+        """
+        For people.
+        """
     @property
-    def severity(self) -> str | None: ...
+    def severity(self) -> str | None:
+        """
+        By the cost as a share of the time of all devices, as of a finding; None: no cost.
+        """
     @property
-    def verdict(self) -> str: ...
+    def verdict(self) -> str:
+        """
+        The answer in a stable word: the side (host, device or turns), the pattern or the kind of work that comes first; "" if the figures are the answer, or if there is none.
+        """
 
-class KernelRow:
+class Kernel:
     """
-    See pipeline/tables/tables.h; nanoseconds.
+    All launches of one kernel, on all devices together.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Kernel:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Kernel:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def block_threads(self) -> int | None: ...
+    def block_threads(self) -> int | None:
+        """
+        Threads of a block, of the same launch.
+        """
     @property
-    def blocks(self) -> int | None: ...
+    def blocks(self) -> int | None:
+        """
+        Of the grid: the most frequent launch, of equally frequent ones the smallest. None: not recorded.
+        """
     @property
-    def communication(self) -> bool: ...
+    def busy_share(self) -> float:
+        """
+        `union_us` as a share of the busy time of all devices.
+        """
     @property
-    def count(self) -> int: ...
+    def communication(self) -> bool:
+        """
+        Of NCCL, RCCL and their like.
+        """
     @property
-    def max_ns(self) -> int: ...
+    def count(self) -> int:
+        """
+        How often it ran.
+        """
     @property
-    def min_ns(self) -> int: ...
+    def max_ns(self) -> int:
+        """
+        Longest duration.
+        """
     @property
-    def name(self) -> str: ...
+    def max_us(self) -> float:
+        """
+        Longest duration.
+        """
     @property
-    def occupancy(self) -> float | None: ...
+    def mean_us(self) -> float:
+        """
+        Mean duration.
+        """
     @property
-    def total_ns(self) -> int: ...
+    def min_ns(self) -> int:
+        """
+        Shortest duration.
+        """
     @property
-    def union_ns(self) -> int: ...
+    def min_us(self) -> float:
+        """
+        Shortest duration.
+        """
+    @property
+    def name(self) -> str:
+        """
+        Name of the kernel.
+        """
+    @property
+    def occupancy(self) -> float | None:
+        """
+        Estimated, in percent, weighted by duration; None: not recorded.
+        """
+    @property
+    def total_ns(self) -> int:
+        """
+        Sum of the durations as recorded.
+        """
+    @property
+    def total_us(self) -> float:
+        """
+        Sum of the durations as recorded.
+        """
+    @property
+    def union_ns(self) -> int:
+        """
+        Time in which at least one ran, of each device.
+        """
+    @property
+    def union_us(self) -> float:
+        """
+        Time in which at least one ran, of each device.
+        """
 
-class CopyRow:
+class Copy:
+    """
+    All copies of one direction and kind of host memory, or all memsets.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Copy:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Copy:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def bandwidth(self) -> float | None: ...
+    def bandwidth(self) -> float | None:
+        """
+        Bytes over the sum of their durations, in GB/s.
+        """
     @property
-    def bytes(self) -> int | None: ...
+    def bytes(self) -> int | None:
+        """
+        Of those with a recorded size; None: there are none.
+        """
     @property
-    def count(self) -> int: ...
+    def count(self) -> int:
+        """
+        How often it ran.
+        """
     @property
-    def direction(self) -> str: ...
+    def direction(self) -> str:
+        """
+        "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "memset"; "": unknown.
+        """
     @property
-    def max_ns(self) -> int: ...
+    def max_ns(self) -> int:
+        """
+        Longest duration.
+        """
     @property
-    def median_bytes(self) -> int | None: ...
+    def max_us(self) -> float:
+        """
+        Longest duration.
+        """
     @property
-    def memory(self) -> str: ...
+    def mean_us(self) -> float:
+        """
+        Mean duration.
+        """
     @property
-    def min_ns(self) -> int: ...
+    def median_bytes(self) -> int | None:
+        """
+        Of those; the lower of two.
+        """
     @property
-    def total_ns(self) -> int: ...
+    def memory(self) -> str:
+        """
+        Of the host: "pageable", "pinned"; "": not recorded, or none.
+        """
     @property
-    def union_ns(self) -> int: ...
+    def min_ns(self) -> int:
+        """
+        Shortest duration.
+        """
+    @property
+    def min_us(self) -> float:
+        """
+        Shortest duration.
+        """
+    @property
+    def total_ns(self) -> int:
+        """
+        Sum of the durations as recorded.
+        """
+    @property
+    def total_us(self) -> float:
+        """
+        Sum of the durations as recorded.
+        """
+    @property
+    def union_ns(self) -> int:
+        """
+        Time in which at least one ran, of each device.
+        """
+    @property
+    def union_us(self) -> float:
+        """
+        Time in which at least one ran, of each device.
+        """
+
+class Operator:
+    """
+    All calls of one operator, on all threads.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Operator:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Operator:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def count(self) -> int:
+        """
+        How many calls.
+        """
+    @property
+    def device_ns(self) -> int:
+        """
+        Sum of the device work launched inside it, which may overlap.
+        """
+    @property
+    def device_us(self) -> float:
+        """
+        Sum of the device work launched inside it, which may overlap.
+        """
+    @property
+    def max_ns(self) -> int:
+        """
+        Longest call.
+        """
+    @property
+    def max_us(self) -> float:
+        """
+        Longest call.
+        """
+    @property
+    def min_ns(self) -> int:
+        """
+        Shortest call, with all that it called.
+        """
+    @property
+    def min_us(self) -> float:
+        """
+        Shortest call, with all that it called.
+        """
+    @property
+    def name(self) -> str:
+        """
+        Name of the operator.
+        """
+    @property
+    def self_device_ns(self) -> int:
+        """
+        Of that, the part that no operator inside it launched.
+        """
+    @property
+    def self_device_us(self) -> float:
+        """
+        Of that, the part that no operator inside it launched.
+        """
+    @property
+    def self_ns(self) -> int:
+        """
+        Outside of the operators it called.
+        """
+    @property
+    def self_us(self) -> float:
+        """
+        Outside of the operators it called.
+        """
+    @property
+    def total_ns(self) -> int:
+        """
+        Host time. Of calls inside a call of the same operator, only the outer one.
+        """
+    @property
+    def total_us(self) -> float:
+        """
+        Host time. Of calls inside a call of the same operator, only the outer one.
+        """
+    @property
+    def work(self) -> int:
+        """
+        Kernels, copies and memsets in `device_us`.
+        """
+
+class Counts:
+    """
+    Kernels in each of several parts of a trace.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Counts:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Counts:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def each(self) -> tuple[int, ...]:
+        """
+        In the report's order.
+        """
+    @property
+    def max(self) -> int:
+        """
+        Largest.
+        """
+    @property
+    def median(self) -> float:
+        """
+        Median.
+        """
+    @property
+    def min(self) -> int:
+        """
+        Smallest.
+        """
+
+class KernelCounts:
+    """
+    Numbers of kernels, no copies.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> KernelCounts:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> KernelCounts:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def steps(self) -> Counts | None:
+        """
+        Launched in each of `Report.steps` by its process, wherever they ran; of kernels without a known launch, those that start in it. None: there are no steps or no device work.
+        """
+    @property
+    def windows(self) -> Counts | None:
+        """
+        Started in each of `Report.windows`, on its device.
+        """
+
+class Overlap:
+    """
+    One device's time by kind of work, each a union over all streams: work of two kinds at once counts for both.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Overlap:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Overlap:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def communication_hidden_ns(self) -> int:
+        """
+        With a computing kernel beside.
+        """
+    @property
+    def communication_hidden_us(self) -> float:
+        """
+        With a computing kernel beside.
+        """
+    @property
+    def communication_ns(self) -> int:
+        """
+        Kernels of collectives.
+        """
+    @property
+    def communication_us(self) -> float:
+        """
+        Kernels of collectives.
+        """
+    @property
+    def compute_ns(self) -> int:
+        """
+        Kernels but those of communication.
+        """
+    @property
+    def compute_us(self) -> float:
+        """
+        Kernels but those of communication.
+        """
+    @property
+    def copy_hidden_ns(self) -> int:
+        """
+        With a computing kernel beside.
+        """
+    @property
+    def copy_hidden_us(self) -> float:
+        """
+        With a computing kernel beside.
+        """
+    @property
+    def copy_ns(self) -> int:
+        """
+        Copies; memsets are not.
+        """
+    @property
+    def copy_us(self) -> float:
+        """
+        Copies; memsets are not.
+        """
+    @property
+    def device(self) -> int:
+        """
+        Its number.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process that feeds it.
+        """
+
+class Thread:
+    """
+    One thread's time: busy, waiting, profiler and idle add up to the span. Each moment counts once, by the innermost event that has a meaning; inside a loader's mark, a compilation or a collective of the backend it counts as that, whatever runs inside.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Thread:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Thread:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def busy_ns(self) -> int:
+        """
+        Sum of the next four.
+        """
+    @property
+    def busy_share(self) -> float:
+        """
+        `busy_us` as a share of the span, 0 to 1.
+        """
+    @property
+    def busy_us(self) -> float:
+        """
+        Sum of the next four.
+        """
+    @property
+    def calls_ns(self) -> int:
+        """
+        Inside calls of CUDA, HIP and their like, outside of operators.
+        """
+    @property
+    def calls_us(self) -> float:
+        """
+        Inside calls of CUDA, HIP and their like, outside of operators.
+        """
+    @property
+    def compile_ns(self) -> int:
+        """
+        torch.compile or Triton compiling.
+        """
+    @property
+    def compile_us(self) -> float:
+        """
+        torch.compile or Triton compiling.
+        """
+    @property
+    def events(self) -> int:
+        """
+        Events on it.
+        """
+    @property
+    def idle_ns(self) -> int:
+        """
+        Without any event, steps aside.
+        """
+    @property
+    def idle_us(self) -> float:
+        """
+        Without any event, steps aside.
+        """
+    @property
+    def name(self) -> str:
+        """
+        "" if the trace does not name it.
+        """
+    @property
+    def operators_ns(self) -> int:
+        """
+        Inside operators, with all that they call but waits.
+        """
+    @property
+    def operators_us(self) -> float:
+        """
+        Inside operators, with all that they call but waits.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        As the file has it.
+        """
+    @property
+    def profiler_ns(self) -> int:
+        """
+        Inside the profiler's own work.
+        """
+    @property
+    def profiler_us(self) -> float:
+        """
+        Inside the profiler's own work.
+        """
+    @property
+    def python_ns(self) -> int:
+        """
+        In Python frames or ranges of the program, in none of the above.
+        """
+    @property
+    def python_us(self) -> float:
+        """
+        In Python frames or ranges of the program, in none of the above.
+        """
+    @property
+    def tid(self) -> int | str | None:
+        """
+        As the file has it.
+        """
+    @property
+    def wait_comm_ns(self) -> int:
+        """
+        In collectives between CPU tensors: waiting for one, or running it.
+        """
+    @property
+    def wait_comm_us(self) -> float:
+        """
+        In collectives between CPU tensors: waiting for one, or running it.
+        """
+    @property
+    def wait_device_ns(self) -> int:
+        """
+        In calls that wait for a device.
+        """
+    @property
+    def wait_device_us(self) -> float:
+        """
+        In calls that wait for a device.
+        """
+    @property
+    def wait_loader_ns(self) -> int:
+        """
+        Inside the data loader's marks.
+        """
+    @property
+    def wait_loader_us(self) -> float:
+        """
+        Inside the data loader's marks.
+        """
+    @property
+    def wait_other_ns(self) -> int:
+        """
+        For locks, files, processes, autograd's threads; asleep.
+        """
+    @property
+    def wait_other_us(self) -> float:
+        """
+        For locks, files, processes, autograd's threads; asleep.
+        """
+    @property
+    def waiting_ns(self) -> int:
+        """
+        Sum of the next four.
+        """
+    @property
+    def waiting_us(self) -> float:
+        """
+        Sum of the next four.
+        """
 
 class WorkTables:
     @property
-    def copies(self) -> list[CopyRow]: ...
+    def copies(self) -> tuple[Copy, ...]: ...
     @property
-    def kernels(self) -> list[KernelRow]: ...
-
-class OperatorRow:
-    @property
-    def count(self) -> int: ...
-    @property
-    def device_ns(self) -> int: ...
-    @property
-    def max_ns(self) -> int: ...
-    @property
-    def min_ns(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def self_device_ns(self) -> int: ...
-    @property
-    def self_ns(self) -> int: ...
-    @property
-    def total_ns(self) -> int: ...
-    @property
-    def work(self) -> int: ...
-
-class ThreadRow:
-    """
-    See pipeline/tables/tables.h; nanoseconds.
-    """
-    @property
-    def busy_ns(self) -> int: ...
-    @property
-    def calls_ns(self) -> int: ...
-    @property
-    def compile_ns(self) -> int: ...
-    @property
-    def events(self) -> int: ...
-    @property
-    def idle_ns(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def operators_ns(self) -> int: ...
-    @property
-    def pid(self) -> int: ...
-    @property
-    def profiler_ns(self) -> int: ...
-    @property
-    def python_ns(self) -> int: ...
-    @property
-    def tid(self) -> int: ...
-    @property
-    def wait_comm_ns(self) -> int: ...
-    @property
-    def wait_device_ns(self) -> int: ...
-    @property
-    def wait_loader_ns(self) -> int: ...
-    @property
-    def wait_other_ns(self) -> int: ...
-    @property
-    def waiting_ns(self) -> int: ...
-
-class Counts:
-    @property
-    def each(self) -> list[int]: ...
-    @property
-    def max(self) -> int: ...
-    @property
-    def median(self) -> float: ...
-    @property
-    def min(self) -> int: ...
-
-class KernelCounts:
-    @property
-    def steps(self) -> Counts: ...
-    @property
-    def windows(self) -> Counts: ...
+    def kernels(self) -> tuple[Kernel, ...]: ...
 
 class SortOfEvent:
     @property
     def kind(self) -> str: ...
     @property
     def letter(self) -> str: ...
-
-class OverlapFacts:
-    @property
-    def communication_hidden_ns(self) -> int: ...
-    @property
-    def communication_ns(self) -> int: ...
-    @property
-    def compute_ns(self) -> int: ...
-    @property
-    def copy_hidden_ns(self) -> int: ...
-    @property
-    def copy_ns(self) -> int: ...
-    @property
-    def device(self) -> int: ...
-    @property
-    def pid(self) -> int: ...
 
 class DrawnLane:
     """
@@ -1190,17 +2491,35 @@ class FeatureColumn:
     See features/feature_table.h.
     """
     @property
-    def doc(self) -> str: ...
+    def doc(self) -> str:
+        """
+        Meaning.
+        """
     @property
-    def missing(self) -> str: ...
+    def missing(self) -> str:
+        """
+        When a value is missing, NaN of a window and -1 of a token; "" if it never is.
+        """
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """
+        Name of the column.
+        """
     @property
-    def normalization(self) -> str: ...
+    def normalization(self) -> str:
+        """
+        What it is divided by; "" if by nothing.
+        """
     @property
-    def type(self) -> str: ...
+    def type(self) -> str:
+        """
+        As NumPy calls it.
+        """
     @property
-    def unit(self) -> str: ...
+    def unit(self) -> str:
+        """
+        Unit of its values.
+        """
 
 class Features:
     """
@@ -1217,106 +2536,436 @@ class Features:
     @property
     def windows(self) -> numpy.ndarray: ...
 
-class ReplayTimes:
+class Gain:
     """
-    Nanoseconds.
+    Time that a fix takes off the trace, and its evidence.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Gain:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Gain:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def recorded(self) -> int: ...
+    def high_ns(self) -> int:
+        """
+        As replayed.
+        """
     @property
-    def replayed(self) -> int: ...
+    def high_us(self) -> float:
+        """
+        As replayed.
+        """
+    @property
+    def inferred_share(self) -> float | None:
+        """
+        Share of the critical path afterwards on inferred dependencies.
+        """
+    @property
+    def low_ns(self) -> int:
+        """
+        What can be counted on: 3/4 of what is saved without the edits that count for nothing, so 0 where all do, as they do without device work.
+        """
+    @property
+    def low_us(self) -> float:
+        """
+        What can be counted on: 3/4 of what is saved without the edits that count for nothing, so 0 where all do, as they do without device work.
+        """
+    @property
+    def recomputed_share(self) -> float | None:
+        """
+        Share of `high_us` that is waits made shorter, not work taken away: it depends on the rules of the replay. None: scheduled by events.
+        """
 
 class Recomputed:
     """
-    Waits that a replay recomputes.
+    Waits that the replay computes instead of copying them.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Recomputed:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Recomputed:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def count(self) -> int: ...
+    def count(self) -> int:
+        """
+        How many.
+        """
     @property
-    def error_ns(self) -> int: ...
+    def error_ns(self) -> int:
+        """
+        Sum of the differences, call by call.
+        """
     @property
-    def recorded_ns(self) -> int: ...
-
-class StepTimes:
+    def error_us(self) -> float:
+        """
+        Sum of the differences, call by call.
+        """
     @property
-    def number(self) -> int: ...
+    def recorded_ns(self) -> int:
+        """
+        Their recorded time.
+        """
     @property
-    def times(self) -> ReplayTimes: ...
-
-class Refusal:
-    """
-    Why a replay is not to be believed.
-    """
-    @property
-    def detail(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
+    def recorded_us(self) -> float:
+        """
+        Their recorded time.
+        """
 
 class Fidelity:
     """
-    How far a replay may be believed.
+    How near the unchanged replay comes to the recording.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Fidelity:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Fidelity:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def anchored_ns(self) -> int: ...
+    def anchored_ns(self) -> int:
+        """
+        Part of the critical path before work from before the trace had begun.
+        """
     @property
-    def copied_waits_ns(self) -> int: ...
+    def anchored_us(self) -> float:
+        """
+        Part of the critical path before work from before the trace had begun.
+        """
     @property
-    def explained_share(self) -> float: ...
+    def caveat(self) -> str:
+        """
+        A sentence for people where a right span is no evidence, or gains too low.
+        """
     @property
-    def hand_overs(self) -> Recomputed: ...
+    def copied_waits_ns(self) -> int:
+        """
+        Long calls without known work to wait for.
+        """
     @property
-    def informative(self) -> bool: ...
+    def copied_waits_us(self) -> float:
+        """
+        Long calls without known work to wait for.
+        """
     @property
-    def launched(self) -> int: ...
+    def explained_share(self) -> float:
+        """
+        Share of launched device work that starts when its predecessors allow.
+        """
     @property
-    def long_waits(self) -> Recomputed: ...
+    def hand_overs(self) -> Recomputed:
+        """
+        Gaps of threads that waited for another one.
+        """
     @property
-    def null_span_ns(self) -> int: ...
+    def informative(self) -> bool:
+        """
+        They are over 2 % of `span_us` apart.
+        """
     @property
-    def queue_waits(self) -> Recomputed: ...
+    def long_waits(self) -> Recomputed:
+        """
+        Synchronizations and blocking copies over 100 us.
+        """
     @property
-    def refusals(self) -> list[Refusal]: ...
+    def null_span_ns(self) -> int:
+        """
+        Replayed without any wait: where it is near `span_us`, a right span is little evidence.
+        """
     @property
-    def replayable(self) -> bool: ...
+    def null_span_us(self) -> float:
+        """
+        Replayed without any wait: where it is near `span_us`, a right span is little evidence.
+        """
     @property
-    def shares(self) -> dict[str, float]: ...
+    def queue_waits(self) -> Recomputed:
+        """
+        Launches that found the queue full.
+        """
     @property
-    def span(self) -> ReplayTimes: ...
+    def refusals(self) -> tuple[str, ...]:
+        """
+        The reasons not to, in sentences.
+        """
     @property
-    def steps(self) -> list[StepTimes]: ...
+    def replayable(self) -> bool:
+        """
+        Whether gains are given.
+        """
     @property
-    def unexplained_ns(self) -> int: ...
+    def replayed_span_ns(self) -> int:
+        """
+        Replayed unchanged.
+        """
+    @property
+    def replayed_span_us(self) -> float:
+        """
+        Replayed unchanged.
+        """
+    @property
+    def shares(self) -> dict[str, float]:
+        """
+        The critical path by source, 0 to 1: copied, recomputed, anchored.
+        """
+    @property
+    def span_ns(self) -> int:
+        """
+        As recorded.
+        """
+    @property
+    def span_us(self) -> float:
+        """
+        As recorded.
+        """
+    @property
+    def unexplained_ns(self) -> int:
+        """
+        Sum of how late the rest starts.
+        """
+    @property
+    def unexplained_us(self) -> float:
+        """
+        Sum of how late the rest starts.
+        """
 
 class PathPlace:
-    @property
-    def location(self) -> Frame | None: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def ns(self) -> int: ...
-
-class PathRow:
     """
-    What bounds a step or the trace.
+    A line's part of a critical path. No event counts with more than its length: time between events, or in a queue, is in no place.
     """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> PathPlace:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> PathPlace:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def by_category(self) -> dict[str, int]: ...
+    def location(self) -> Location | None:
+        """
+        None: no frame is known.
+        """
     @property
-    def places(self) -> list[PathPlace]: ...
+    def name(self) -> str:
+        """
+        The operator or event where there is no frame.
+        """
     @property
-    def span_ns(self) -> int: ...
-    @property
-    def step(self) -> int | None: ...
+    def us(self) -> float:
+        """
+        Its part, in microseconds.
+        """
 
-class ChangedStep:
+class CriticalPath:
+    """
+    What bounds a step, or the whole trace: chained work without which it would be shorter.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> CriticalPath:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> CriticalPath:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
     @property
-    def changed_span_ns(self) -> int: ...
+    def by_category(self) -> dict[str, float]:
+        """
+        Microseconds by category, see docs/replay.md.
+        """
     @property
-    def number(self) -> int: ...
+    def places(self) -> tuple[PathPlace, ...]:
+        """
+        Ten at most, the longest first.
+        """
     @property
-    def replayed_span_ns(self) -> int: ...
+    def span_ns(self) -> int:
+        """
+        Length; the categories add up to it.
+        """
     @property
-    def span_ns(self) -> int: ...
+    def span_us(self) -> float:
+        """
+        Length; the categories add up to it.
+        """
+    @property
+    def step(self) -> int | None:
+        """
+        None: the whole trace.
+        """
+
+class Recovery:
+    """
+    The replay of a report's trace.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Recovery:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Recovery:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """
+        For each finding why it has no gain in a replayable trace; or "".
+        """
+    @property
+    def fidelity(self) -> Fidelity | None:
+        """
+        None: there is no schedule; `refusal` gives the reason.
+        """
+    @property
+    def gains(self) -> tuple[Gain | None, ...]:
+        """
+        Of each finding, in their order.
+        """
+    @property
+    def refusal(self) -> str:
+        """
+        "" if the trace is replayable.
+        """
+    @property
+    def together(self) -> Gain | None:
+        """
+        All findings fixed at once. Not their sum: one may hide another.
+        """
+    @property
+    def together_doubt(self) -> str:
+        """
+        Why that is missing although findings have gains; or "".
+        """
+    @property
+    def windows(self) -> tuple[float, ...]:
+        """
+        Share of each window that is saved then; or empty.
+        """
+
+class StepTimes:
+    """
+    Length of one step, replayed with edits.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> StepTimes:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> StepTimes:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def changed_span_ns(self) -> int | None:
+        """
+        With the edits; None if the replay is unreliable.
+        """
+    @property
+    def changed_span_us(self) -> float | None:
+        """
+        With the edits; None if the replay is unreliable.
+        """
+    @property
+    def number(self) -> int:
+        """
+        N of ProfilerStep#N.
+        """
+    @property
+    def replayed_span_ns(self) -> int:
+        """
+        Replayed without a change.
+        """
+    @property
+    def replayed_span_us(self) -> float:
+        """
+        Replayed without a change.
+        """
+    @property
+    def span_ns(self) -> int:
+        """
+        As recorded.
+        """
+    @property
+    def span_us(self) -> float:
+        """
+        As recorded.
+        """
 
 class Outcome:
     """
@@ -1331,13 +2980,13 @@ class Outcome:
     @property
     def gain(self) -> Gain: ...
     @property
-    def path(self) -> dict[str, int]: ...
+    def path_us(self) -> dict[str, float]: ...
     @property
     def replayed_span_ns(self) -> int: ...
     @property
     def span_ns(self) -> int: ...
     @property
-    def steps(self) -> list[ChangedStep]: ...
+    def steps(self) -> list[StepTimes]: ...
 
 class Edit:
     """
@@ -1356,7 +3005,7 @@ class Replay:
     """
     def critical_paths(
         self, steps: typing.SupportsInt | typing.SupportsIndex | None = None
-    ) -> list[PathRow]: ...
+    ) -> tuple[CriticalPath, ...]: ...
     def what_if(
         self, report: Report, edits: collections.abc.Sequence[Edit]
     ) -> Outcome: ...
@@ -1365,12 +3014,6 @@ class Replay:
     def fidelity(self) -> Fidelity | None: ...
     @property
     def refusal(self) -> str: ...
-    @property
-    def together(self) -> Gain | None: ...
-    @property
-    def together_doubt(self) -> str: ...
-    @property
-    def windows(self) -> list[float]: ...
 
 class Program:
     """
@@ -1607,6 +3250,11 @@ def event_kinds() -> list[tuple[str, str]]:
 
 def feature_columns() -> list[FeatureColumn]: ...
 def feature_fingerprint() -> str: ...
+def fields(record: type) -> list[tuple[str, str, str]]:
+    """
+    Name, kind and meaning of each member of a record. Kinds: text, int, count (0 or more), float, bool, identity (a pid or tid: a number or text), words joined by |, or a record; with ? if it may be None, * if it is a list, {} if it is a dict.
+    """
+
 def gpus() -> list[Gpu]:
     """
     All of them; those without a name have a bandwidth alone.
@@ -1628,6 +3276,11 @@ def patterns() -> list[PatternInfo]: ...
 def rank_processes(trace: Trace) -> list[tuple[str, list[int]]]:
     """
     Of a file merged from several ranks, what each is called ('' if nothing) and the pids of its processes and devices; empty of any other.
+    """
+
+def restore_record(record: str, values: tuple[typing.Any, ...]) -> typing.Any:
+    """
+    Make a record of a pickle's values.
     """
 
 def step_categories() -> int:

@@ -20,6 +20,7 @@ __all__: list[str] = [
     "StepResult",
     "Training",
     "pattern_names",
+    "relabel",
     "rules_input",
     "rules_logit",
     "strangeness",
@@ -340,13 +341,28 @@ class Model:
     @property
     def network(self) -> Network: ...
     @property
+    def patterns(self) -> list[str]:
+        """
+        What the columns of `types` are of: the patterns that it was trained on.
+        """
+    @property
     def trace_from(self) -> float: ...
+    @property
+    def unknown_patterns(self) -> list[str]:
+        """
+        Those of them that this version does not have, or means otherwise.
+        """
     @property
     def window_from(self) -> float: ...
 
 def pattern_names() -> list[str]:
     """
-    What the columns of `types` stand for.
+    The patterns of this version: what the labels `types` of an example are of.
+    """
+
+def relabel(from_file: str, to_file: str) -> None:
+    """
+    Copy weights, naming their columns, kinds and patterns as this version does.
     """
 
 def rules_input(windows: numpy.ndarray) -> numpy.ndarray:

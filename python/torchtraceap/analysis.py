@@ -6,20 +6,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from torchtraceap import _core
 from torchtraceap.analysis_plan import plan_analysis
+from torchtraceap.base.errors import trace_error
 from torchtraceap.base.progress import Progress
 from torchtraceap.data.load import (
     LoadOptions,
-    Readable,
-    Source,
-    instead,
     plan_load,
     read_trace,
     refuse_loading,
-    wanted_source,
+)
+from torchtraceap.data.source import (
+    Profiler,
+    RankPaths,
+    Readable,
+    Source,
+    is_profiler,
+    readable,
+    source_of,
 )
 from torchtraceap.data.wish import AUTO, Wish
 
@@ -30,15 +36,6 @@ if TYPE_CHECKING:
     from torchtraceap.data.rules import Rule
     from torchtraceap.ranks.job_report import JobReport
     from torchtraceap.report import Report
-
-
-class Profiler(Protocol):
-    """A torch.profiler.profile, told by its members: torch is never imported here."""
-
-    @property
-    def profiler(self) -> Any: ...
-
-    def events(self) -> Any: ...
 
 
 def load(
@@ -107,7 +104,7 @@ def load(
     """
     options: Any = dict(locals())
     del options["source"]
-    return read_trace(source, plan_load(**options))
+    return read_trace(readable(source), plan_load(**options))
 
 
 # A str is an iterable of strings too, but means a path.
@@ -216,51 +213,42 @@ def analyze(
     """
     if unknown := loading.keys() - LoadOptions.__annotations__.keys():
         raise TypeError(f"analyze() got an unexpected option {min(unknown)!r}")
-    # Made once, and where they are asked for: what is wrong with the options of a
-    # profiler's handler may have to be a warning.
+    # Made once, and for a profiler where they are needed: as its handler, wrong options
+    # may have to be a warning.
     plan = cache(partial(plan_analysis, max_events, config, rules, detector))
     load_plan = cache(partial(plan_load, **loading))
     given = [name for name, value in loading.items() if value not in (None, False)]
 
-    def analyzed(source: Any) -> Any:
-        if _is_profiler(source):
+    def analyzed(source: object) -> Any:
+        if is_profiler(source):
             from torchtraceap.profiling.handler import analyze_profiler
 
             return analyze_profiler(source, plan, given, quiet=quiet)
-        from torchtraceap.ranks.candidates import is_of_ranks
-        from torchtraceap.ranks.making import job_of_files, job_of_reports
-
         analysis, reading = plan(), load_plan()
-        if is_of_ranks(source) or _is_by_rank(source):
-            return job_of_files(source, reading, analysis)
-        if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-            return analysis.report(read_trace(source, reading), reading.steps)
-        if isinstance(source, _core.Trace):
+        found = source_of(source)
+        if isinstance(found, str | bytes):
+            return analysis.report(read_trace(found, reading), reading.steps)
+        if isinstance(found, _core.Trace):
             refuse_loading(given, "a Trace", "Pass them to load")
-            return analysis.report(source)
-        if isinstance(source, Iterable) and not instead(source):
-            sources = list(source)
-            if len(sources) == 1 and is_of_ranks(sources[0]):
-                return job_of_files(sources[0], reading, analysis)
-            if sources and all(isinstance(one, str | os.PathLike) for one in sources):
-                return job_of_files(sources, reading, analysis)
-            return job_of_reports([analyzed(one) for one in sources])
-        wanted = "a path, bytes, a Trace, a profiler or a list of these"
-        raise TypeError(wanted_source(wanted, source))
+            return analysis.report(found)
+        from torchtraceap.ranks.job import job_of_files, job_of_reports
+
+        if isinstance(found, RankPaths):
+            return job_of_files(found, reading, analysis)
+        return job_of_reports([analyzed(one) for one in found])
 
     return cast("Report | JobReport", analyzed(source))
 
 
-def _is_by_rank(source: object) -> bool:
-    return (
-        isinstance(source, Mapping)
-        and bool(source)
-        and all(isinstance(key, int) for key in source)
-    )
+def analyze_one(source: Source | Profiler, what: str, **options: Any) -> Report:
+    """Analyze a source for ``what``, which takes one trace; options are of `analyze`.
 
-
-def _is_profiler(source: object) -> bool:
-    # The second is what torch.autograd.profiler.profile has.
-    return (hasattr(source, "profiler") and hasattr(source, "events")) or hasattr(
-        source, "kineto_results"
-    )
+    Raises what that does; TraceError for a folder or glob, TypeError for a list.
+    """
+    several = None if is_profiler(source) else source_of(source)
+    if isinstance(several, RankPaths) and not several.is_list:
+        cause = f"{what} takes one trace, and this stands for several"
+        raise trace_error(several.text, "several", cause, "Name the file of one rank")
+    if isinstance(several, RankPaths | list):
+        raise TypeError(f"{what} takes one trace, not a list: call it for each")
+    return analyze(source, **options)

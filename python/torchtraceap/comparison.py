@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchtraceap.analysis import analyze
+from torchtraceap.analysis import analyze_one
 from torchtraceap.analysis_plan import of_torch
 from torchtraceap.data.config import Config
-from torchtraceap.data.load import Source
 from torchtraceap.data.rules import Rule
+from torchtraceap.data.source import Source
 from torchtraceap.gate.changes import ComparisonData, comparison_form
 from torchtraceap.gate.compare_text import (
     Worse,
@@ -100,4 +100,4 @@ def read_side(source: Source | Report | Mapping[str, Any], **options: Any) -> Si
         return side_of(source)
     if isinstance(source, str | os.PathLike) and (form := read_form(source)):
         return side_of(form, os.fsdecode(source))
-    return side_of(of_torch(analyze(source, **options)))
+    return side_of(of_torch(analyze_one(source, "compare", **options)))

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Sequence
 
 from torchtraceap import _core
-from torchtraceap.data.findings import Finding
+from torchtraceap._core import Finding
 from torchtraceap.data.what_if import Edit as Edit
 from torchtraceap.report import Report
 

@@ -10,14 +10,12 @@ from functools import partial
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap.analysis import analyze
+from torchtraceap._core import Finding
+from torchtraceap.analysis import analyze_one
 from torchtraceap.base.files import refuse_trace
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.findings import Finding
-from torchtraceap.data.from_core import from_core
-from torchtraceap.data.load import Source
-from torchtraceap.data.replay import Gain, read_fidelity
-from torchtraceap.data.what_if import Edit, StepTimes, WhatIfData
+from torchtraceap.data.source import Source
+from torchtraceap.data.what_if import Edit, WhatIfData
 from torchtraceap.edits import as_edit, core_edits
 from torchtraceap.report import Report
 from torchtraceap.views.json_form import members
@@ -56,15 +54,15 @@ class WhatIf(WhatIfData):
             "tool": {"name": "torchtraceap", "version": _core.__version__},
             "trace": {
                 "path": self.path,
-                "simulated": self.simulated and asdict(self.simulated),
+                "simulated": self.simulated and self.simulated.to_dict(),
             },
             "edits": [asdict(edit) for edit in self.edits],
             **members(self, "span_us", "replayed_span_us", "changed_span_us"),
-            "steps": [asdict(step) for step in self.steps],
-            "gain": self.gain and asdict(self.gain),
+            "steps": [step.to_dict() for step in self.steps],
+            "gain": self.gain and self.gain.to_dict(),
             "refusals": list(self.refusals),
             **members(self, "critical_path", "engine"),
-            "fidelity": asdict(self.fidelity),
+            "fidelity": self.fidelity.to_dict(),
         }
 
     def summary(self) -> str:
@@ -92,7 +90,7 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
             it; the message says why. And what ``analyze`` raises.
         TypeError: What is given is no edit.
     """
-    report = trace if isinstance(trace, Report) else analyze(trace)
+    report = trace if isinstance(trace, Report) else analyze_one(trace, "what_if")
     if not isinstance(report, Report):
         raise TypeError("what_if takes one trace, not a list")
     core = report.core_replay
@@ -100,25 +98,27 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
     if core.fidelity is None:
         raise ValueError(f"{report.trace.path} cannot be replayed: {core.refusal}")
     outcome = core.what_if(report.core, core_edits(report, made))
-    fidelity = read_fidelity(core.fidelity)
+    fidelity = core.fidelity
     refusals = fidelity.refusals + ((outcome.doubt,) if outcome.doubt else ())
     note = ", ".join(f"{edit.kind} {edit.name}" for edit in made)
-    untold: dict[str, Any] = {"changed_span_us": None} if refusals else {}
-    result = from_core(
-        WhatIf,
-        outcome,
+    steps = outcome.steps
+    if refusals:
+        steps = [step.replace(changed_span_us=None) for step in steps]
+    result = WhatIf(
         path=report.trace.path,
         edits=made,
         fidelity=fidelity,
-        steps=tuple(from_core(StepTimes, step, **untold) for step in outcome.steps),
-        gain=from_core(Gain, outcome.gain) if made and not refusals else None,
+        span_us=us_from_ns(outcome.span_ns),
+        replayed_span_us=us_from_ns(outcome.replayed_span_ns),
+        changed_span_us=None if refusals else us_from_ns(outcome.changed_span_ns),
+        steps=tuple(steps),
+        gain=outcome.gain if made and not refusals else None,
         refusals=refusals,
-        critical_path={name: us_from_ns(ns) for name, ns in outcome.path.items()},
+        critical_path=outcome.path_us,
         engine="events" if outcome.by_events else "graph",
         simulated=report.trace.simulated,
         _write=partial(core.write, outcome, note or "unchanged"),
-        **untold,
     )
     if result.gain and result.leaves_nothing:
-        return replace(result, gain=replace(result.gain, low_us=0.0))
+        return replace(result, gain=result.gain.replace(low_us=0.0))
     return result

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from torchtraceap.data.findings import Finding
+    from torchtraceap._core import Finding
     from torchtraceap.explain.explanation import Explanations
     from torchtraceap.views.tables import Tables
 

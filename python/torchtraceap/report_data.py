@@ -10,44 +10,33 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property
 
 from torchtraceap import _core
-from torchtraceap.base.arguments import checked_int
-from torchtraceap.base.location import Location, read_location
-from torchtraceap.base.units import us_from_ns
-from torchtraceap.data.config import Changes
-from torchtraceap.data.events import Unexplained, Window, read_events, read_windows
-from torchtraceap.data.facts import (
+from torchtraceap._core import (
     Balance,
+    Copy,
+    CriticalPath,
+    Finding,
+    Kernel,
+    KernelCounts,
+    Location,
+    Node,
+    Operator,
+    Overlap,
+    Recovery,
     RuleOutcome,
     Stage,
     Step,
-    read_balance,
-    read_facts,
-    read_quality,
-    read_stage,
-)
-from torchtraceap.data.features import Features, read_features
-from torchtraceap.data.findings import Finding, read_findings
-from torchtraceap.data.from_core import from_core, process
-from torchtraceap.data.opinion import Opinion, Ranked, ranked
-from torchtraceap.data.replay import (
-    CriticalPath,
-    Recovery,
-    read_path,
-    read_recovery,
-)
-from torchtraceap.data.work import (
-    Copy,
-    Counts,
-    Kernel,
-    KernelCounts,
-    Operator,
-    Overlap,
     Thread,
+    Unexplained,
+    Window,
 )
+from torchtraceap.base.arguments import checked_int
+from torchtraceap.data.config import Changes
+from torchtraceap.data.features import Features, read_features
+from torchtraceap.data.findings import read_findings
+from torchtraceap.data.opinion import Opinion, Ranked, ranked
 from torchtraceap.detection.detecting import detect
 from torchtraceap.detection.detection import Detection
 from torchtraceap.detection.said import model_findings, with_model
@@ -70,8 +59,10 @@ class ReportData:
     ) -> None:
         self.core = core
         self.loaded = trace
-        self.trace = read_facts(core.trace)
-        self.quality = read_quality(core.quality)
+        self.trace = core.trace
+        self.quality = core.quality
+        if self.trace.simulated and self.trace.path == "<bytes>":
+            self.name_trace("<dry run>")
         self.settings: Changes = settings or {}
         self._detector = detector
         #: What a language model said when it was asked (``Report.explain``), of each
@@ -81,11 +72,11 @@ class ReportData:
     def frames(self, rows: Iterable[int]) -> list[Location | None]:
         """Return the line of the program behind each event, as findings name it; None
         where the trace tells none. Ask for many at once."""
-        return [read_location(frame) for frame in self.core.frames(list(rows))]
+        return self.core.frames(list(rows))
 
     def name_trace(self, path: str) -> None:
         """Say where the trace lies now, or what to call one that lies nowhere."""
-        self.trace = replace(self.trace, path=path)
+        self.trace = self.trace.replace(path=path)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -101,7 +92,7 @@ class ReportData:
     def rule_findings(self) -> tuple[Finding, ...]:
         """The findings that are exact, without the learned detector's, which is not
         run for them: budgets, checks and comparisons hold a trace against these."""
-        return read_findings(self.core.findings, self.core, self.loaded)
+        return read_findings(self.core)
 
     @property
     def ranking(self) -> tuple[Ranked, ...]:
@@ -122,7 +113,7 @@ class ReportData:
     @cached_property
     def recovery(self) -> Recovery:
         """What fixing the findings would gain, by replaying the trace without them."""
-        return read_recovery(self.core_replay, self.core.findings)
+        return self.core.recovery
 
     @cached_property
     def critical_paths(self) -> tuple[CriticalPath, ...]:
@@ -137,8 +128,16 @@ class ReportData:
 
     def _read_paths(self, steps: int | None) -> tuple[CriticalPath, ...]:
         replay = self.core_replay
-        paths = replay.critical_paths(steps) if replay.fidelity else []
-        return tuple(read_path(path) for path in paths)
+        return replay.critical_paths(steps) if replay.fidelity else ()
+
+    def tree(self, window: Window | int) -> list[Node]:
+        """Return the device work that starts in a window, under what caused it.
+
+        The roots are the outermost operators and annotations, or the work itself if its
+        launch is not in the trace. Launches may lie before the window. Made anew at
+        each call, at a cost of the window's work times the depth of the tree."""
+        index = window if isinstance(window, int) else window.index
+        return self.core.window_tree(index)
 
     @property
     def is_part(self) -> bool:
@@ -154,7 +153,7 @@ class ReportData:
     @cached_property
     def rule_windows(self) -> tuple[Window, ...]:
         """The windows with the labels of rules alone; no detector is run for them."""
-        return read_windows(self.core, self.loaded)
+        return self.core.windows
 
     @cached_property
     def detection(self) -> Detection:
@@ -172,11 +171,7 @@ class ReportData:
 
         Empty for an unusable trace.
         """
-        names = self.core.pattern_names
-        return tuple(
-            read_balance(row, process(self.loaded, row.pid), names)
-            for row in self.core.balance
-        )
+        return self.core.balance
 
     @cached_property
     def numbers_alike(self) -> frozenset[int]:
@@ -188,49 +183,32 @@ class ReportData:
     @cached_property
     def unexplained(self) -> tuple[Unexplained, ...]:
         """The longest idle stretches without a pattern, by device, longest first."""
-        found = []
-        for core in self.core.unexplained:
-            rows = [] if core.during is None else [core.during]
-            during = next(iter(read_events(self.loaded, rows)), None)
-            found.append(from_core(Unexplained, core, self.loaded, during=during))
-        return tuple(found)
+        return self.core.unexplained
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The profiler's steps with a balance each; often there are none."""
-        return self._read_steps(self.step_count)
-
-    @cached_property
-    def _step_rows(self) -> list[_core.StepRow]:
-        return self.core.steps
-
-    def _read_steps(self, most: int) -> tuple[Step, ...]:
-        steps = []
-        for row in self._step_rows[:most]:
-            pid = process(self.loaded, row.pid)
-            balance = None if row.balance is None else read_balance(row.balance, pid)
-            steps.append(from_core(Step, row, pid=pid, balance=balance))
-        return tuple(steps)
+        return self.core.steps()
 
     @property
     def step_count(self) -> int:
         """How many steps there are; at no cost, unlike ``len(report.steps)``."""
-        return len(self._step_rows)
+        return self.core.step_count
 
     def first_steps(self, most: int) -> tuple[Step, ...]:
         """Return so many steps; to convert thousands takes seconds."""
-        return self.steps if self.step_count <= most else self._read_steps(most)
+        return self.steps if self.step_count <= most else self.core.steps(most)
 
     @cached_property
     def rules(self) -> tuple[RuleOutcome, ...]:
         """What became of the claims of the user's own rules, where any ran."""
-        return tuple(from_core(RuleOutcome, row) for row in self.core.own_rules)
+        return self.core.own_rules
 
     @cached_property
     def story(self) -> tuple[Stage, ...]:
         """A guided look: is the device busy, if not why, which side is the limit, what
         fills the busy time, and what would matter most."""
-        return tuple(map(read_stage, self.core.story()))
+        return self.core.story()
 
     @cached_property
     def _work(self) -> _core.WorkTables:
@@ -239,60 +217,32 @@ class ReportData:
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Device work by kernel, the one that keeps the devices busy longest first."""
-        busy_ns = sum(row.busy_ns for row in self.core.balance)
-        return tuple(
-            from_core(
-                Kernel,
-                row,
-                mean_us=us_from_ns(row.total_ns) / row.count,
-                busy_share=row.union_ns / busy_ns if busy_ns else 0.0,
-            )
-            for row in self._work.kernels
-        )
+        return self._work.kernels
 
     @cached_property
     def copies(self) -> tuple[Copy, ...]:
         """Copies by direction and kind of host memory, and memsets, longest first."""
-        return tuple(
-            from_core(Copy, row, mean_us=us_from_ns(row.total_ns) / row.count)
-            for row in self._work.copies
-        )
+        return self._work.copies
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:
         """Operators by name, most host time of their own first."""
-        return tuple(from_core(Operator, row) for row in self.core.operators())
+        return self.core.operators()
 
     @cached_property
     def threads(self) -> tuple[Thread, ...]:
         """What each thread of the host did with the time, the busiest first."""
-        span_ns = self.core.trace.end_ns - self.core.trace.begin_ns
-        return tuple(
-            from_core(
-                Thread,
-                row,
-                self.loaded,
-                busy_share=row.busy_ns / span_ns if span_ns else 0.0,
-            )
-            for row in self.core.threads()
-        )
+        return self.core.threads()
 
     @cached_property
     def kernel_counts(self) -> KernelCounts:
         """How many kernels each step launches and each window runs."""
-        core = self.core.kernel_counts()
-        steps, windows = (
-            from_core(Counts, counts) if counts.each else None
-            for counts in (core.steps, core.windows)
-        )
-        return KernelCounts(steps, windows)
+        return self.core.kernel_counts()
 
     @cached_property
     def overlap(self) -> tuple[Overlap, ...]:
         """Each device's computation, communication and copies, and what is hidden."""
-        return tuple(
-            from_core(Overlap, row, self.loaded) for row in self.core.overlap()
-        )
+        return self.core.overlap()
 
     def features(self, merge: int = 1) -> Features:
         """Return the windows and their events as arrays that models read: statistics,

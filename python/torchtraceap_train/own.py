@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from torchtraceap._core import Window
 from torchtraceap.analysis import analyze
 from torchtraceap.base.errors import TrainingError
 from torchtraceap.base.torch_module import load_torch_module
-from torchtraceap.data.events import Window
 from torchtraceap.detection.detection import SIDES, sides_of
 from torchtraceap_train.traces import OWN, LearningTrace
 
@@ -141,7 +141,7 @@ def _read(
     kind = np.full(n, -1, np.int16)
     for answer in answers:
         where = answer.get("where", path)
-        at = _window(answer, windows, where, features.fingerprint)
+        at = _window(answer, windows, where)
         for side, name in enumerate(SIDES):
             said = answer.get(name)
             if said not in (True, False, None):
@@ -189,25 +189,19 @@ def _read(
     )
 
 
-def _window(
-    answer: dict[str, Any], windows: Sequence[Window], where: str, fingerprint: str
-) -> int:
+def _window(answer: dict[str, Any], windows: Sequence[Window], where: str) -> int:
     at = answer.get("window")
     if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at < len(windows):
         raise TrainingError(
             f"{where}: its trace has no window {at!r}, but {len(windows)}. Export it "
             "again."
         )
-    if answer.get("fingerprint", fingerprint) != fingerprint:
-        raise TrainingError(
-            f"{where}: it was written by another version, {answer['fingerprint']}, not "
-            f"{fingerprint}. Export it again."
-        )
-    begin = windows[at].start_us
-    if answer.get("start_us", begin) != begin:
-        raise TrainingError(
-            f"{where}: window {at} begins at {begin} µs, not at {answer['start_us']}: "
-            "the trace is another one, or was read with other options. Export it again "
-            "without them."
-        )
+    window = windows[at]
+    for name, ours in (("start_us", window.start_us), ("end_us", window.end_us)):
+        if answer.get(name, ours) != ours:
+            raise TrainingError(
+                f"{where}: window {at} has the {name} {ours}, not {answer[name]}: the "
+                "trace is another one, or was read with other options or by another "
+                "version. Export it again without them."
+            )
     return at

@@ -34,7 +34,7 @@ NETWORK: dict[str, Any] = {
     "dropout": 0.2,
     "name_dropout": 0.3,
 }
-#: Of labeled windows; types are 31 of which one or two are there, so they weigh more.
+#: Of labeled windows; of all types one or two are there, so they weigh more.
 LABELS = {"any": 1.0, "types": 10.0, "recoverable": 1.0}
 #: More learn the traces by heart: of programs that were kept for calibration a network
 #: of 3,000 steps judged fewer windows right, and of recorded ones by far.

@@ -37,7 +37,7 @@ def sums(report: torchtraceap.Report) -> Sums:
     out = []
     for row in core.balance:
         parts = [row.busy_ns, row.unattributed_ns, *row.idle_ns.values()]
-        assert sum(parts) == row.span_ns == core.trace.end_ns - core.trace.begin_ns
+        assert sum(parts) == row.span_ns == core.trace.end_ns - core.trace.start_ns
         assert min(parts) >= 0
         assert all(0 <= ns <= row.busy_ns for ns in row.excess_ns.values())
         assert sum(row.excess_ns.values()) <= row.busy_ns

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shlex
 import subprocess
@@ -229,6 +228,6 @@ def test_an_edit_that_leaves_nothing_is_not_counted_on(
 
 def test_why_nothing_is_recoverable_is_said(slow_loader: torchtraceap.Report) -> None:
     (kernels, *_) = [f for f in slow_loader.findings if f.idle_us == 0]
-    nothing = dataclasses.replace(kernels, recoverable_us=0.0)
+    nothing = kernels.replace(recoverable_us=0.0)
     said = gain_text(nothing, slow_loader)
     assert said == "0 µs recoverable: the host is the limit"

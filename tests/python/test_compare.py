@@ -304,3 +304,13 @@ def test_busy_time_of_devices_is_not_that_of_operators(
     host = torchtraceap.analyze(loader_trace())
     assert torchtraceap.compare(host, host).busy is not None
     assert torchtraceap.compare(workers, host).busy is None
+
+
+def test_the_ranks_of_a_job_are_no_side(tmp_path: Path) -> None:
+    (tmp_path / "rank0.json").write_text('{"traceEvents": []}')
+    for job in (tmp_path, tmp_path / "*.json"):
+        with pytest.raises(torchtraceap.TraceError, match="Name the file of one rank"):
+            torchtraceap.compare(job, job)
+    one = tmp_path / "rank0.json"
+    with pytest.raises(TypeError, match="compare takes one trace, not a list"):
+        torchtraceap.compare([one, one], one)  # type: ignore[arg-type]

@@ -81,10 +81,7 @@ def test_the_columns_have_one_table(inference: Report) -> None:
     table = features.table()
     assert tuple(column.name for column in table) == features.columns
     assert len(set(features.columns)) == len(features.columns)
-    # What was a pattern once keeps its column: weights know it.
-    patterns = [*(pattern.name for pattern in _core.patterns()), "queue_full"]
-    retired = features.windows[:, features.columns.index("cause_queue_full")]
-    assert not retired.any()
+    patterns = [pattern.name for pattern in _core.patterns()]
     assert [n for n in features.columns if n.startswith("cause_")] == [
         f"cause_{name}" for name in patterns
     ]

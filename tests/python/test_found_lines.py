@@ -9,11 +9,11 @@ from __future__ import annotations
 import linecache
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from torchtraceap._core import Location
 from torchtraceap.data.call_sites import Source
 from torchtraceap.data.found_lines import FoundLines
 
@@ -298,9 +298,8 @@ def begin_of(source: str, function: str = "main") -> int:
 
 
 def finding(line: int, *calls: tuple[list[str], int], function: str = "main") -> Any:
-    where = SimpleNamespace(file="train.py", line=line, function=function, user=True)
-    wasted = sum(ns for _, ns in calls)
-    return SimpleNamespace(location=where, calls=calls, wasted_ns=wasted)
+    where = Location("train.py", None, function, True, line, "function")
+    return where, calls, sum(ns for _, ns in calls)
 
 
 @pytest.fixture
@@ -311,7 +310,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def line_of(source: str, calls: list[str]) -> int | None:
     Path("train.py").write_text(source)
-    return FoundLines("").line_of(finding(begin_of(source), (calls, 10)))
+    return FoundLines("").line_of(*finding(begin_of(source), (calls, 10)))
 
 
 @pytest.mark.parametrize("case", FOUND)
@@ -332,11 +331,11 @@ def test_a_line_holds_four_fifths_of_the_time(folder: Path) -> None:
     Path("train.py").write_text("def main(x):\n    x.item()\n    x.cpu()\n")
     item, cpu = ["<built-in method item>"], ["<built-in method cpu>"]
     lines = FoundLines("")
-    assert lines.line_of(finding(1, (item, 80), (cpu, 20))) == 2
-    assert lines.line_of(finding(1, (item, 79), (cpu, 21))) is None
+    assert lines.line_of(*finding(1, (item, 80), (cpu, 20))) == 2
+    assert lines.line_of(*finding(1, (item, 79), (cpu, 21))) is None
     # Each a call of its own, but on one line.
     Path("train.py").write_text("def main(x):\n    x.item(), x.cpu()\n")
-    assert FoundLines("").line_of(finding(1, (item, 50), (cpu, 50))) == 2
+    assert FoundLines("").line_of(*finding(1, (item, 50), (cpu, 50))) == 2
 
 
 SOURCE = """\
@@ -365,7 +364,7 @@ def test_the_trace_has_to_fit_the_file(
     folder: Path, line: int, function: str, found: int | None
 ) -> None:
     Path("train.py").write_text(SOURCE)
-    assert FoundLines("").line_of(finding(line, COLLECT, function=function)) == found
+    assert FoundLines("").line_of(*finding(line, COLLECT, function=function)) == found
 
 
 @pytest.mark.parametrize(
@@ -384,13 +383,13 @@ def test_the_trace_has_to_fit_the_file(
 )
 def test_a_file_that_cannot_be_read_gives_no_line(folder: Path, content: bytes) -> None:
     Path("train.py").write_bytes(content)
-    assert FoundLines("").line_of(finding(3, COLLECT)) is None
+    assert FoundLines("").line_of(*finding(3, COLLECT)) is None
 
 
 def test_a_file_in_another_encoding_is_read(folder: Path) -> None:
     text = "# coding: latin-1\n\ndef main(prof):\n    gc.collect(), 'é'\n"
     Path("train.py").write_bytes(text.encode("latin-1"))
-    assert FoundLines("").line_of(finding(3, COLLECT)) == 4
+    assert FoundLines("").line_of(*finding(3, COLLECT)) == 4
 
 
 def test_comprehensions_in_each_other_cost_no_more_than_they_are_long() -> None:
@@ -406,6 +405,6 @@ def test_a_cell_of_a_notebook_has_its_source_in_the_kernel(
     name = "/tmp/ipykernel_77/1.py"
     lines = SOURCE.splitlines(keepends=True)
     monkeypatch.setitem(linecache.cache, name, (len(SOURCE), None, lines, name))
-    asked = finding(3, COLLECT)
-    asked.location.file = name
-    assert FoundLines("").line_of(asked) == 5
+    where, calls, wasted_ns = finding(3, COLLECT)
+    where = where.replace(file=name)
+    assert FoundLines("").line_of(where, calls, wasted_ns) == 5

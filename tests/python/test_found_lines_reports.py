@@ -77,6 +77,7 @@ def test_every_output_copes_without_a_line(reports: Any) -> None:
             "function": "main",
             "recorded_line": 7,
             "recorded_at": "start",
+            "user": True,
         }
         place = json.loads(report.to_sarif())["runs"][0]["results"][0]["locations"][0]
         region = place["physicalLocation"].get("region")

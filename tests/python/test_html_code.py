@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
@@ -143,5 +142,5 @@ def test_code_that_is_not_the_users_is_not_shown(
     (folder / "train.py").rename(folder / "resnet50_profiler_api.py")
     finding = slow_loader.findings[0]
     assert finding.location and _code(finding)
-    where = dataclasses.replace(finding.location, user=False)
-    assert _code(dataclasses.replace(finding, location=where)) == ()
+    where = finding.location.replace(user=False)
+    assert _code(finding.replace(location=where)) == ()

@@ -77,7 +77,7 @@ def on_epoch_clock(path: Path) -> bytes:
 def check_times(report: torchtraceap.Report) -> int:
     """Compare all that the page draws alone with the columns, to the nanosecond."""
     data, columns = drawn(report), report.loaded.columns
-    origin, end = report.core.trace.begin_ns, report.core.trace.end_ns
+    origin, end = report.core.trace.start_ns, report.core.trace.end_ns
     assert data["span"] == end - origin
     starts, lengths = columns["ts"] - origin, columns["dur"]
     alone = [s for part in parts(data) for x in part for s in slices(x) if s.event >= 0]
@@ -140,7 +140,7 @@ def union_ns(spans: list[tuple[int, int]]) -> int:
 def test_each_event_is_in_one_slice_of_its_lane(path: Path) -> None:
     """Alone, or merged with its neighbors: then their time and their color are told."""
     report = torchtraceap.analyze(path)
-    data, origin = drawn(report), report.core.trace.begin_ns
+    data, origin = drawn(report), report.core.trace.start_ns
     lanes = report.core.lanes(10**9).lanes
     everything = sorted(lanes, key=lambda lane: not lane.is_stream)
     assert sum(lane.events for lane in everything) == len(rows_of(report.loaded))

@@ -44,9 +44,10 @@ def facts(trace: torchtraceap.Trace) -> dict[str, Any]:
 
 def figures(trace: torchtraceap.Trace) -> dict[str, Any]:
     """Collect what a report says in figures; rows of events are left out."""
-    core = torchtraceap.analyze(trace).core
+    report = torchtraceap.analyze(trace)
+    core = report.core
     findings: dict[tuple, list[int]] = {}
-    for finding in core.findings:
+    for finding in report.rule_findings:
         place = finding.location
         where = (place.file, place.line) if place else None
         key = (finding.pattern, finding.subtype, finding.operator, where)
@@ -59,12 +60,12 @@ def figures(trace: torchtraceap.Trace) -> dict[str, Any]:
             for b in core.balance
         ],
         "findings": findings,
-        "steps": [(s.number, s.begin_ns, s.end_ns, s.busy_ns) for s in core.steps],
+        "steps": [(s.number, s.start_ns, s.end_ns, s.busy_ns) for s in core.steps()],
         "quality": (
             core.quality.verdict,
             sorted(n.kind for n in core.quality.warnings),
         ),
-        "span": (core.trace.begin_ns, core.trace.end_ns),
+        "span": (core.trace.start_ns, core.trace.end_ns),
     }
 
 

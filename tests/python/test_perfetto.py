@@ -121,7 +121,7 @@ def test_the_slices_of_a_finding_are_its_wasted_time(case: Case) -> None:
         args = seen[f.id]["args"]
         assert args["message"] == f.message
         assert args["advice"] == f.advice
-        assert args.get("subtype", "") == f.subtype
+        assert args.get("subtype") == f.subtype
         assert args["wasted_us"] == f.wasted_us
         assert args.get("recoverable_us") == f.recoverable_us
         if f.location:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.data.facts import Quality
+from torchtraceap._core import Quality
 
 from .trace_builder import kernel, launch, report_of
 

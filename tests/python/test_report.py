@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.base.location import Location
+from torchtraceap._core import Finding, Location
 from torchtraceap.base.units import time_text
 from torchtraceap.cli.patterns import pattern_forms
-from torchtraceap.data.findings import Finding
 
 from .trace_builder import frame, kernel, launched, report_of, starved_events
 
@@ -25,11 +23,11 @@ def test_parts_are_in_microseconds_of_the_core(
     slow_loader: torchtraceap.Report,
 ) -> None:
     report, core = slow_loader, slow_loader.core
-    assert report.trace.span_us == (core.trace.end_ns - core.trace.begin_ns) / 1000
-    assert report.findings[0].wasted_us == core.findings[0].wasted_ns / 1000
-    assert report.windows[3].start_us == core.windows[3].begin_ns / 1000
+    assert report.trace.span_us == (core.trace.end_ns - core.trace.start_ns) / 1000
+    assert report.findings[0].wasted_us == report.rule_findings[0].wasted_ns / 1000
+    assert report.windows[3].start_us == core.windows[3].start_ns / 1000
     assert report.balance[0].busy_us == core.balance[0].busy_ns / 1000
-    assert report.steps[1].start_us == core.steps[1].begin_ns / 1000
+    assert report.steps[1].start_us == core.steps()[1].start_ns / 1000
     assert [step.number for step in report.steps] == [5, 6, 7, 8, 9, 10]
     assert report.windows[3].step == core.windows[3].step
     event = report.findings[0].events[0]
@@ -69,7 +67,7 @@ def test_a_tree_leads_from_operators_to_kernels(
     inference: torchtraceap.Report,
 ) -> None:
     window = max(inference.windows, key=lambda w: w.busy_us)
-    roots = window.tree()
+    roots = inference.tree(window)
     kernels = [
         path for root in roots for path in paths_of(root) if path[-1] == "kernel"
     ]
@@ -80,7 +78,7 @@ def test_a_tree_leads_from_operators_to_kernels(
         assert node.name == inference.loaded.name(node.index)
 
 
-def paths_of(node: torchtraceap.data.events.Node) -> list[list[str]]:
+def paths_of(node: torchtraceap.Node) -> list[list[str]]:
     below = [path for child in node.children for path in paths_of(child)]
     return [[node.category]] + [[node.category, *path] for path in below]
 
@@ -198,11 +196,11 @@ def places(report: torchtraceap.Report, findings: list[Finding]) -> list[str]:
 
 
 def test_places_that_are_not_known_are_not_made_up(tiny: torchtraceap.Report) -> None:
-    nowhere = replace(tiny.findings[0], location=None, operator="", count=24)
-    one = replace(nowhere, count=1)
-    named = replace(nowhere, operator="forward")
+    nowhere = tiny.findings[0].replace(location=None, operator="", count=24)
+    one = nowhere.replace(count=1)
+    named = nowhere.replace(operator="forward")
     at = [
-        replace(nowhere, location=Location("a.py", line, "f", True))
+        nowhere.replace(location=Location("a.py", line, "f", True))
         for line in range(10)
     ]
     assert nowhere.pattern == "launch_bound"
@@ -221,7 +219,7 @@ def test_a_place_is_cut_to_the_width_but_for_its_line(
     tiny: torchtraceap.Report, file: str, function: str, user: bool
 ) -> None:
     where = Location(file, 12345, function, user)
-    (place,) = places(tiny, [replace(tiny.findings[0], location=where)])
+    (place,) = places(tiny, [tiny.findings[0].replace(location=where)])
     assert len(place) <= 48
     assert ":12345 " in place
     assert place.endswith("(library)") != user
@@ -246,7 +244,7 @@ def test_estimates_are_told_from_measured_time() -> None:
     form: Any = report.to_dict()["findings"]
     assert form[0]["basis"] == "measured"
     assert "up to" not in report.summary()
-    guess = replace(measured, basis="estimate", advice="Another advice.")
+    guess = measured.replace(basis="estimate", advice="Another advice.")
     report.__dict__["findings"] = (measured, guess)
     text = report.summary()
     cost = time_text(measured.wasted_us)

@@ -8,10 +8,9 @@ import json
 import pytest
 
 import torchtraceap
-from torchtraceap.base.location import Location
+from torchtraceap._core import CriticalPath, Location, PathPlace
 from torchtraceap.base.safe_text import encodable, printable
 from torchtraceap.base.units import share_text, time_text
-from torchtraceap.data.replay import CriticalPath, PathPlace
 from torchtraceap.views.heading import kinds_text, path_line
 
 from .trace_builder import report_of, starved_events

@@ -7,7 +7,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +39,7 @@ class Case(NamedTuple):
     @property
     def span(self) -> tuple[int, int]:
         facts = self.report.core.trace  # A float of today's microseconds is not exact.
-        return facts.begin_ns, facts.end_ns
+        return facts.start_ns, facts.end_ns
 
 
 @pytest.fixture(scope="module", params=summed_up())
@@ -164,7 +163,7 @@ def test_the_forms_name_processes(two: torchtraceap.Report) -> None:
     form = json.loads(two.to_json())
     assert [row["pid"] for row in form["balance"]] == [4711, "rank 1"]
     assert [t["pid"] for t in form["threads"]] == ["rank 1", 4711]  # less idle first
-    assert form["threads"] == [asdict(t) for t in two.threads]
+    assert form["threads"] == [t.to_dict() for t in two.threads]
     assert form["threads"][0]["wait_loader_us"] == 2000
 
 

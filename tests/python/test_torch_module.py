@@ -19,6 +19,7 @@ import torchtraceap
 from torchtraceap import _core
 from torchtraceap.base.errors import WeightsError
 from torchtraceap.base.torch_module import load_torch_module
+from torchtraceap_train.relabel import main as relabel_main
 
 pytest.importorskip("torch")
 
@@ -156,14 +157,49 @@ def test_files_are_those_of_safetensors(module: ModuleType, tmp_path: Path) -> N
     assert table.shape == (8192, 8) and table.dtype == np.float32
     with safetensors.safe_open(path, "np") as file:
         metadata = file.metadata()
-    assert metadata["features"] == _core.feature_fingerprint()
+    columns = [f"{column.name}:1" for column in _core.feature_columns()]
+    known = metadata["tables.statistics"].split()
+    assert known == [name for name in columns if not name.startswith("cause_")]
+    assert metadata["tables.patterns"].startswith("profiler_artifact:1:cpu ")
     # And what that library writes is read here, as long as nothing differs.
     safetensors.save_file(tensors, path, metadata)
     module.Network.load(str(path))
-    metadata["features"] = "0" * 16
+    metadata["tables.statistics"] = metadata["tables.statistics"].replace(":1", ":2")
     safetensors.save_file(tensors, path, metadata)
-    with pytest.raises(WeightsError, match="another table of features"):
+    with pytest.raises(WeightsError, match="this version has 0, of at least"):
         module.Network.load(str(path))
+
+
+def test_weights_are_named_anew(module: ModuleType, tmp_path: Path) -> None:
+    path, out = tmp_path / "old", tmp_path / "new"
+    module.Model(module.Network(module.Config(**SMALL), seed=4)).save(str(path))
+    sound = path.read_bytes()
+    # As they were before names were kept, and of a column that was called otherwise.
+    for old, new in ((b"detector 2", b"detector 1"), (b" busy:1", b" bysy:1")):
+        path.write_bytes(sound.replace(old, new))
+        assert relabel_main([str(path), "--out", str(out)]) == 0
+        assert out.read_bytes() == sound
+    path.write_bytes(sound.replace(b"detector 2", b"detector 1"))
+    with pytest.raises(WeightsError, match="does not name its columns"):
+        module.Model.load(str(path))
+    assert relabel_main([str(path)]) == 0 and path.read_bytes() == sound
+
+
+def test_only_weights_of_as_many_columns_are_named_anew(
+    module: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    safetensors = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "weights"
+    module.Model(module.Network(module.Config(**SMALL), seed=4)).save(str(path))
+    with safetensors.safe_open(path, "np") as file:
+        metadata = file.metadata()
+    tensors = safetensors.load_file(path)
+    tensors["network.statistics.mean"] = tensors["network.statistics.mean"][1:]
+    safetensors.save_file(tensors, path, metadata)
+    before = path.read_bytes()
+    assert relabel_main([str(path)]) == 2
+    assert 'statistics.mean" has another type or shape' in capsys.readouterr().err
+    assert path.read_bytes() == before
 
 
 def one_tree(module: ModuleType) -> dict[str, Any]:

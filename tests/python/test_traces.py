@@ -51,17 +51,17 @@ def test_windows_tile_the_span_of_each_device(case: Case) -> None:
     facts = case.report.core.trace
     windows = case.report.core.windows
     tiled = {
-        device: [(w.begin_ns, w.end_ns) for w in of_device]
+        device: [(w.start_ns, w.end_ns) for w in of_device]
         for device, of_device in itertools.groupby(windows, lambda w: w.device)
     }
     assert len(windows) == sum(map(len, tiled.values()))
     for tiles in tiled.values():
-        assert tiles[0][0] == facts.begin_ns
+        assert tiles[0][0] == facts.start_ns
         assert tiles[-1][1] == facts.end_ns
         assert all(begin < end for begin, end in tiles)
         assert all(a[1] == b[0] for a, b in itertools.pairwise(tiles))
     working = {device.id for device in case.report.trace.working_devices}
-    if facts.end_ns > facts.begin_ns:
+    if facts.end_ns > facts.start_ns:
         assert {w.device for w in case.report.windows} == (working or {None})
 
 
@@ -77,7 +77,7 @@ def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
         for side in ("cpu", "gpu"):
             own = [x for x in window.labels if x.side == side]
             for label in own:
-                part = 1e3 * label.wasted_us / (row.end_ns - row.begin_ns)
+                part = 1e3 * label.wasted_us / (row.end_ns - row.start_ns)
                 assert label.wasted_fraction == pytest.approx(part, abs=1e-9)
             assert getattr(window, f"{side}_wasted_fraction") == pytest.approx(
                 sum(label.wasted_fraction for label in own), abs=1e-9
@@ -97,8 +97,8 @@ def test_findings_cost_no_more_than_there_is(case: Case) -> None:
     for row in case.report.core.balance:
         idle = sum(
             claim.end - claim.begin
-            for finding in case.report.core.findings
-            for claim in finding.claims
+            for index in range(len(case.report.rule_findings))
+            for claim in case.report.core.claims(index)
             if claim.idle and claim.device == (-1 if row.device is None else row.device)
         )
         assert idle <= row.span_ns - row.busy_ns
@@ -106,7 +106,7 @@ def test_findings_cost_no_more_than_there_is(case: Case) -> None:
 
 def test_trees_hang_together(case: Case) -> None:
     for window in case.report.windows[:3]:
-        nodes = [node for root in window.tree() for node in root.walk()]
+        nodes = [node for root in case.report.tree(window) for node in root.walk()]
         assert len({node.index for node in nodes}) == len(nodes)
         assert all(node.name for node in nodes)
 

@@ -28,16 +28,8 @@ GOOD_BELOW = 0.05
 
 
 def patterns() -> list[tuple[str, str]]:
-    """Return name and side of the patterns by the columns of features.
-
-    What is no pattern any more has a column, too, and is on the side of the device.
-    """
-    sides = {row.name: row.side for row in _core.patterns()}
-    columns = (column.name for column in _core.feature_columns())
-    names = [
-        name.removeprefix("cause_") for name in columns if name.startswith("cause_")
-    ]
-    return [(name, sides.get(name, "gpu")) for name in names]
+    """Return name and side of the patterns by the columns of features."""
+    return [(row.name, row.side) for row in _core.patterns()]
 
 
 @dataclass(frozen=True)

@@ -154,27 +154,26 @@ def figures(corpus: Corpus) -> str:
 {len(families)} families of models in R and S.
 
 {by_source(corpus, labels)}
-A run is good if it loses under 5 % of its span to everything together. Of P, where not
-everything was taken out, a run is bad if what was put in costs that much; else it is
-not known. A window is scored if a head is, and positive if one is; the last two columns
-are of the windows that this head is scored in. Of G nothing is told that its labels
-say.
+A run is good if it loses under 5 % of its span in total. In P, where not everything was
+removed, a run is bad if the inserted pattern costs that much; otherwise it is unknown.
+A window is scored if one of its heads is, and positive if one is; the last two columns
+cover the windows in which this head is scored. The labels of G are not shown.
 
-What is trained on, beside what was asked of it:
+The training data, and its goals:
 
 {by_goal(corpus, labels)}
-Pattern by pattern, of what is trained on:
+The training data by pattern:
 
 {by_pattern(corpus, labels)}
 "Put in" counts causes that were meant to cost something, "yield" the share of these
 that cost 5 % of their run's span or more (a window may lose more than the run). The
-base rate is of the windows of R and S in which it is known what the pattern costs. How
-often real traces have it nobody has labeled: all there is to compare are the rules' own
-claims of 5 % and more, in the last two columns, of the windows of R and S and of those
-of public traces that nobody touched and that are not held out. Where the two differ, so
-does the mix of labels from what rules see in real traces.
+base rate covers the windows of R and S with a known cost of the pattern. Its frequency
+in real traces has not been labeled; the only comparison are the rules' own claims of
+5 % or more, in the last two columns: in the windows of R and S, and in those of
+unchanged public traces that are not held out. If the two differ, the mix of labels
+differs from that of real traces as seen by rules.
 
-Origins of public traces that are kept out of training:
+Origins of public traces that are held out of training:
 
 {kept}
 """

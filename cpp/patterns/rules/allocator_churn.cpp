@@ -17,7 +17,7 @@ namespace tta::patterns {
 namespace allocator_churn {
 namespace {
 
-constexpr std::uint8_t kUncached = 2;  // the sub-type after those of MemoryCall
+enum : std::uint8_t { kTakes, kGives, kUncached };  // sub-types
 
 enum : std::size_t { kMinShare, kMinSteps, kMinCalls };
 constexpr std::array kThresholds = {
@@ -32,19 +32,15 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   if (t.devices.empty()) return {};
   const auto& warm = warm_up(context);
-  std::vector<MemoryCall> calls;
-  for (std::uint32_t id = 0; id < t.trace->strings.size(); ++id) {
-    calls.push_back(memory_call(t.trace->strings.view(id)));
-  }
   std::map<std::int64_t, std::vector<Mark>> marks;
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream) continue;
+  for (const auto& lane : t.lanes.threads()) {
     for (const auto row : t.lanes.rows_of(lane)) {
-      const auto call = calls[c.name[row]];
-      if (!c.cat_info(row).runtime_api || call == MemoryCall::kNone) continue;
+      if (!is_memory_call(t, row)) continue;
       const bool uncached = warm.uncached(lane.pid);
       if (warm.cold(row) && !uncached) continue;
-      const auto kind = uncached ? kUncached : static_cast<std::uint8_t>(call);
+      const auto kind = uncached                         ? kUncached
+                        : t.named(row, Name::kAllocates) ? kTakes
+                                                         : kGives;
       marks[lane.pid].push_back({{c.ts[row], c.end(row)}, row, kind});
     }
   }
@@ -56,12 +52,9 @@ std::vector<Claim> propose(const Context& context) {
     if (own != steps.end() && own->second.size() > 1) {
       std::set<std::int64_t> touched;  // begins of the steps that have a call
       for (const auto& mark : list) {
-        const auto after = std::upper_bound(
-            own->second.begin(), own->second.end(), mark.time.begin,
-            [](std::int64_t at, const timeline::Span& s) { return at < s.begin; });
-        if (after != own->second.begin() && mark.time.begin < std::prev(after)->end) {
-          touched.insert(std::prev(after)->begin);
-        }
+        const auto* step =
+            timeline::last_begun(own->second, mark.time.begin, &timeline::Span::begin);
+        if (step != nullptr && mark.time.begin < step->end) touched.insert(step->begin);
       }
       if (static_cast<double>(touched.size()) < context.limits[kMinSteps]) continue;
     }
@@ -79,15 +72,15 @@ std::string describe(const Context& context, const Finding& f) {
   }
   return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " during " +
          count_text(f.count, "call", "calls") + " that " +
-         (f.subtype == 0 ? "took memory from" : "gave memory back to") +
+         (f.subtype == kTakes ? "took memory from" : "gave memory back to") +
          " the driver (" + call + ").";
 }
 
 std::string advise(const Context& context, const Finding& f) {
   if (f.subtype != kUncached) return std::string(info(f.pattern).advice);
-  const auto call = context.timeline.trace->name(f.events.front());
+  const bool hip = context.timeline.named(f.events.front(), Name::kHipCall);
   return std::string("Unset PYTORCH_NO_CUDA_MEMORY_CACHING") +
-         (call.starts_with("hip") ? " and PYTORCH_NO_HIP_MEMORY_CACHING" : "") +
+         (hip ? " and PYTORCH_NO_HIP_MEMORY_CACHING" : "") +
          " in the environment, and leave out caching_allocator_enable(False): without "
          "the cache each tensor asks the driver for memory, and waits for the device "
          "when it goes. It is for memory checkers only.";

@@ -5,13 +5,19 @@
 // waits for its slowest rank, so this can be another rank's fault: one rank's trace
 // does not tell. Without device work (gloo) it is the main thread's time in
 // collectives, see comm_on_host.cpp.
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "patterns/comm_on_host.h"
 #include "patterns/communication.h"
 #include "patterns/rule.h"
-#include "patterns/rules/comm_exposed/late_ranks.h"
+#include "patterns/warm_up.h"
 
 namespace tta::patterns {
 namespace comm_exposed {
@@ -46,6 +52,60 @@ constexpr std::array kThresholds = {
     Threshold{"min_alike", 3, "count",
               "of two collectives alike, nobody knows which is the usual one"},
 };
+
+struct Waiting {
+  double share = 0;        // of the collectives' time
+  std::int64_t least = 0;  // what the quickest took, of the kind that takes longest
+};
+
+// Which step of its process an event begins in; its begin, or the time limit.
+std::int64_t step_of(const std::map<std::int64_t, std::vector<timeline::Span>>& steps,
+                     std::int64_t pid, std::int64_t at) {
+  const auto own = steps.find(pid);
+  if (own == steps.end()) return trace::kTimeLimit;
+  const auto* step = timeline::last_begun(own->second, at, &timeline::Span::begin);
+  return step == nullptr ? trace::kTimeLimit : step->begin;
+}
+
+// Compares the collectives that prove a finding with the quickest of their kind: of
+// one name and size or, where sizes are not known, of one place in each step. What the
+// others took longer they did not send more: they waited, for a rank that came late.
+// Kinds of fewer than `min_alike` say nothing. O(n log n) in the claims and steps.
+Waiting waiting_of(const Context& context, const Finding& f, double min_alike) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  const auto steps = steps_by_process(t);
+  std::set<std::pair<std::int64_t, std::uint32_t>> rows;  // by begin
+  for (const auto& claim : f.claims)
+    rows.insert({c.ts[claim.evidence], claim.evidence});
+  std::map<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>, std::uint32_t> nth;
+  std::map<std::tuple<std::uint32_t, double, std::uint32_t>, std::vector<std::int64_t>>
+      alike;
+  std::int64_t all = 0;
+  for (const auto& [begin, row] : rows) {
+    all += c.dur[row];
+    const auto* known = t.host ? nullptr : collective_of(context, row);
+    const auto bytes = known == nullptr ? -1 : static_cast<double>(known->bytes());
+    std::uint32_t place = 0;
+    if (bytes < 0) {
+      const auto launch = t.launch_of(row);
+      const auto from = launch == kNoRow ? row : launch;
+      const auto step = step_of(steps, c.pid[from], c.ts[from]);
+      if (step == trace::kTimeLimit) continue;
+      place = nth[{c.name[row], step, t.lanes.lane[row]}]++;
+    }
+    alike[{c.name[row], bytes, place}].push_back(c.dur[row]);
+  }
+  Waiting out;
+  for (const auto& [kind, lengths] : alike) {
+    if (static_cast<double>(lengths.size()) < min_alike) continue;
+    const auto least = *std::ranges::min_element(lengths);
+    out.least = std::max(out.least, least);
+    for (const auto ns : lengths) out.share += static_cast<double>(ns - least);
+  }
+  if (all > 0) out.share /= static_cast<double>(all);
+  return out;
+}
 
 constexpr double kMostOfIt = 0.5;
 

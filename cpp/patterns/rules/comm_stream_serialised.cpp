@@ -11,11 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <string_view>
 
 #include "patterns/communication.h"
 #include "patterns/rule.h"
-#include "timeline/sum_until.h"
 
 namespace tta::patterns {
 namespace comm_stream_serialised {
@@ -35,18 +33,12 @@ enum class Role : std::uint8_t { kOther, kGradient, kBackward };
 
 // What a launch is to the backward pass, by the outermost autograd range around it.
 Role role_of(const timeline::Timeline& t, std::uint32_t launch) {
-  constexpr std::string_view kNode = "autograd::engine::evaluate_function: ";
-  int depth = 0;
-  auto role = Role::kOther;
-  for (auto at = launch; at != kNoRow && depth < timeline::kMaxDepth;
-       at = t.tree.parent[at], ++depth) {
-    if (t.columns().cat(at) != Category::kCpuOp) continue;
-    const auto name = t.trace->name(at);
-    if (!name.starts_with(kNode)) continue;
-    role = name.find("AccumulateGrad") != std::string_view::npos ? Role::kGradient
-                                                                 : Role::kBackward;
-  }
-  return role;
+  const auto node = t.tree.outermost(launch, [&](auto at) {
+    return t.columns().cat(at) == Category::kCpuOp && t.named(at, Name::kAutogradNode);
+  });
+  return node == kNoRow                              ? Role::kOther
+         : t.named(node, Name::kAccumulatesGradient) ? Role::kGradient
+                                                     : Role::kBackward;
 }
 
 struct Launched {
@@ -78,9 +70,8 @@ std::map<std::uint32_t, Thread> threads_of(const timeline::Timeline& t,
   for (auto& [lane, thread] : threads) {
     std::stable_sort(thread.backward.begin(), thread.backward.end(), starts_before);
     if (thread.reductions.empty()) continue;
-    for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
-      if (c.cat_info(row).runtime_api &&
-          t.trace->name(row).find("StreamWaitEvent") != std::string_view::npos) {
+    for (const auto row : t.lanes.rows_of(lane)) {
+      if (c.cat_info(row).runtime_api && t.named(row, Name::kStreamWaitEvent)) {
         thread.waits.push_back(c.ts[row]);
       }
     }

@@ -7,12 +7,10 @@
 // way there is none, and nothing is claimed, whatever the model says. In the backward
 // pass the bias' gradient is a sum over the output's: aten::sum inside
 // aten::convolution_backward.
-#include <algorithm>
 #include <array>
 #include <unordered_set>
 
-#include "patterns/excess.h"
-#include "patterns/launched.h"
+#include "patterns/device_work.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
 
@@ -27,22 +25,13 @@ constexpr std::array kThresholds = {
 using trace::Category;
 constexpr int kMaxDepth = 16;  // of operators inside a convolution
 
-bool is_convolution(std::string_view name) {
-  return name == "aten::conv1d" || name == "aten::conv2d" || name == "aten::conv3d";
-}
-
-bool is_batch_norm(std::string_view name) {
-  return name.find("batch_norm") != std::string_view::npos &&
-         name.starts_with("aten::");
-}
-
-// The operator of these names around a row, kNoRow if there is none near.
+// The innermost operator around a row that passes a test; kNoRow if there is none near.
 template <typename Test>
 std::uint32_t around(const timeline::Timeline& t, std::uint32_t row, Test&& test) {
-  for (int depth = 0; row != kNoRow && depth < kMaxDepth; ++depth) {
-    if (t.columns().cat(row) == Category::kCpuOp && test(t.trace->name(row)))
-      return row;
-    row = t.tree.parent[row];
+  int depth = 0;
+  for (const auto at : t.tree.around(row)) {
+    if (t.columns().cat(at) == Category::kCpuOp && test(at)) return at;
+    if (++depth == kMaxDepth) break;
   }
   return kNoRow;
 }
@@ -52,25 +41,26 @@ std::uint32_t around(const timeline::Timeline& t, std::uint32_t row, Test&& test
 std::unordered_set<std::uint32_t> normalized(const timeline::Timeline& t) {
   const auto& c = t.columns();
   std::unordered_set<std::uint32_t> out;
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream) continue;
+  for (const auto& lane : t.lanes.threads()) {
     std::uint32_t convolution = kNoRow;
     auto done = t.span.begin;
     bool counted = false;
     for (const auto row : t.lanes.rows_of(lane)) {
-      const auto name = t.trace->name(row);
       if (c.cat(row) != Category::kCpuOp || c.ts[row] < done ||
-          !name.starts_with("aten::")) {
+          !t.named(row, Name::kAten)) {
         continue;
       }
       done = c.end(row);
-      if (is_convolution(name)) {
+      if (t.named(row, Name::kConvolution)) {
         convolution = row;
         counted = false;
-      } else if (name == "aten::add_" && convolution != kNoRow && !counted) {
+      } else if (convolution != kNoRow && !counted &&
+                 t.trace->name(row) == "aten::add_") {
         counted = true;
       } else {
-        if (is_batch_norm(name) && convolution != kNoRow) out.insert(convolution);
+        if (convolution != kNoRow && t.named(row, Name::kBatchNorm)) {
+          out.insert(convolution);
+        }
         convolution = kNoRow;
       }
     }
@@ -103,10 +93,11 @@ std::vector<Claim> propose(const Context& context) {
     const auto parent = t.tree.parent[row];
     if (parent == kNoRow) continue;
     if (name == "aten::add_" && t.trace->name(parent) == "aten::_convolution") {
-      const auto convolution = around(t, parent, is_convolution);
+      const auto convolution =
+          around(t, parent, [&](auto at) { return t.named(at, Name::kConvolution); });
       if (!convolutions.contains(convolution)) continue;
       claim(row);
-      for (auto at = parent; at != kNoRow; at = t.tree.parent[at]) {
+      for (const auto at : t.tree.around(parent)) {
         if (c.sequence[at] >= 0) sequences.insert(c.sequence[at]);
         if (at == convolution) break;
       }
@@ -116,8 +107,8 @@ std::vector<Claim> propose(const Context& context) {
     }
   }
   for (const auto row : sums) {
-    const auto node = around(t, row, [](std::string_view name) {
-      return name.find("ConvolutionBackward") != std::string_view::npos;
+    const auto node = around(t, row, [&](auto at) {
+      return timeline::contains(t.trace->name(at), "ConvolutionBackward");
     });
     if (node != kNoRow && sequences.contains(c.sequence[node])) claim(row);
   }

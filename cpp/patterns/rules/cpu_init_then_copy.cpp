@@ -13,10 +13,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <string_view>
+#include <span>
+#include <vector>
 
 #include "patterns/copies.h"
-#include "patterns/copy_calls.h"
 #include "patterns/marks.h"
 
 namespace tta::patterns {
@@ -34,25 +34,7 @@ constexpr std::array kThresholds = {
 
 using trace::Category;
 
-constexpr std::array<std::string_view, 7> kFills = {
-    "aten::fill_",   "aten::zero_",      "aten::normal_",     "aten::uniform_",
-    "aten::random_", "aten::bernoulli_", "aten::exponential_"};
-// They make memory without content, or stand between a tensor and its copy.
-constexpr std::array<std::string_view, 7> kNeutral = {
-    "aten::empty",
-    "aten::empty_strided",
-    "aten::empty_like",
-    "aten::pin_memory",
-    "aten::is_pinned",
-    "aten::detach",
-    "aten::_has_compatible_shallow_copy_type"};
-
 constexpr std::size_t kMaxWaiting = 64;  // tensors looked through for a copy's
-
-template <std::size_t n>
-bool is_one_of(const std::array<std::string_view, n>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // What an operator copied to devices; no bytes if in several parts.
 struct Copied {
@@ -89,7 +71,7 @@ Facts gather(const timeline::Timeline& t, std::span<const std::uint32_t> rows,
     const auto row = *it;
     if (c.cat_info(row).runtime_api) facts.calls[row] = 1;
     const bool op = c.cat(row) == Category::kCpuOp;
-    if (op && facts.fill[row] == kNoRow && is_one_of(kFills, t.trace->name(row))) {
+    if (op && facts.fill[row] == kNoRow && t.named(row, Name::kFills)) {
       facts.fill[row] = row;
     }
     const auto parent = t.tree.parent[row];
@@ -113,8 +95,7 @@ void pair_up(const Context& context, const timeline::Lane& lane, const Facts& fa
   for (const auto row : t.lanes.rows_of(lane)) {
     if (c.cat(row) != Category::kCpuOp) continue;
     // An operator of torch's; what only encloses others is looked into.
-    const auto name = t.trace->name(row);
-    if (!name.starts_with("aten::") || c.ts[row] < inside_until) continue;
+    if (!t.named(row, Name::kAten) || c.ts[row] < inside_until) continue;
     inside_until = c.end(row);
     if (copies[row].any) {
       const auto wanted = first_input(context, row);
@@ -128,7 +109,7 @@ void pair_up(const Context& context, const timeline::Lane& lane, const Facts& fa
       }
     } else if (facts.fill[row] != kNoRow) {  // if with a call, on the device
       if (!facts.calls[row]) waiting.push_back(row);
-    } else if (!is_one_of(kNeutral, name)) {
+    } else if (!t.named(row, Name::kMakesRoom)) {
       waiting.clear();
       head = 0;
     }
@@ -156,8 +137,7 @@ std::vector<Claim> propose(const Context& context) {
   std::vector<Pair> pairs;
   Facts facts{std::vector<std::uint32_t>(c.size(), kNoRow),
               std::vector<char>(c.size(), 0)};
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream) continue;
+  for (const auto& lane : t.lanes.threads()) {
     facts = gather(t, t.lanes.rows_of(lane), std::move(facts));
     pair_up(context, lane, facts, copies, pairs);
   }

@@ -18,7 +18,6 @@
 
 #include "patterns/marks.h"
 #include "patterns/rule.h"
-#include "patterns/rules/data_parallel/ddp_buffers.h"
 
 namespace tta::patterns {
 namespace data_parallel {
@@ -42,22 +41,90 @@ bool is_backward(std::string_view name) {
          name == "BroadcastBackward";
 }
 
+// What the operators of one forward show, in their order.
+class Stretch {
+ public:
+  explicit Stretch(const timeline::Timeline& t) : t_(t), c_(t.columns()) {}
+
+  void take(std::uint32_t row) {
+    if (c_.cat(row) != Category::kCpuOp || c_.ts[row] < reached_) return;
+    const auto name = t_.trace->name(row);
+    if (name == "c10d::broadcast_") {
+      if (broadcast_ == kNoRow) broadcast_ = row;
+    } else if (name == "aten::flatten_dense_tensors") {
+      if (first_ == kNoRow) first_ = row;
+    } else if (broadcast_ != kNoRow && (name == "aten::unflatten_dense_tensors" ||
+                                        (unpacking_ && name == "aten::copy_"))) {
+      unpacking_ = true;
+      end_ = c_.end(row);
+    } else {
+      // The collective's own operator comes between; anything else is the module.
+      if (name != "record_param_comms") unpacking_ = false;
+      return;
+    }
+    reached_ = c_.end(row);  // its parts say no more
+  }
+
+  void finish(std::vector<Mark>& marks) const {
+    if (end_ == 0) return;
+    const auto begin = std::min(c_.ts[broadcast_],
+                                first_ == kNoRow ? c_.ts[broadcast_] : c_.ts[first_]);
+    marks.push_back({{begin, end_}, broadcast_});
+  }
+
+ private:
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::uint32_t first_ = kNoRow, broadcast_ = kNoRow;
+  std::int64_t reached_ = -trace::kTimeLimit, end_ = 0;
+  bool unpacking_ = false;
+};
+
+// Lists, of each DistributedDataParallel.forward, the stretch in which it sent the
+// module's buffers (running statistics of batch norm) from rank 0 to all: from where
+// it flattens them, over the broadcast, to the last copy back into a buffer. Only
+// where the flat tensor was taken apart again, tensor by tensor, is there a stretch.
+// What proves it is the first broadcast. As torch/csrc/distributed/c10d/comm.cpp does
+// it, in Python before that. Linear in the rows of threads with such a forward.
+std::vector<Mark> ddp_buffers(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::map<std::uint32_t, std::vector<Interval>> forwards;  // of each thread
+  for (const auto& span : t.spans.annotations) {
+    if (t.trace->name(span.row) != "DistributedDataParallel.forward") continue;
+    auto& of = forwards[t.lanes.lane[span.row]];
+    // One inside another (a module in two parts) belongs to it.
+    if (of.empty() || span.begin >= of.back().end) of.push_back({span.begin, span.end});
+  }
+  std::vector<Mark> marks;
+  for (const auto& [lane, of] : forwards) {
+    const auto rows = t.lanes.rows_of(lane);
+    auto row = rows.begin();
+    for (const auto& forward : of) {
+      Stretch stretch(t);
+      for (; row != rows.end() && c.ts[*row] < forward.end; ++row) {
+        if (c.ts[*row] >= forward.begin) stretch.take(*row);
+      }
+      stretch.finish(marks);
+    }
+  }
+  return marks;
+}
+
 // When which threads of one process ran operators.
 class Work {
  public:
   Work(const timeline::Timeline& t, std::int64_t pid) {
     const auto& c = t.columns();
     std::vector<Change> changes;
-    for (std::uint32_t i = 0; i < t.lanes.lanes.size(); ++i) {
-      const auto& lane = t.lanes.lanes[i];
-      if (lane.is_stream || lane.pid != pid) continue;
+    for (const auto& lane : t.lanes.threads()) {
+      if (lane.pid != pid) continue;
       std::vector<Interval> busy;
       for (const auto row : t.lanes.rows_of(lane)) {
         if (c.cat(row) == Category::kCpuOp) busy.push_back({c.ts[row], c.end(row)});
       }
       for (const auto& part : timeline::unite(std::move(busy))) {
-        changes.push_back({part.begin, i, 1});
-        changes.push_back({part.end, i, -1});
+        changes.push_back({part.begin, lane.id, 1});
+        changes.push_back({part.end, lane.id, -1});
       }
     }
     std::sort(changes.begin(), changes.end(),

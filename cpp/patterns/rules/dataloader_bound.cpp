@@ -10,11 +10,11 @@
 #include <array>
 #include <map>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
-#include "patterns/fed_devices.h"
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
-#include "patterns/rules/dataloader_bound/worker_starts.h"
 #include "timeline/median.h"
 
 namespace tta::patterns {
@@ -27,15 +27,142 @@ constexpr std::array kThresholds = {
               "grades it here, so that smaller cases are listed and not shouted"},
 };
 
+using timeline::Span;
+
+// By the name of a `next(loader)` mark: whether worker processes load.
+bool loads_in_workers(std::string_view mark) {
+  return timeline::contains(mark, "MultiProcessing");
+}
+
+// What a program paid for once an iterator of a loader with workers: they start, and
+// no batch has been made ahead. Later batches may all be there in time.
+struct WorkerStarts {
+  // Waits for the first batch of an iterator: the marks of `next(loader)` after it was
+  // made, as frames tell. Without frames, a thread's first mark (of a program that can
+  // have begun there) and those after a mark that brought no batch, if each took three
+  // times as long as any other.
+  std::unordered_set<std::uint32_t> first_batches;
+  // Frames in which iterators were made or ended, with their workers.
+  std::vector<std::uint32_t> frames;
+};
+
+// Workers deliver in turn, so that of a loader that cannot keep up some waits are long
+// and some are none: only what is far above all of them is the start. Where a recording
+// may have begun within an epoch, there have to be as many as a loader has workers.
+constexpr std::int64_t kFarAbove = 3;
+constexpr std::size_t kLeastOthers = 2, kManyWorkers = 8;
+
+class WorkerStartFinder {
+ public:
+  explicit WorkerStartFinder(const timeline::Timeline& t) : t_(t), c_(t.columns()) {}
+
+  WorkerStarts run() {
+    std::map<std::uint32_t, std::vector<Span>> threads;
+    for (const auto& mark : t_.spans.loader) {
+      if (loads_in_workers(t_.trace->name(mark.row))) {
+        threads[t_.lanes.lane[mark.row]].push_back(mark);
+      }
+    }
+    for (const auto& [lane, marks] : threads) {
+      if (lane == timeline::kNoLane) continue;
+      if (!by_frames(lane, marks)) by_length(lane, marks);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // Takes the mark after each iterator that was made. False if no frames tell.
+  bool by_frames(std::uint32_t lane, const std::vector<Span>& marks) {
+    bool told = false;
+    for (const auto row : t_.lanes.rows_of(lane)) {
+      const bool makes = t_.named(row, Name::kMakesIterator);
+      if (c_.cat(row) != trace::Category::kPythonFunction ||
+          (!makes && !t_.named(row, Name::kEndsIterator))) {
+        continue;
+      }
+      out_.frames.push_back(row);
+      if (!makes) continue;
+      const auto next =
+          std::ranges::lower_bound(marks, t_.tree.end(c_, row), {}, &Span::begin);
+      if (next == marks.end()) continue;
+      out_.first_batches.insert(next->row);
+      told = true;
+    }
+    return told;
+  }
+
+  void by_length(std::uint32_t lane, const std::vector<Span>& marks) {
+    std::vector<Span> first;
+    std::int64_t most = 0, reached = 0;
+    std::size_t others = 0;
+    for (const auto& mark : marks) {
+      if (others + first.size() > 0 && mark.begin < reached) continue;  // nested
+      if (first.empty() || !t_.at_work(lane, {reached, mark.begin})) {
+        first.push_back(mark);
+      } else {
+        most = std::max(most, mark.end - mark.begin);
+        ++others;
+      }
+      reached = mark.end;
+    }
+    if (others < (begins_a_program() ? kLeastOthers : kManyWorkers)) return;
+    for (const auto& mark : first) {
+      if (mark.end - mark.begin > kFarAbove * most) {
+        out_.first_batches.insert(mark.row);
+      }
+    }
+  }
+
+  // Steps are numbered from 0 on, by each profiler.
+  bool begins_a_program() const {
+    return t_.spans.steps.empty() ||
+           timeline::step_number(t_.trace->name(t_.spans.steps[0].row)) == 0;
+  }
+
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  WorkerStarts out_;
+};
+
+// Sub-types of dataloader_bound, in the order of its `subtypes`.
+enum class LoaderKind : std::uint8_t { kSingleProcess, kMultiProcess, kWorkerStart };
+
+// A stretch in which a thread had to do with its loader, and the event that shows it.
+struct LoaderTime {
+  Interval time;
+  std::uint32_t row;
+  LoaderKind kind;
+};
+
+// Lists them within the span, by begin: all marks, and the frames of WorkerStarts.
+std::vector<LoaderTime> loader_times(const timeline::Timeline& t) {
+  using enum LoaderKind;
+  const auto starts = WorkerStartFinder(t).run();
+  std::vector<LoaderTime> out;
+  const auto add = [&](Interval time, std::uint32_t row, LoaderKind kind) {
+    time = timeline::intersect(time, t.span);
+    if (time.length() > 0) out.push_back({time, row, kind});
+  };
+  for (const auto& mark : t.spans.loader) {
+    const bool first = starts.first_batches.contains(mark.row);
+    const bool workers = loads_in_workers(t.trace->name(mark.row));
+    add({mark.begin, mark.end}, mark.row,
+        first ? kWorkerStart : (workers ? kMultiProcess : kSingleProcess));
+  }
+  for (const auto row : starts.frames) {
+    add({t.columns().ts[row], t.tree.end(t.columns(), row)}, row, kWorkerStart);
+  }
+  std::ranges::stable_sort(out, {}, [](const LoaderTime& l) { return l.time.begin; });
+  return out;
+}
+
 constexpr std::uint8_t of(LoaderKind kind) { return static_cast<std::uint8_t>(kind); }
 
 // Tells whether the thread that launched a gap's end had to wait for the mark. A mark
 // on a prefetching thread holds no one up.
 bool holds_up_next(const timeline::Timeline& t, const timeline::DeviceTime& d,
                    std::uint32_t mark, Interval idle) {
-  const auto gap = std::upper_bound(
-      d.gaps.begin(), d.gaps.end(), idle.begin,
-      [](std::int64_t at, const timeline::Gap& g) { return at < g.time.end; });
+  const auto gap = d.gap_after(idle.begin);
   if (gap == d.gaps.end() || gap->next == kNoRow) return true;
   const auto launch = t.launch_of(gap->next);
   return launch == kNoRow || holds_up(t, t.lanes.lane[launch], mark, idle);
@@ -138,7 +265,7 @@ std::vector<PythonStretch> inside(const timeline::Timeline& t, const Finding& f,
 
 // How the loader's other batches came, where it has any: not at the cost of a start.
 std::string others_text(const timeline::Timeline& t, const Finding& f) {
-  const auto starts = worker_starts(t);
+  const auto starts = WorkerStartFinder(t).run();
   std::vector<std::int64_t> waits;
   for (const auto& mark : t.spans.loader) {
     if (!starts.first_batches.contains(mark.row) &&

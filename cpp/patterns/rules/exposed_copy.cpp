@@ -6,6 +6,7 @@
 // What a copy takes beyond its link's rate is slow_copy's; small copies are
 // frequent_memcpy's. Before the process's first kernel nothing can hide a copy: that is
 // a model on its way to the device, once.
+#include <algorithm>
 #include <array>
 
 #include "patterns/copies.h"
@@ -47,11 +48,9 @@ std::vector<Claim> propose(const Context& context) {
 
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  bool pageable = false;
-  for (const auto& claim : f.claims) {
-    pageable |=
-        t.trace->name(claim.evidence).find("Pageable") != std::string_view::npos;
-  }
+  const bool pageable = std::ranges::any_of(f.claims, [&](const Claim& claim) {
+    return t.named(claim.evidence, Name::kPageable);
+  });
   return count_text(f.count, "copy", "copies") + " between host and device took " +
          duration_text(f.wasted_ns) + " with no kernel beside" +
          (f.count == 1 ? " it" : " them") +

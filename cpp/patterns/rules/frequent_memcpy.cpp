@@ -14,7 +14,6 @@
 #include <map>
 
 #include "patterns/copies.h"
-#include "patterns/copy_calls.h"
 #include "patterns/marks.h"
 #include "replay/fewer_launches.h"
 

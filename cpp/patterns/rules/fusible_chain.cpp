@@ -11,9 +11,8 @@
 #include <array>
 #include <map>
 
-#include "patterns/excess.h"
+#include "patterns/device_work.h"
 #include "patterns/rule.h"
-#include "timeline/by_name.h"
 #include "timeline/frames.h"
 
 namespace tta::patterns {
@@ -35,23 +34,6 @@ constexpr std::array kThresholds = {
 };
 
 using trace::Category;
-
-enum Role : char {
-  kOther,
-  kElementwise,
-  kCarried,  ///< May stand within a chain, and is not counted: sums, fills.
-};
-
-Role role_of(std::string_view name) {
-  if (timeline::contains_any(name, {"FillFunctor", "reduce_kernel"})) return kCarried;
-  if (timeline::contains(name, "multi_tensor")) return kOther;
-  return timeline::contains_any(
-             name,
-             {"elementwise_kernel", "layer_norm", "LayerNorm", "rms_norm", "RmsNorm",
-              "rmsnorm", "batch_norm_transform_input", "fused_dropout_kernel"})
-             ? kElementwise
-             : kOther;
-}
 
 // The function of the user's that a launch is in: the row of its frame; without frames,
 // of the annotation but a step; kNoRow if there is neither. What an optimizer,
@@ -81,8 +63,7 @@ class Scopes {
   bool decide(std::uint32_t row) {
     const auto cat = t_.columns().cat(row);
     const auto name = t_.trace->name(row);
-    if (name.starts_with("Optimizer.") ||
-        name.find("AccumulateGrad") != std::string_view::npos) {
+    if (t_.named(row, Name::kOptimizer) || t_.named(row, Name::kAccumulatesGradient)) {
       scope_[row] = kNone;
     } else if (cat == Category::kPythonFunction) {
       const auto frame = timeline::parse_frame(name);
@@ -117,14 +98,9 @@ std::map<std::vector<std::uint32_t>, std::vector<Chain>> chains_of(
     const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::vector<Role> roles(t.trace->strings.size());
-  for (std::uint32_t id = 0; id < roles.size(); ++id) {
-    roles[id] = role_of(t.trace->strings.view(id));
-  }
   Scopes scope_of(t);
   std::map<std::vector<std::uint32_t>, std::vector<Chain>> out;
-  for (const auto& lane : t.lanes.lanes) {
-    if (!lane.is_stream) continue;
+  for (const auto& lane : t.lanes.streams()) {
     Chain chain;
     std::vector<std::uint32_t> key;
     std::uint32_t scope = kNoRow;
@@ -139,14 +115,17 @@ std::map<std::vector<std::uint32_t>, std::vector<Chain>> chains_of(
     };
     for (const auto row : t.lanes.rows_of(lane)) {
       if (!c.cat_info(row).device_work) continue;
-      const auto role = c.cat(row) == Category::kKernel ? roles[c.name[row]] : kOther;
+      const bool carried = t.named(row, Name::kCarried);
+      const bool chained = c.cat(row) == Category::kKernel &&
+                           (carried || (t.named(row, Name::kElementwise) &&
+                                        !t.named(row, Name::kMultiTensor)));
       const auto launch = t.launch_of(row);
-      const auto in = role == kOther || launch == kNoRow ? kNoRow : scope_of(launch);
-      if (role == kOther || in == Scopes::kNone) {
+      const auto in = chained && launch != kNoRow ? scope_of(launch) : kNoRow;
+      if (!chained || in == Scopes::kNone) {
         close();
         continue;
       }
-      if (role == kCarried) continue;
+      if (carried) continue;
       if (!chain.empty() && in != scope) close();
       if (chain.empty()) {
         scope = in;

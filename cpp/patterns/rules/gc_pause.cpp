@@ -5,12 +5,10 @@
 // with_stack), or a frame of gc.collect. Conjectured: a builtin that only puts an
 // element into a container, where nothing can take long but a collection that it set
 // off. A long gap without any event is no evidence: anything may have happened in it.
-#include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "patterns/marks.h"
-#include "patterns/python_time.h"
+#include "patterns/thread_time.h"
 
 namespace tta::patterns {
 namespace gc_pause {
@@ -28,43 +26,16 @@ constexpr std::array kThresholds = {
 };
 
 enum Kind : std::uint8_t { kRecorded, kConjectured };
-constexpr int kOther = -1;
-
-// Puts an element into a container in memory: no I/O, no lock, no code of others.
-bool only_stores(std::string_view name) {
-  constexpr std::string_view kMethod = "<built-in method ";
-  if (!name.starts_with(kMethod)) return false;
-  name.remove_prefix(kMethod.size());
-  constexpr std::array<std::string_view, 6> kStoring = {
-      "append of list object",
-      "insert of list object",
-      "append of collections.deque object",
-      "appendleft of collections.deque object",
-      "setdefault of dict object",
-      "add of set object"};
-  return std::any_of(kStoring.begin(), kStoring.end(),
-                     [&](std::string_view known) { return name.starts_with(known); });
-}
-
-int kind_of(std::string_view name) {
-  if (name == "Python GC" || name == "<built-in function collect>") return kRecorded;
-  return only_stores(name) ? kConjectured : kOther;
-}
 
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::vector<int> kinds;
-  for (std::uint32_t id = 0; id < t.trace->strings.size(); ++id) {
-    kinds.push_back(kind_of(t.trace->strings.view(id)));
-  }
   std::vector<Mark> marks;
   bool recorded = false;  // then nothing has to be guessed
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream) continue;
+  for (const auto& lane : t.lanes.threads()) {
     auto covered = t.span.begin;
     for (const auto row : t.lanes.rows_of(lane)) {
-      if (kinds[c.name[row]] != kRecorded) continue;
+      if (!t.named(row, Name::kCollects)) continue;
       recorded |= t.trace->name(row) == "Python GC";
       const auto end = t.tree.end(c, row);
       if (end <= covered || end - c.ts[row] < context.limits.ns(kMinPause)) continue;
@@ -75,7 +46,7 @@ std::vector<Claim> propose(const Context& context) {
   if (!recorded) {
     for (const auto lane : working_lanes(t)) {
       for (const auto& s : python_self_time(t, lane, context.limits.ns(kMinGuess))) {
-        if (kinds[c.name[s.frame]] != kConjectured ||
+        if (!t.named(s.frame, Name::kStores) ||
             s.time.length() < context.limits.ns(kMinGuess)) {
           continue;
         }

@@ -27,27 +27,13 @@ constexpr std::array kThresholds = {
 using timeline::FileOwner;
 using trace::Category;
 
-constexpr std::string_view kRegion = "Torch-Compiled Region";
-bool is_compilation(std::string_view name) {
-  return name.ends_with("(dynamo_timed)") || name == "dynamo";
-}
-
-// Operators that read a value on the host, for which dynamo leaves the graph.
-bool breaks_graphs(std::string_view name) {
-  return name == "aten::item" || name == "aten::_local_scalar_dense" ||
-         name == "aten::is_nonzero" || name == "aten::nonzero" ||
-         name == "TorchDynamo Cache Lookup";
-}
-
 class Breaks {
  public:
   explicit Breaks(const timeline::Timeline& t) : t_(t), c_(t.columns()) {}
 
   std::vector<Mark> list() {
     own_code_.assign(c_.size(), 0);
-    for (const auto& lane : t_.lanes.lanes) {
-      if (!lane.is_stream) read(t_.lanes.rows_of(lane));
-    }
+    for (const auto& lane : t_.lanes.threads()) read(t_.lanes.rows_of(lane));
     return std::move(marks_);
   }
 
@@ -58,8 +44,7 @@ class Breaks {
   }
 
   bool is_wrapper(std::uint32_t row) const {
-    return is_frame(row) && name(row).starts_with("torch/_dynamo/eval_frame.py(") &&
-           name(row).ends_with(": _fn");
+    return is_frame(row) && t_.named(row, Name::kDynamoWrapper);
   }
 
   void read(std::span<const std::uint32_t> rows) {
@@ -76,8 +61,9 @@ class Breaks {
       }
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (c_.cat(rows[i]) != Category::kCpuOp || !name(rows[i]).starts_with(kRegion))
+      if (c_.cat(rows[i]) != Category::kCpuOp || !t_.named(rows[i], Name::kRegion)) {
         continue;
+      }
       const auto holder = holder_of(rows[i]);
       if (holder == kNoRow) continue;
       const auto [last, first] = left.try_emplace(holder, i);
@@ -95,15 +81,11 @@ class Breaks {
   // it; none if it stands alone or is part of an operator's own implementation.
   std::uint32_t holder_of(std::uint32_t row) const {
     std::uint32_t call = kNoRow;
-    int depth = 0;
-    for (auto at = t_.tree.parent[row]; at != kNoRow && depth < timeline::kMaxDepth;
-         at = t_.tree.parent[at], ++depth) {
-      if (c_.cat(at) == Category::kCpuOp)
-        return name(at).starts_with(kRegion) ? at : kNoRow;
-      if (is_frame(at) && name(at).starts_with("torch/_dynamo/eval_frame.py(") &&
-          name(at).ends_with(": compile_wrapper")) {
-        call = at;
+    for (const auto at : t_.tree.above(row)) {
+      if (c_.cat(at) == Category::kCpuOp) {
+        return t_.named(at, Name::kRegion) ? at : kNoRow;
       }
+      if (is_frame(at) && t_.named(at, Name::kCompiledCall)) call = at;
     }
     return call;
   }
@@ -124,7 +106,7 @@ class Breaks {
     for (const auto row : rows.subspan(first, i - first)) {
       const auto end = t_.tree.end(c_, row);
       if (end > island.end) continue;
-      if (c_.cat(row) == Category::kCpuOp && is_compilation(name(row))) {
+      if (c_.cat(row) == Category::kCpuOp && t_.named(row, Name::kDynamo)) {
         compiling.push_back({c_.ts[row], end});
       } else if (runs_graph(row)) {
         island.begin = std::max(island.begin, end);
@@ -147,8 +129,7 @@ class Breaks {
   // the graph by torch.compiler.disable; these are someone's own code.
   bool runs_graph(std::uint32_t row) const {
     if (c_.cat(row) == Category::kCpuOp) {
-      return name(row).starts_with("## Call CompiledFxGraph ") ||
-             name(row) == "CompiledFunction";
+      return t_.named(row, Name::kGraphCall) || name(row) == "CompiledFunction";
     }
     return is_wrapper(row) && !own_code_[row];
   }
@@ -157,7 +138,7 @@ class Breaks {
   std::int64_t tail(std::span<const std::uint32_t> rows, std::size_t first,
                     std::size_t i) const {
     auto begin = c_.ts[rows[i]];
-    for (auto at = i; at > first && breaks_graphs(name(rows[at - 1])); --at) {
+    for (auto at = i; at > first && t_.named(rows[at - 1], Name::kBreaksGraph); --at) {
       begin = c_.ts[rows[at - 1]];
     }
     return begin;
@@ -166,12 +147,8 @@ class Breaks {
   // The frame of the function that goes on after the break: its line is the break's.
   std::uint32_t resumed(std::span<const std::uint32_t> rows, std::size_t i) const {
     if (i + 1 < rows.size() && t_.tree.parent[rows[i + 1]] == rows[i] &&
-        is_frame(rows[i + 1])) {
-      const auto frame = name(rows[i + 1]);
-      if (frame.find("torch_dynamo_resume_in_") != std::string_view::npos ||
-          frame.find("<resume in ") != std::string_view::npos) {
-        return rows[i + 1];
-      }
+        is_frame(rows[i + 1]) && t_.named(rows[i + 1], Name::kResumes)) {
+      return rows[i + 1];
     }
     return rows[i];
   }

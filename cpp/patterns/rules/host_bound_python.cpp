@@ -10,8 +10,7 @@
 
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
-#include "patterns/python_gaps.h"
-#include "patterns/python_time.h"
+#include "patterns/thread_time.h"
 
 namespace tta::patterns {
 namespace host_bound_python {
@@ -38,12 +37,9 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto steps = all_steps(t);
   auto last_launch = t.span.begin;
-  for (const auto& d : t.devices) {
-    for (const auto row : d.rows) {
-      const auto launch = t.launch_of(row);
-      if (launch != kNoRow) last_launch = std::max(last_launch, t.columns().ts[launch]);
-    }
-  }
+  t.each_launched([&](auto, auto launch) {
+    last_launch = std::max(last_launch, t.columns().ts[launch]);
+  });
   std::vector<Mark> marks;
   for (const auto lane : working_lanes(t)) {
     for (const auto& stretch :
@@ -128,16 +124,11 @@ std::string describe(const Context& context, const Finding& f) {
 // Tells whether a frame is the code around the kernels that torch.compile made, or
 // runs below it.
 bool is_compiled(const timeline::Timeline& t, std::uint32_t row) {
-  for (int up = 0; row != kNoRow && up < timeline::kMaxDepth;
-       row = t.tree.parent[row], ++up) {
-    const auto name = t.trace->name(row);
-    if (name.find("torchinductor_") != std::string_view::npos ||
-        name.starts_with("Torch-Compiled Region") ||
-        name.starts_with("## Call CompiledFxGraph ")) {
-      return true;
-    }
-  }
-  return false;
+  const auto compiled = t.tree.innermost(row, [&](auto at) {
+    return t.named(at, Name::kInductorCode) || t.named(at, Name::kRegion) ||
+           t.named(at, Name::kGraphCall);
+  });
+  return compiled != kNoRow;
 }
 
 std::string advise(const Context& context, const Finding& f) {

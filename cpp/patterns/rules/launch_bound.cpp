@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
+#include "patterns/device_work.h"
 #include "patterns/dispatching.h"
-#include "patterns/launched.h"
-#include "patterns/python_gaps.h"
-#include "patterns/rules/launch_bound/decoding.h"
+#include "patterns/thread_time.h"
 #include "timeline/median.h"
 
 namespace tta::patterns {
@@ -59,7 +59,7 @@ std::vector<Claim> propose(const Context& context) {
   const auto others = left_to_python(context, late);
   for (const auto& part : late) {
     // What a graph's launch takes is its own: graphs are no advice against it.
-    const bool graph = launches_a_graph(t.trace->name(part.launch));
+    const bool graph = t.named(part.launch, Name::kGraphLaunch);
     const auto own =
         graph ? std::clamp(t.columns().ts[part.launch], part.time.begin, part.time.end)
               : part.time.end;
@@ -114,6 +114,36 @@ std::string describe(const Context& context, const Finding& f) {
          " in all, while the host was still launching; "
          "what it launched ran for " +
          duration_text(timeline::lower_median(std::move(lengths))) + " (median).";
+}
+
+constexpr int kLeastRounds = 3;   // fewer may be anything
+constexpr int kLeastAppends = 2;  // one layer's keys and values
+
+// Lists the processes that go again and again from an embedding, through the growing
+// caches of several layers, to the choice of the next token, without a backward pass.
+// Linear in the rows of threads.
+std::set<std::int64_t> processes_that_decode(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::set<std::int64_t> decoding, training;
+  for (const auto& lane : t.lanes.threads()) {
+    int rounds = 0, appends = -1;  // -1: since the last choice nothing was embedded
+    for (const auto row : t.lanes.rows_of(lane)) {
+      if (c.cat(row) != trace::Category::kCpuOp) continue;
+      if (t.named(row, Name::kEmbeds)) {
+        appends = 0;
+      } else if (t.named(row, Name::kAppends)) {
+        appends += appends >= 0;
+      } else if (t.named(row, Name::kChooses)) {
+        rounds += appends >= kLeastAppends;
+        appends = -1;
+      } else if (t.named(row, Name::kAutogradEngine)) {
+        training.insert(lane.pid);
+      }
+    }
+    if (rounds >= kLeastRounds) decoding.insert(lane.pid);
+  }
+  for (const auto pid : training) decoding.erase(pid);
+  return decoding;
 }
 
 // Whoever launches graphs already knows of them; what is late is what they left out.

@@ -14,11 +14,9 @@
 #include <cstdio>
 #include <unordered_map>
 
-#include "patterns/excess.h"
+#include "patterns/device_work.h"
 #include "patterns/marks.h"
-#include "patterns/matrix_kernels.h"
 #include "patterns/rule.h"
-#include "timeline/by_name.h"
 #include "timeline/occupancy.h"
 
 namespace tta::patterns {
@@ -46,12 +44,10 @@ struct Group {
 };
 
 // Tells something of a kernel by its name, or by that of its operator.
-template <auto Test>
-bool by_either_name(const timeline::Timeline& t, timeline::ByName<Test>& names,
-                    std::uint32_t kernel) {
-  if (names(kernel)) return true;
+bool by_either_name(const timeline::Timeline& t, std::uint32_t kernel, Name what) {
+  if (t.named(kernel, what)) return true;
   const auto owner = t.owner_of(kernel);
-  return owner != kNoRow && names(owner);
+  return owner != kNoRow && t.named(owner, what);
 }
 
 std::vector<Claim> propose(const Context& context) {
@@ -59,8 +55,6 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   std::vector<Claim> claims;
   std::vector<Mark> sites;
-  timeline::ByName<names_tuned> tuned(*t.trace);
-  timeline::ByName<names_memory_bound> memory_bound(*t.trace);
   auto& sole = sole_kernels(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     const auto* device = t.properties_of(t.devices[i].device);
@@ -73,9 +67,9 @@ std::vector<Claim> propose(const Context& context) {
       const auto known = occupancy(work, device);
       // A grid that does not reach all multiprocessors is small_grid's.
       if (!filled || *filled < 1 || !known) continue;
-      if (by_either_name(t, tuned, kernel.row)) continue;
+      if (by_either_name(t, kernel.row, Name::kTuned)) continue;
       if (known->limit == OccupancyLimit::kSharedMemory &&
-          !by_either_name(t, memory_bound, kernel.row)) {
+          !by_either_name(t, kernel.row, Name::kMemoryBound)) {
         continue;
       }
       auto& group = groups[c.name[kernel.row]];

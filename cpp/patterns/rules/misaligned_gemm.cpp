@@ -19,18 +19,21 @@
 // has no such products any more.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "patterns/attention.h"
-#include "patterns/excess.h"
+#include "patterns/device_work.h"
 #include "patterns/matrix_kernels.h"
 #include "patterns/rule.h"
-#include "patterns/rules/misaligned_gemm/product_rates.h"
 #include "timeline/gpu_table.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace misaligned_gemm {
@@ -59,6 +62,76 @@ constexpr std::array kThresholds = {
     Threshold{"bandwidth", 0.5, "share",
               "of the device's peak: large products limited by memory reach 70-90 %"},
 };
+
+// Rates of the products of one device and type. They are kept by classes, powers of
+// two of the work and of the work a byte, so that no cost grows with the square of the
+// shapes.
+class ProductRates {
+ public:
+  // Adds a product that took `time` nanoseconds (positive).
+  void add(const Product& product, double time);
+
+  // Takes each class's median, leaving out those of fewer than `min_peers`. Call it
+  // once, after the last add().
+  void settle(double min_peers);
+
+  // Returns the nanoseconds that a product should take after those of its class or
+  // below; 0 if there are none.
+  //
+  // Those with no more work a byte have it harder in both ways: their best rate is
+  // due. At the rate of others, memory could be the limit: `bandwidth`, in bytes a
+  // nanosecond, is what it can do; if 0, they do not count. The shorter time is due.
+  double due(const Product& product, double bandwidth);
+
+ private:
+  using Class = std::pair<int, int>;
+  // Best rates, FLOPs a nanosecond, for the products of a class; 0 without peers.
+  struct Best {
+    double alike = 0;  // With no more work a byte.
+    double other = 0;  // All others.
+  };
+  static Class class_of(const Product& product);
+  const Best& best_for(Class own);
+
+  std::map<Class, std::vector<double>> rates_;
+  std::map<Class, double> medians_;
+  std::map<Class, Best> best_;  // as far as asked for
+};
+
+ProductRates::Class ProductRates::class_of(const Product& p) {
+  return {static_cast<int>(std::floor(std::log2(p.flops))),
+          static_cast<int>(std::floor(std::log2(p.intensity())))};
+}
+
+void ProductRates::add(const Product& product, double time) {
+  rates_[class_of(product)].push_back(product.flops / time);
+}
+
+void ProductRates::settle(double min_peers) {
+  for (auto& [key, rates] : rates_) {
+    if (static_cast<double>(rates.size()) < min_peers) continue;
+    medians_[key] = timeline::upper_median(rates);
+  }
+}
+
+const ProductRates::Best& ProductRates::best_for(Class own) {
+  const auto [it, fresh] = best_.try_emplace(own);
+  if (!fresh) return it->second;
+  for (const auto& [key, rate] : medians_) {
+    if (key.first > own.first) break;  // by work: all that follow have more
+    auto& best = key.second <= own.second ? it->second.alike : it->second.other;
+    best = std::max(best, rate);
+  }
+  return it->second;
+}
+
+double ProductRates::due(const Product& product, double bandwidth) {
+  const auto& best = best_for(class_of(product));
+  const auto alike = best.alike > 0 ? product.flops / best.alike : 0;
+  if (best.other <= 0 || bandwidth <= 0) return alike;
+  const auto other = std::max(product.flops / best.other, product.bytes / bandwidth);
+  return alike > 0 ? std::min(alike, other) : other;
+}
 
 /// All kernels of one operator.
 struct Gemm {
@@ -115,9 +188,7 @@ Groups collect(const Context& context, const std::vector<SoleKernel>& kernels,
     const auto& gemm = gemms.at(owner);
     const auto& p = gemm.product;
     if (gemm.time < context.limits.ns(kMinKernel)) continue;
-    const auto kernel = t.trace->name(gemm.longest.row);
-    const bool says_aligned = kernel.find("align8") != std::string_view::npos ||
-                              kernel.find("align16") != std::string_view::npos;
+    const bool says_aligned = t.named(gemm.longest.row, Name::kAligned);
     auto& group = out[p.data_type];
     if (multiple > 0 && (p.inner % multiple != 0 || p.columns % multiple != 0)) {
       if (!says_aligned && !in_attentions.contains(owner))

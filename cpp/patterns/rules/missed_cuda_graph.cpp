@@ -10,11 +10,12 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "patterns/dispatching.h"
-#include "patterns/fed_devices.h"
 #include "patterns/marks.h"
-#include "patterns/rules/missed_cuda_graph/stretches.h"
 #include "patterns/warm_up.h"
 
 namespace tta::patterns {
@@ -40,6 +41,137 @@ constexpr std::array kThresholds = {
     kSlowLaunchThreshold,
     kMaxLatencyThreshold,
 };
+
+// From a step's begin, or from the end of a call that no capture survives, to the next
+// such call.
+struct Stretch {
+  Interval time;
+  std::size_t step = 0;    // Which of the process's steps.
+  bool after_cut = false;  // It begins where such a call ended.
+  std::uint64_t hash = 0;  // Of its kernels and their shapes in order of launch.
+  std::uint64_t kernels = 0;
+  bool known = true;     // The grid and block of each kernel.
+  bool repeats = false;  // For the rule to say.
+};
+
+// What ends a capture, by thread: waits for the device, calls that allocate memory
+// from the driver or release it, copies to the host (code that a replay does not run
+// wants their value). Refers to the timeline.
+class CaptureEnds {
+ public:
+  // O(n) in the rows.
+  explicit CaptureEnds(const timeline::Timeline& timeline);
+
+  // Returns those of the threads that feed a device. O(n log n) in its rows.
+  IntervalSet of(const timeline::DeviceTime& device) const;
+
+ private:
+  const timeline::Timeline& timeline_;
+  std::map<std::uint32_t, std::vector<Interval>> by_lane_;
+};
+
+CaptureEnds::CaptureEnds(const timeline::Timeline& t) : timeline_(t) {
+  const auto& c = t.columns();
+  for (std::uint32_t row = 0; row < c.size(); ++row) {
+    const auto lane = t.lanes.lane[row];
+    if (lane == timeline::kNoLane) continue;
+    if (is_memory_call(t, row)) {
+      by_lane_[lane].push_back({c.ts[row], c.end(row)});
+    } else if (c.cat(row) == trace::Category::kGpuMemcpy &&
+               t.named(row, Name::kToHost) && t.launch_of(row) != kNoRow) {
+      const auto launch = t.launch_of(row);
+      by_lane_[t.lanes.lane[launch]].push_back({c.ts[launch], c.end(launch)});
+    }
+  }
+  for (const auto& thread : t.waits) {
+    for (const auto& wait : thread.waits) {
+      by_lane_[thread.lane].push_back({wait.begin, wait.end});
+    }
+  }
+}
+
+IntervalSet CaptureEnds::of(const timeline::DeviceTime& d) const {
+  std::set<std::uint32_t> lanes;
+  for (const auto row : d.rows) {
+    if (timeline_.launch_of(row) != kNoRow)
+      lanes.insert(timeline_.lanes.lane[timeline_.launch_of(row)]);
+  }
+  std::vector<Interval> out;
+  for (const auto lane : lanes) {
+    const auto it = by_lane_.find(lane);
+    if (it != by_lane_.end())
+      out.insert(out.end(), it->second.begin(), it->second.end());
+  }
+  return timeline::unite(std::move(out));
+}
+
+// Returns the stretch of a moment; null if there is none. O(log n).
+template <typename Stretches>
+auto* stretch_of(Stretches& stretches, std::int64_t at) {
+  auto* s = timeline::last_begun(stretches, at,
+                                 [](const Stretch& of) { return of.time.begin; });
+  return s == nullptr || at >= s->time.end ? nullptr : s;
+}
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
+  hash *= 0xff51afd7ed558ccdu;
+  return hash ^ hash >> 33;
+}
+
+std::vector<Stretch> cut_steps(const std::vector<timeline::Span>& steps,
+                               const IntervalSet& cuts) {
+  std::vector<Stretch> out;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    auto begin = steps[i].begin;
+    // Steps that overlap are no steps.
+    if (!out.empty()) begin = std::max(begin, out.back().time.end);
+    bool after_cut = false;
+    for (const auto& cut : timeline::clip(cuts, {begin, steps[i].end})) {
+      if (cut.begin > begin) out.push_back({{begin, cut.begin}, i, after_cut});
+      begin = cut.end;
+      after_cut = true;
+    }
+    if (steps[i].end > begin) out.push_back({{begin, steps[i].end}, i, after_cut});
+  }
+  return out;
+}
+
+void add_kernels(const Context& context, const timeline::DeviceTime& d,
+                 std::vector<Stretch>& stretches) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::vector<std::pair<std::int64_t, std::uint32_t>> order;  // launch time, row
+  for (const auto row : d.rows) {
+    const auto launch = t.launch_of(row);
+    if (launch == kNoRow || c.cat(row) != trace::Category::kKernel) continue;
+    order.emplace_back(c.ts[launch], row);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [at, row] : order) {
+    auto* s = stretch_of(stretches, at);
+    if (s == nullptr) continue;
+    const auto& args = context.args.work(row);
+    s->known = s->known && args.grid_shape >= 0 && args.block_shape >= 0;
+    for (const auto value : {static_cast<std::int64_t>(c.name[row]), args.grid_shape,
+                             args.block_shape, c.stream[row]}) {
+      s->hash = mixed(s->hash, static_cast<std::uint64_t>(value));
+    }
+    ++s->kernels;
+  }
+}
+
+// Lists the stretches of a device's steps in order of time, none overlapping another,
+// each with the kernels whose launch began in it. O(n log n) in the device's rows.
+std::vector<Stretch> list_stretches(const Context& context,
+                                    const timeline::DeviceTime& d,
+                                    const std::vector<timeline::Span>& steps,
+                                    const CaptureEnds& ends) {
+  auto out = cut_steps(steps, ends.of(d));
+  add_kernels(context, d, out);
+  return out;
+}
 
 // Marks the stretches that consecutive steps have in common, enough of them. Which of
 // a step's stretches it is does not matter: some steps have one wait more.
@@ -97,7 +229,7 @@ std::vector<Claim> propose(const Context& context) {
                               limits.ns(kSlowLaunch), limits.ns(kMaxLatency)});
   for (const auto& part : late) {
     const auto& d = t.devices[part.device];
-    if (c.pid[part.launch] != d.pid || launches_a_graph(t.trace->name(part.launch))) {
+    if (c.pid[part.launch] != d.pid || t.named(part.launch, Name::kGraphLaunch)) {
       continue;
     }
     const auto* stretch = stretch_of(stretches[part.device], c.ts[part.launch]);

@@ -10,10 +10,10 @@
 // was slower than the link, where nothing ran beside it.
 #include <algorithm>
 #include <array>
-#include <string_view>
+#include <span>
+#include <vector>
 
 #include "patterns/copies.h"
-#include "patterns/copy_calls.h"
 #include "patterns/marks.h"
 
 namespace tta::patterns {
@@ -74,7 +74,7 @@ std::vector<Call> calls_of(const Context& context, std::span<const HostCopy> cop
     const auto launch = t.launch_of(copy.row);
     if (copy.memory != HostMemory::kPageable || launch == kNoRow ||
         static_cast<double>(copy.bytes) < context.limits[kMinBytes] ||
-        t.trace->name(launch).find("Async") == std::string_view::npos) {
+        !t.named(launch, Name::kAsync)) {
       continue;
     }
     // Part of another operator, as reading a value: not the memory's fault.
@@ -101,9 +101,7 @@ void claim_idle(const Context& context, std::size_t i, std::span<const Call> cal
   for (const auto& call : calls) {
     auto bound = call.time.length();
     const auto from = std::max(call.time.begin, reached);
-    auto gap = std::upper_bound(
-        d.gaps.begin(), d.gaps.end(), from,
-        [](std::int64_t at, const timeline::Gap& g) { return at < g.time.end; });
+    auto gap = d.gap_after(from);
     // The last of the data may still be on its way when the call returns.
     const auto until = call.time.end + timeline::kClockSkew;
     for (; gap != d.gaps.end() && gap->time.begin < until; ++gap) {

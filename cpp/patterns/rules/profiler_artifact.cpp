@@ -8,11 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <string_view>
 
-#include "patterns/fed_devices.h"
 #include "patterns/marks.h"
-#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace profiler_artifact {
@@ -25,43 +22,19 @@ constexpr std::array kThresholds = {
               "always accounted for: it must not be laid at the user's door"},
 };
 
-// CUPTI's names (CUpti_ActivityOverheadKind as Kineto prints it). "Lazy Function
-// Loading" is not among them: the program pays for it without a profiler too.
-constexpr std::array<std::string_view, 4> kOverheads = {
-    "Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource"};
-
-bool is_overhead(std::string_view name) {
-  return timeline::contains_any(name, kOverheads);
-}
-
 // torch's profiler going from one state to the next: start, stop, and writing the file;
 // and torchtraceap's own around it. What a user's handler does there (on_trace_ready)
 // is not there without it either.
-bool is_transition(std::string_view frame) {
-  constexpr std::array<std::string_view, 3> kFiles = {
-      "torch/profiler/profiler.py(", "torchtraceap/profiling/session.py(",
-      "torchtraceap/checking/trace_check.py("};
-  constexpr std::array<std::string_view, 6> kSteps = {
-      "): start",       "): stop",       "): step",
-      "): start_trace", "): stop_trace", "): _transit_action"};
-  return std::any_of(kFiles.begin(), kFiles.end(),
-                     [&](std::string_view file) { return frame.starts_with(file); }) &&
-         std::any_of(kSteps.begin(), kSteps.end(),
-                     [&](std::string_view step) { return frame.ends_with(step); });
-}
-
 std::vector<Mark> transitions(const timeline::Timeline& t) {
   const auto& c = t.columns();
-  std::vector<char> own(t.trace->strings.size(), 0);
-  for (std::uint32_t id = 0; id < own.size(); ++id) {
-    own[id] = is_transition(t.trace->strings.view(id));
-  }
   std::vector<Mark> marks;
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream) continue;
+  for (const auto& lane : t.lanes.threads()) {
     auto covered = t.span.begin;
     for (const auto row : t.lanes.rows_of(lane)) {
-      if (c.cat(row) != Category::kPythonFunction || !own[c.name[row]]) continue;
+      if (c.cat(row) != Category::kPythonFunction ||
+          !t.named(row, Name::kProfilerFile) || !t.named(row, Name::kProfilerStep)) {
+        continue;
+      }
       const auto end = t.tree.end(c, row);
       if (end <= covered) continue;  // within the outermost of them
       covered = end;
@@ -82,10 +55,9 @@ std::vector<Claim> propose(const Context& context) {
   const auto& ledger = context.ledger;
   const auto& c = t.columns();
   std::vector<std::uint32_t> overheads, closing;
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream) continue;
+  for (const auto& lane : t.lanes.threads()) {
     for (const auto row : t.lanes.rows_of(lane)) {
-      if (c.cat(row) == Category::kOverhead && is_overhead(t.trace->name(row))) {
+      if (c.cat(row) == Category::kOverhead && t.named(row, Name::kOverhead)) {
         overheads.push_back(row);
       }
     }

@@ -8,9 +8,13 @@
 // once; the cost is what the device (of a CPU-only trace, the main thread) waited.
 #include <algorithm>
 #include <array>
-#include <string_view>
+#include <optional>
+#include <vector>
 
-#include "patterns/rules/recompile_or_lazy_load/loading.h"
+#include "patterns/marks.h"
+#include "patterns/rules/recompile_or_lazy_load/first_calls.h"
+#include "patterns/warm_up.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace recompile_or_lazy_load {
@@ -50,6 +54,156 @@ constexpr std::array kThresholds = {
               "up to 10 ms"},
 };
 
+using trace::Category;
+
+// Sub-types of recompile_or_lazy_load, in the order of its `subtypes`.
+enum class LoadingKind : std::uint8_t {
+  kFirstIteration,
+  kModuleLoading,
+  kRecompile,
+  kLateCompile,
+  kContextCreation,
+};
+
+// See the thresholds of rules/recompile_or_lazy_load.cpp; times in nanoseconds.
+struct LoadingLimits {
+  std::int64_t slow_call = 0;
+  std::int64_t min_import = 0;
+  double launch_factor = 0;
+  double launch_share = 0;
+  std::int64_t context = 0;
+  ColdLimits cold;
+};
+
+using enum LoadingKind;
+
+// Marks the events, on whichever thread, in which code was compiled or loaded, or a
+// library or device set up; `subtype` is a LoadingKind. On one thread the outermost of
+// nested ones counts, except that operators (cold_ops) may hold others.
+// O(n log n) in the rows.
+class LoadingFinder {
+ public:
+  explicit LoadingFinder(const Context& context, const LoadingLimits& limits)
+      : limits_(limits),
+        t_(context.timeline),
+        c_(t_.columns()),
+        warm_(warm_up(context)),
+        compilations_(t_),
+        first_(t_, limits.context, limits.cold) {
+    launches_.resize(c_.size(), 0);
+    std::vector<std::int64_t> lengths;
+    t_.each_launched([&](auto, auto launch) {
+      if (!launches_[launch]) lengths.push_back(c_.dur[launch]);
+      launches_[launch] = 1;
+    });
+    if (lengths.empty()) return;
+    const auto usual = timeline::upper_median(std::move(lengths));
+    slow_launch_ =
+        std::max(limits.launch_factor * static_cast<double>(usual),
+                 limits.launch_share * static_cast<double>(t_.span.length()));
+  }
+
+  std::vector<Mark> run() {
+    for (const auto& lane : t_.lanes.threads()) {
+      called_.assign(t_.trace->strings.size(), 0);
+      auto covered = t_.span.begin;
+      for (const auto row : t_.lanes.rows_of(lane)) {
+        const auto kind = kind_of(row);
+        called_[c_.name[row]] = 1;
+        if (!kind || t_.tree.end(c_, row) <= covered) continue;
+        covered = t_.tree.end(c_, row);
+        add(row, *kind);
+      }
+    }
+    for (const auto& cold : cold_ops(t_, limits_.cold)) {
+      for (const auto& part :
+           timeline::subtract(cold.own, first_.contexts_in(cold.row))) {
+        marks_.push_back({part, cold.row, static_cast<std::uint8_t>(kFirstIteration)});
+      }
+    }
+    return std::move(marks_);
+  }
+
+ private:
+  using Found = std::optional<LoadingKind>;
+
+  Found kind_of(std::uint32_t row) const {
+    const bool compiles = t_.named(row, Name::kCompiles);
+    switch (c_.cat(row)) {
+      case Category::kOverhead:
+        return t_.named(row, Name::kLazyLoad) ? Found(kModuleLoading) : std::nullopt;
+      case Category::kCpuOp:
+      case Category::kUserAnnotation:
+        return compiles ? compiled(row) : std::nullopt;
+      case Category::kPythonFunction:
+        if (compiles) return compiled(row);
+        return t_.named(row, Name::kImports) &&
+                       t_.tree.end(c_, row) - c_.ts[row] >= limits_.min_import
+                   ? Found(kFirstIteration)
+                   : std::nullopt;
+      default:
+        return c_.cat_info(row).runtime_api ? kind_of_call(row) : std::nullopt;
+    }
+  }
+
+  Found kind_of_call(std::uint32_t row) const {
+    if (first_.makes_context(row)) return kContextCreation;
+    if (first_.uploads_a_graph(row)) return kFirstIteration;
+    if (t_.named(row, Name::kLoads)) return kModuleLoading;
+    if (t_.named(row, Name::kMemory))
+      return warm_.cold(row) && !warm_.uncached(c_.pid[row]) ? Found(kFirstIteration)
+                                                             : std::nullopt;
+    if (launches_[row]) {
+      // A graph's launch brings hundreds of kernels: longer than others' it always is.
+      const bool slow =
+          c_.dur[row] >= limits_.slow_call ||
+          (!warm_.has_steps(row) && static_cast<double>(c_.dur[row]) > slow_launch_ &&
+           !t_.named(row, Name::kGraphLaunch));
+      if (!slow || !warm_.is_first_launch(row)) return std::nullopt;
+      return warm_.after_first_step(row) ? kModuleLoading : kFirstIteration;
+    }
+    if (!t_.named(row, Name::kSetsUp) || c_.dur[row] < limits_.slow_call) {
+      return std::nullopt;
+    }
+    return warm_.cold(row) || !called_[c_.name[row]] ? Found(kFirstIteration)
+                                                     : std::nullopt;
+  }
+
+  // Triton compiles kernels of the user's own too: no region tells of these.
+  Found compiled(std::uint32_t row) const {
+    const bool dynamo = !timeline::contains(t_.trace->name(row), "triton/compiler/");
+    if (dynamo && compilations_.again(row, t_.tree.end(c_, row))) return kRecompile;
+    return warm_.after_first_step(row) ? kLateCompile : kFirstIteration;
+  }
+
+  void add(std::uint32_t row, LoadingKind found) {
+    const auto kind = static_cast<std::uint8_t>(found);
+    const Interval time{c_.ts[row], t_.tree.end(c_, row)};
+    if (c_.cat(row) != Category::kOverhead || c_.pid[row] >= 0) {
+      marks_.push_back({time, row, kind});
+      return;
+    }
+    // CUPTI writes these on a thread of its own; the thread that launched next waited.
+    for (const auto i : fed_) {
+      const auto& d = t_.devices[i];
+      const auto gap = d.gap_after(time.begin);
+      if (gap == d.gaps.end() || t_.launch_of(gap->next) == kNoRow) continue;
+      marks_.push_back({time, t_.launch_of(gap->next), kind});
+    }
+  }
+
+  const LoadingLimits limits_;
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  const WarmUp& warm_;
+  const Compilations compilations_;
+  const FirstCalls first_;
+  const std::vector<std::size_t> fed_ = fed_devices(t_);
+  std::vector<char> launches_, called_;  // of each row; of each name on a thread
+  double slow_launch_ = 0;  // longer ones are slow where there are no steps
+  std::vector<Mark> marks_;
+};
+
 std::vector<Claim> propose(const Context& context) {
   const auto& limits = context.limits;
   const LoadingLimits loading{
@@ -57,7 +211,7 @@ std::vector<Claim> propose(const Context& context) {
       limits[kLaunchFactor], limits[kLaunchShare],
       limits.ns(kContext),   {limits[kColdFactor], limits.ns(kMinCold)}};
   return claim_marks(context, PatternId::kRecompileOrLazyLoad,
-                     loading_marks(context, loading));
+                     LoadingFinder(context, loading).run());
 }
 
 std::string describe(const Context& context, const Finding& f) {
@@ -89,8 +243,8 @@ bool on_amd(const timeline::Timeline& t) {
   const auto& c = t.columns();
   for (std::uint32_t row = 0; row < c.size(); ++row) {
     if (!c.cat_info(row).runtime_api) continue;
-    const auto name = t.trace->name(row);
-    if (name.starts_with("hip") || name.starts_with("cu")) return name[0] == 'h';
+    if (t.named(row, Name::kHipCall)) return true;
+    if (t.named(row, Name::kCudaCall)) return false;
   }
   return false;
 }

@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
 #include "patterns/marks.h"
-#include "patterns/rules/redundant_d2d/device_copies.h"
-#include "timeline/queue_facts.h"
+#include "timeline/device_facts.h"
 
 namespace tta::patterns {
 namespace redundant_d2d {
@@ -31,14 +31,120 @@ constexpr std::array kThresholds = {
 
 using trace::Category;
 
+// In the order of redundant_d2d's sub-types.
+enum class DeviceCopy : std::uint8_t {
+  kCast,    // Source and destination have different types.
+  kLayout,  // ... the same type, but different strides.
+  kCopy,    // ... the same of both.
+  // Into or out of the fixed addresses of a captured graph: made by the operator that
+  // launches the graph.
+  kGraphBuffers,
+};
+
+struct FoundCopy {
+  DeviceCopy kind = DeviceCopy::kCopy;
+  std::uint32_t evidence = 0;  // The row itself; the operator that runs the graph.
+};
+
+// Tells them from other work. Refers to the context.
+class DeviceCopies {
+ public:
+  // Linear in the distinct names, the launch calls and the depth of each.
+  explicit DeviceCopies(const Context& context);
+
+  // Tells what a row of device work copies inside its device; none if it is another
+  // kind of work, part of another operator (repeat) or of a collective, or if neither
+  // inputs nor the kernel's name tell. The transposes of memory format that libraries
+  // run inside a convolution are such, by their names. Climbs at most
+  // timeline::kMaxDepth.
+  std::optional<FoundCopy> of(std::uint32_t row) const;
+
+ private:
+  std::uint32_t graph_call(std::uint32_t owner) const;
+
+  const Context& context_;
+  std::vector<char> runs_graph_;  // of each row; empty without graphs
+};
+
+// Tells the kind by the first two inputs of copy_, destination and source; none if
+// their types are unknown.
+std::optional<DeviceCopy> kind_by_inputs(const timeline::OpArgs* op) {
+  if (op == nullptr || op->types.size() < 2) return std::nullopt;
+  const auto to = timeline::element_bytes(op->types[0]);
+  if (std::min(to, timeline::element_bytes(op->types[1])) < 0) return std::nullopt;
+  if (op->types[0] != op->types[1]) return DeviceCopy::kCast;
+  // torch copies equal layouts by a memcpy; strides, if known, may say otherwise.
+  const bool same = op->strides.size() >= 2 && !op->strides[0].empty() &&
+                    op->strides[0] == op->strides[1];
+  return same ? DeviceCopy::kCopy : DeviceCopy::kLayout;
+}
+
+// Whether a copy operator is no part of another operator's work.
+bool is_own_purpose(const timeline::Timeline& t, std::uint32_t owner) {
+  if (!t.named(owner, Name::kCopiesOnly)) return false;
+  const auto parent = t.tree.parent[owner];
+  if (t.trace->name(owner) != "aten::copy_" || parent == kNoRow ||
+      t.columns().cat(parent) != Category::kCpuOp ||
+      t.named(parent, Name::kCopiesOnly)) {
+    return true;
+  }
+  const auto above = t.trace->name(parent);
+  return !t.named(parent, Name::kAten) && !t.named(parent, Name::kCollectiveCall) &&
+         !above.starts_with("nccl:") && above != "record_param_comms";
+}
+
+DeviceCopies::DeviceCopies(const Context& context) : context_(context) {
+  const auto& t = context.timeline;
+  for (const auto& call : t.launch_calls) {
+    if (!t.named(call.row, Name::kGraphLaunch)) continue;
+    const auto op = t.tree.enclosing(t.columns(), call.row, Category::kCpuOp);
+    if (op == kNoRow) continue;
+    if (runs_graph_.empty()) runs_graph_.assign(t.columns().size(), 0);
+    runs_graph_[op] = 1;
+  }
+}
+
+std::uint32_t DeviceCopies::graph_call(std::uint32_t owner) const {
+  if (runs_graph_.empty()) return kNoRow;
+  return context_.timeline.tree.innermost(
+      owner, [&](auto at) { return runs_graph_[at] != 0; });
+}
+
+std::optional<FoundCopy> DeviceCopies::of(std::uint32_t row) const {
+  const auto& t = context_.timeline;
+  const auto cat = t.columns().cat(row);
+  const bool memcpy = cat == Category::kGpuMemcpy;
+  if (memcpy ? !t.named(row, Name::kInDevice) : cat != Category::kKernel) {
+    return std::nullopt;
+  }
+  if (!memcpy && t.named(row, Name::kChangesFormat)) {
+    return FoundCopy{DeviceCopy::kLayout, row};
+  }
+  const auto owner = t.owner_of(row);
+  if (owner == kNoRow) {
+    // Of a memcpy no more need be known, but that no collective sent it.
+    const auto launch = t.launch_of(row);
+    const bool known = launch != kNoRow && t.tree.parent[launch] != kNoRow;
+    if (!memcpy || known) return std::nullopt;
+    return FoundCopy{DeviceCopy::kCopy, row};
+  }
+  if (!is_own_purpose(t, owner)) return std::nullopt;
+  auto kind = memcpy ? std::optional(DeviceCopy::kCopy)
+                     : kind_by_inputs(context_.args.op(owner));
+  if (!kind && t.named(row, Name::kCasts)) kind = DeviceCopy::kCast;
+  if (!kind && t.named(row, Name::kChangesLayout)) kind = DeviceCopy::kLayout;
+  if (const auto call = graph_call(owner); call != kNoRow) {
+    return FoundCopy{DeviceCopy::kGraphBuffers, call};
+  }
+  if (!kind) return std::nullopt;
+  return FoundCopy{*kind, row};
+}
+
 // The outermost operator that only makes the copy; kNoRow without one.
 std::uint32_t copying_operator(const timeline::Timeline& t, std::uint32_t work) {
-  constexpr std::array<std::string_view, 5> kCopying = {
-      "aten::copy_", "aten::to", "aten::_to_copy", "aten::contiguous", "aten::clone"};
   auto out = kNoRow;
-  for (auto at = t.owner_of(work); at != kNoRow; at = t.tree.parent[at]) {
-    const auto name = t.trace->name(at);
-    if (std::find(kCopying.begin(), kCopying.end(), name) == kCopying.end()) break;
+  for (const auto at : t.tree.around(t.owner_of(work))) {
+    if (!t.named(at, Name::kCopiesOnly) && t.trace->name(at) != "aten::to") break;
     out = at;
   }
   return out;
@@ -108,8 +214,8 @@ std::vector<Claim> propose_on_host(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Mark> marks;
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream || t.host.of(lane.pid) == nullptr) continue;
+  for (const auto& lane : t.lanes.threads()) {
+    if (t.host.of(lane.pid) == nullptr) continue;
     for (const auto row : t.lanes.rows_of(lane)) {
       if (c.cat(row) != Category::kCpuOp || t.trace->name(row) != "aten::copy_" ||
           kind_by_inputs(context.args.op(row)) != DeviceCopy::kCast) {

@@ -12,7 +12,7 @@
 #include <cstdio>
 
 #include "patterns/copies.h"
-#include "timeline/queue_facts.h"
+#include "timeline/device_facts.h"
 
 namespace tta::patterns {
 namespace slow_copy {

@@ -20,12 +20,13 @@
 // launches, which would see only that they come late.
 #include <algorithm>
 #include <array>
+#include <tuple>
+#include <vector>
 
 #include "patterns/communication.h"
-#include "patterns/launched.h"
+#include "patterns/device_work.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
-#include "patterns/rules/small_collectives/collective_runs.h"
 #include "timeline/median.h"
 
 namespace tta::patterns {
@@ -59,6 +60,170 @@ constexpr std::array kThresholds = {
               "of unknown size: small ones in one run; fewer are no loop over "
               "parameters"},
 };
+
+// Which collectives are small, and which follow each other.
+struct SmallCollectives {
+  double bytes = 0;           // Small is below, where the size is known.
+  std::int64_t time_ns = 0;   // Where it is not: whose kernel takes less.
+  double share = 0;           // Of the communication's time, small; see below.
+  double between = 0;         // Other work launched between two, at most.
+  double unsized_length = 0;  // Least length of a run of unknown sizes.
+};
+
+struct SmallCollective {
+  std::uint32_t row = 0;
+  std::int64_t bytes = -1;  // Of the larger side; -1 if unknown.
+};
+
+// Small collectives of one kind, type and group; all or none of known size. Larger
+// ones may have been issued in between where sizes are unknown.
+using CollectiveRun = std::vector<SmallCollective>;
+
+struct CollectiveRuns {
+  std::vector<CollectiveRun> runs;  // Of two and more.
+  // Rate of the fastest large collective in bytes a microsecond; 0 if unknown.
+  double fastest = 0;
+};
+
+// Collectives of which several can be made one.
+bool can_merge(CollectiveKind kind) {
+  return kind != CollectiveKind::kOther && kind != CollectiveKind::kAllToAll;
+}
+
+struct Listed {
+  std::uint32_t row, lane;
+  std::int64_t launched;
+  const timeline::CollectiveArgs* collective;  // null: no communication, or unknown
+  bool comm;
+  CollectiveKind kind = CollectiveKind::kOther;
+  std::int64_t bytes = -1;
+};
+
+class Device {
+ public:
+  Device(const Context& context, std::size_t index, const SmallCollectives& small)
+      : context_(context),
+        t_(context.timeline),
+        c_(t_.columns()),
+        index_(index),
+        small_(small) {}
+
+  CollectiveRuns runs() {
+    if (!list()) return {};
+    std::vector<const Listed*> run;
+    std::size_t between = 0;
+    for (const auto& w : work_) {
+      if (!run.empty() && run.back()->lane != w.lane) flush(run);
+      if (!w.comm) {
+        ++between;
+        continue;
+      }
+      const bool goes_on = !run.empty() &&
+                           static_cast<double>(between) <= small_.between &&
+                           step_of(*run.back()) == step_of(w) && alike(*run.back(), w);
+      if (is_small(w) && can_merge(w.kind)) {
+        if (!goes_on) flush(run);
+        run.push_back(&w);
+      } else if (!goes_on || w.bytes >= 0) {
+        flush(run);
+      }
+      between = 0;
+    }
+    flush(run);
+    return std::move(out_);
+  }
+
+ private:
+  // How many steps had begun: what one step sends, no other can wait for.
+  std::ptrdiff_t step_of(const Listed& w) const {
+    const auto& steps = t_.spans.steps;
+    return std::upper_bound(steps.begin(), steps.end(), w.launched,
+                            [](std::int64_t when, const timeline::Span& step) {
+                              return when < step.begin;
+                            }) -
+           steps.begin();
+  }
+
+  bool is_small(const Listed& w) const {
+    return w.bytes < 0 ? can_merge(w.kind) && c_.dur[w.row] < small_.time_ns
+                       : static_cast<double>(w.bytes) < small_.bytes;
+  }
+
+  bool alike(const Listed& a, const Listed& b) const {
+    if (a.kind != b.kind || (a.bytes < 0) != (b.bytes < 0)) return false;
+    if (a.collective == nullptr || b.collective == nullptr) {
+      return a.collective == b.collective && c_.name[a.row] == c_.name[b.row] &&
+             t_.lanes.lane[a.row] == t_.lanes.lane[b.row];
+    }
+    return a.collective->name == b.collective->name &&
+           a.collective->group == b.collective->group &&
+           a.collective->dtype == b.collective->dtype;
+  }
+
+  // Lists the device's work as its threads launched it; false if too little of the
+  // communication is small.
+  bool list() {
+    std::int64_t all = 0, small = 0;
+    double number = 0, unsized = 0, unsized_small = 0;
+    for (const auto row : t_.devices[index_].rows) {
+      const auto launch = t_.launch_of(row);
+      Listed w{row, timeline::kNoLane, c_.ts[row], nullptr, t_.is_communication(row)};
+      if (launch != kNoRow) {
+        w.lane = t_.lanes.lane[launch];
+        w.launched = c_.ts[launch];
+      }
+      if (w.comm) {
+        w.collective = collective_of(context_, row);
+        w.kind = kind_of(context_, row);
+        if (w.collective != nullptr) w.bytes = w.collective->bytes();
+        all += c_.dur[row];
+        ++number;
+        unsized += w.bytes < 0 ? 1 : 0;
+        unsized_small += w.bytes < 0 && is_small(w) ? 1 : 0;
+        if (is_small(w)) {
+          small += c_.dur[row];
+        } else if (w.bytes >= 0 && c_.dur[row] > 0) {
+          out_.fastest = std::max(out_.fastest, 1e3 * static_cast<double>(w.bytes) /
+                                                    static_cast<double>(c_.dur[row]));
+        }
+      }
+      if (launch != kNoRow) work_.push_back(w);
+    }
+    std::stable_sort(work_.begin(), work_.end(), [](const Listed& a, const Listed& b) {
+      return std::tie(a.lane, a.launched) < std::tie(b.lane, b.launched);
+    });
+    if (small == 0) return false;
+    // Told apart by their time, short ones take little of it by definition.
+    if (unsized == number) return unsized_small >= small_.share * number;
+    return static_cast<double>(small) >= small_.share * static_cast<double>(all);
+  }
+
+  void flush(std::vector<const Listed*>& run) {
+    const bool sized = !run.empty() && run.front()->bytes >= 0;
+    if (run.size() > 1 &&
+        (sized || static_cast<double>(run.size()) >= small_.unsized_length)) {
+      auto& out = out_.runs.emplace_back();
+      for (const auto* w : run) out.push_back({w->row, w->bytes});
+    }
+    run.clear();
+  }
+
+  const Context& context_;
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::size_t index_;
+  const SmallCollectives& small_;
+  std::vector<Listed> work_;
+  CollectiveRuns out_;
+};
+
+// Returns the runs of device `index` (position in Timeline::devices); none if too
+// little of its communication is small: by time, or where no size is known by number.
+// O(n log n) in the device's rows.
+CollectiveRuns collective_runs(const Context& context, std::size_t index,
+                               const SmallCollectives& small) {
+  return Device(context, index, small).runs();
+}
 
 // What each of a run but its longest took beyond its bytes' own time.
 void add_excess(const Context& context, const CollectiveRun& run, double bytes_per_us,

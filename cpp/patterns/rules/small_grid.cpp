@@ -9,7 +9,7 @@
 #include <array>
 #include <map>
 
-#include "patterns/excess.h"
+#include "patterns/device_work.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
 #include "timeline/occupancy.h"

@@ -17,10 +17,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "patterns/excess.h"
+#include "patterns/device_work.h"
 #include "patterns/matrix_kernels.h"
 #include "patterns/rule.h"
-#include "timeline/by_name.h"
 
 namespace tta::patterns {
 namespace tensor_core_unused {
@@ -79,8 +78,6 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   std::vector<Claim> claims;
   auto& sole = sole_kernels(context);
-  timeline::ByName<uses_tensor_cores> on_tensor_cores(*t.trace);
-  timeline::ByName<uses_plain_units> on_plain_units(*t.trace);
   Products products(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     if (!has_tensor_cores(t.properties_of(t.devices[i].device))) continue;
@@ -92,8 +89,8 @@ std::vector<Claim> propose(const Context& context) {
     };
     std::vector<Candidate> candidates;
     for (const auto& kernel : sole.of(i)) {
-      const bool tensor = on_tensor_cores(kernel.row);
-      if (!tensor && !on_plain_units(kernel.row)) continue;
+      const bool tensor = t.named(kernel.row, Name::kTensorCores);
+      if (!tensor && !t.named(kernel.row, Name::kOrdinaryUnits)) continue;
       const auto* product = products.of(kernel.row);
       if (product == nullptr || product->data_type != "float") continue;
       if (tensor) {

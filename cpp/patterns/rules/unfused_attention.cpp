@@ -12,7 +12,7 @@
 #include <array>
 
 #include "patterns/attention.h"
-#include "patterns/excess.h"
+#include "patterns/device_work.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
 
@@ -52,12 +52,10 @@ std::vector<Claim> propose(const Context& context) {
 }
 
 bool in_math_fallback(const timeline::Timeline& t, std::uint32_t row) {
-  for (int depth = 0; row != kNoRow && depth < 16; row = t.tree.parent[row], ++depth) {
-    if (t.trace->name(row).starts_with("aten::_scaled_dot_product_attention_math")) {
-      return true;
-    }
-  }
-  return false;
+  const auto math = t.tree.innermost(row, [&](auto at) {
+    return t.trace->name(at).starts_with("aten::_scaled_dot_product_attention_math");
+  });
+  return math != kNoRow;
 }
 
 std::string describe(const Context& context, const Finding& f) {

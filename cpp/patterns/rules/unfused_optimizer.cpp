@@ -16,12 +16,11 @@
 #include <array>
 #include <map>
 
-#include "patterns/excess.h"
-#include "patterns/host_ops.h"
-#include "patterns/launched.h"
+#include "patterns/device_work.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
-#include "timeline/by_name.h"
+#include "patterns/thread_time.h"
+#include "timeline/cursor.h"
 
 namespace tta::patterns {
 namespace unfused_optimizer {
@@ -69,20 +68,6 @@ std::uint8_t subtype_of(std::string_view name) {
                                                            : kManyKernels;
 }
 
-bool names_many_tensors(std::string_view name) {
-  return timeline::contains_any(name, {"multi_tensor", "_foreach_", "fused", "Fused"});
-}
-
-// An operator that updates a parameter or its state, with the arithmetic for it.
-bool is_update(std::string_view name) {
-  for (const auto* part :
-       {"aten::add", "aten::mul", "aten::div", "aten::lerp", "aten::sub", "aten::sqrt",
-        "aten::copy_", "aten::maximum", "aten::neg", "aten::sign"}) {
-    if (name.starts_with(part)) return true;
-  }
-  return false;
-}
-
 // What a step did, from its first update to its last.
 struct Step {
   Interval updates;
@@ -94,11 +79,11 @@ Step look_into(const timeline::Timeline& t, const timeline::Span& span) {
   const auto& c = t.columns();
   Step out;
   std::int64_t done = span.begin;
-  for (const auto row : rows_in(t, t.lanes.lane[span.row], {span.begin, span.end})) {
+  const timeline::Cursor thread(t, t.lanes.lane[span.row]);
+  for (const auto row : thread.in({span.begin, span.end})) {
     if (c.cat(row) != Category::kCpuOp) continue;
-    const auto name = t.trace->name(row);
-    out.many |= names_many_tensors(name) && !name.starts_with("Optimizer.");
-    if (!is_update(name) || c.ts[row] < done) continue;
+    out.many |= t.named(row, Name::kManyTensors) && !t.named(row, Name::kOptimizer);
+    if (!t.named(row, Name::kUpdate) || c.ts[row] < done) continue;
     if (out.count++ == 0) out.updates.begin = c.ts[row];
     out.updates.end = done = std::min(c.end(row), span.end);
   }
@@ -151,7 +136,7 @@ std::vector<Claim> propose(const Context& context) {
     bool many = false;
     for (const auto& work : launched.in(lane, step.updates)) {
       if (c.cat(work.row) != Category::kKernel) continue;
-      many |= names_many_tensors(t.trace->name(work.row));
+      many |= t.named(work.row, Name::kManyTensors);
       const auto empty =
           static_cast<double>(context.limits.ns(kEmptyKernel)) /
           static_cast<double>(std::max<std::int64_t>(1, c.dur[work.row]));

@@ -11,8 +11,7 @@
 #include <iterator>
 #include <map>
 
-#include "patterns/excess.h"
-#include "patterns/launched.h"
+#include "patterns/device_work.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
 
@@ -29,11 +28,6 @@ constexpr std::array kThresholds = {
 
 using trace::Category;
 
-// torch's annotation, or the method's frame: of an optimizer or a module.
-bool is_zero_grad(std::string_view name) {
-  return name.starts_with("Optimizer.zero_grad#") || name.ends_with(": zero_grad");
-}
-
 // Where there is no gradient, the first one is kept as it is: of a gradient that was
 // filled, the backward pass adds to the zeros, once each after a fill.
 void note_accumulation(const Context& context, const std::vector<Mark>& fills,
@@ -45,8 +39,8 @@ void note_accumulation(const Context& context, const std::vector<Mark>& fills,
   std::map<std::int64_t, std::vector<Mark>> filled;  // of each process
   for (const auto& fill : fills) filled[c.pid[fill.row]].push_back(fill);
   std::map<std::int64_t, std::vector<std::uint32_t>> added;  // to gradients
-  for (const auto& lane : t.lanes.lanes) {
-    if (lane.is_stream || !filled.contains(lane.pid)) continue;
+  for (const auto& lane : t.lanes.threads()) {
+    if (!filled.contains(lane.pid)) continue;
     for (const auto row : t.lanes.rows_of(lane)) {
       const auto node = t.tree.parent[row];
       if (c.cat(row) == Category::kCpuOp && t.trace->name(row) == "aten::add_" &&
@@ -88,19 +82,18 @@ std::vector<Claim> propose(const Context& context) {
   std::vector<std::uint32_t> inside(c.size(), kNoRow);  // the outermost zero_grad
   std::vector<Mark> marks;
   std::vector<Excess> excess;
-  for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
-    if (t.lanes.lanes[lane].is_stream) continue;
+  for (const auto& lane : t.lanes.threads()) {
     auto range = kNoRow;  // of the last mark
-    for (const auto row : t.lanes.rows_of(t.lanes.lanes[lane])) {
+    for (const auto row : t.lanes.rows_of(lane)) {
       const auto parent = t.tree.parent[row];
-      const auto name = t.trace->name(row);
       if (parent != kNoRow) inside[row] = inside[parent];
-      if (inside[row] == kNoRow && is_zero_grad(name)) inside[row] = row;
+      if (inside[row] == kNoRow && t.named(row, Name::kZeroGrad)) inside[row] = row;
       if (inside[row] == kNoRow || c.cat(row) != Category::kCpuOp) continue;
+      const auto name = t.trace->name(row);
       if (name != "aten::zero_" && name != "aten::_foreach_zero_") continue;
       // A fill inside another operator makes a new tensor (zeros) or is seen already.
       if (parent != kNoRow && c.cat(parent) == Category::kCpuOp &&
-          t.trace->name(parent).starts_with("aten::")) {
+          t.named(parent, Name::kAten)) {
         continue;
       }
       const Interval call{c.ts[row], c.end(row)};
@@ -110,7 +103,7 @@ std::vector<Claim> propose(const Context& context) {
       }
       range = inside[row];
       marks.push_back({call, row, 0});
-      for (const auto& work : launched.in(lane, call)) {
+      for (const auto& work : launched.in(lane.id, call)) {
         excess.push_back({work.device, work.row, 1, row, 0});
       }
     }

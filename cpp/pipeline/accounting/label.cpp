@@ -57,16 +57,17 @@ void for_each_window(const Windows& windows, const OnHost& on_host,
 }
 
 // Walks the devices, and each one's busy time, once: windows come in the same order.
-void add_busy_time(const timeline::Timeline& t, std::vector<WindowRow>& rows) {
-  auto row = rows.begin();
+void add_busy_time(const timeline::Timeline& t, const Windows& windows,
+                   std::vector<Window>& rows) {
+  std::size_t i = 0;
   for (const auto& d : t.devices) {
-    while (row != rows.end() && row->window.device < d.device) ++row;
+    while (i < windows.size() && windows[i].device < d.device) ++i;
     auto busy = d.busy.begin();
-    for (; row != rows.end() && row->window.device == d.device; ++row) {
-      const timeline::Interval window{row->window.begin_ns, row->window.end_ns};
+    for (; i < windows.size() && windows[i].device == d.device; ++i) {
+      const timeline::Interval window{windows[i].begin_ns, windows[i].end_ns};
       while (busy != d.busy.end() && busy->end <= window.begin) ++busy;
       for (auto it = busy; it != d.busy.end() && it->begin < window.end; ++it) {
-        row->busy_ns += timeline::intersect(*it, window).length();
+        rows[i].busy_ns += timeline::intersect(*it, window).length();
       }
     }
   }
@@ -113,22 +114,29 @@ WasteByWindow waste_by_window(const timeline::Timeline& t, const Windows& window
   return out;
 }
 
-std::vector<WindowRow> label(const timeline::Timeline& t, const Windows& windows,
-                             const WasteByWindow& wasted,
-                             const patterns::PatternTable& patterns, Origin origin) {
-  std::vector<WindowRow> out(windows.size());
+std::vector<Window> label(const timeline::Timeline& t, const Windows& windows,
+                          const WasteByWindow& wasted,
+                          const patterns::PatternTable& patterns, Origin origin) {
+  std::vector<Window> out(windows.size());
   for (std::uint32_t i = 0; i < windows.size(); ++i) {
+    const auto& w = windows[i];
     out[i].index = i;
-    out[i].window = windows[i];
+    out[i].start_ns = w.begin_ns;
+    out[i].end_ns = w.end_ns;
+    if (w.step != timeline::kNoStep) out[i].step = w.step;
+    if (w.number >= 0) out[i].device = w.number;
+    out[i].pid = process_of(*t.trace, w.pid);
+    out[i].events = w.events;
   }
-  add_busy_time(t, out);
+  add_busy_time(t, windows, out);
   for (const auto& [key, waste] : wasted) {
     auto& row = out[key.first];
+    const auto& window = windows[key.first];
     const auto& info = patterns[key.second];
-    if (!is_label(waste, row.window, info)) continue;
-    const auto part = share(waste.ns, row.window);
-    row.labels.push_back(
-        {key.second, origin, waste.ns, part, share(waste.saved, row.window)});
+    if (!is_label(waste, window, info)) continue;
+    const auto part = share(waste.ns, window);
+    row.labels.push_back({std::string(info.name), info.side, part,
+                          share(waste.saved, window), origin, waste.ns, std::nullopt});
     auto& side = info.side == patterns::PatternSide::kCpu ? row.cpu_wasted_fraction
                                                           : row.gpu_wasted_fraction;
     side = std::min(1.0, side + part);
@@ -154,11 +162,10 @@ std::vector<float> shares_by_cause(const Windows& windows,
   return out;
 }
 
-void point_to_windows(const timeline::Timeline& t, const Windows& windows,
-                      const std::vector<WindowRow>& rows,
-                      std::vector<patterns::Finding>& findings) {
+void point_to_windows(const timeline::Timeline& t, Report& report) {
+  const auto& windows = report.tiles;
   const OnHost on_host(t, windows);
-  for (auto& finding : findings) {
+  for (auto& finding : report.findings) {
     auto& touched = finding.windows;
     for (const auto& claim : finding.claims) {
       for_each_window(windows, on_host, claim, [&](std::uint32_t index, std::int64_t) {
@@ -168,9 +175,9 @@ void point_to_windows(const timeline::Timeline& t, const Windows& windows,
     std::sort(touched.begin(), touched.end());
     touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
     std::erase_if(touched, [&](std::uint32_t index) {
-      const auto& labels = rows[index].labels;
+      const auto& labels = report.windows[index].labels;
       return std::none_of(labels.begin(), labels.end(), [&](const Label& label) {
-        return label.pattern == finding.pattern;
+        return label.pattern == report.patterns[finding.pattern].name;
       });
     });
   }

@@ -44,11 +44,11 @@ WasteByWindow waste_by_window(const timeline::Timeline& timeline,
 /// Labels each window with the patterns that waste its time, but for those that are no
 /// findings of the user's, and less than kLeastLabel of a window where it is priced. A
 /// side's fraction sums its labels' own. Linear in windows, devices and busy stretches.
-std::vector<WindowRow> label(const timeline::Timeline& timeline,
-                             const std::vector<timeline::Window>& windows,
-                             const WasteByWindow& wasted,
-                             const patterns::PatternTable& patterns = {},
-                             Origin origin = Origin::kRule);
+std::vector<Window> label(const timeline::Timeline& timeline,
+                          const std::vector<timeline::Window>& windows,
+                          const WasteByWindow& wasted,
+                          const patterns::PatternTable& patterns = {},
+                          Origin origin = Origin::kRule);
 
 /// Returns for each window the share of its time that each pattern of patterns()
 /// wastes, row by row: what labels say, and what is too little for one or no finding of
@@ -56,11 +56,8 @@ std::vector<WindowRow> label(const timeline::Timeline& timeline,
 std::vector<float> shares_by_cause(const std::vector<timeline::Window>& windows,
                                    const WasteByWindow& wasted);
 
-/// Fills `windows` of each finding with the indices its claims touch, of windows that
-/// have a label of its pattern.
-void point_to_windows(const timeline::Timeline& timeline,
-                      const std::vector<timeline::Window>& windows,
-                      const std::vector<WindowRow>& rows,
-                      std::vector<patterns::Finding>& findings);
+/// Fills `windows` of each finding of a report, whose windows are labeled, with the
+/// indices its claims touch, of windows that have a label of its pattern.
+void point_to_windows(const timeline::Timeline& timeline, Report& report);
 
 }  // namespace tta::pipeline

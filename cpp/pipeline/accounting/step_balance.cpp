@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "timeline/sum_until.h"
+#include "timeline/intervals.h"
 
 namespace tta::pipeline {
 namespace {

@@ -64,8 +64,8 @@ std::uint32_t filling(const timeline::Timeline& t, const timeline::Lane& lane,
 // The longest of some stretches; `thread_for` tells whose events to look at.
 template <typename ThreadFor>
 void list_longest(const timeline::Timeline& t, timeline::IntervalSet left,
-                  std::int32_t device, std::int64_t pid, const ThreadFor& thread_for,
-                  std::vector<Unexplained>& out) {
+                  std::optional<std::int32_t> device, std::int64_t pid,
+                  const ThreadFor& thread_for, std::vector<Unexplained>& out) {
   std::stable_sort(left.begin(), left.end(),
                    [](Interval a, Interval b) { return a.length() > b.length(); });
   const auto span = static_cast<double>(t.span.length());
@@ -75,12 +75,13 @@ void list_longest(const timeline::Timeline& t, timeline::IntervalSet left,
   for (std::size_t i = 0; i < std::min(left.size(), kMostCauses); ++i) {
     if (left[i].length() < least) break;
     const timeline::Lane* thread = thread_for(left[i]);
-    Unexplained stretch{device, pid, left[i].begin, left[i].end, std::nullopt};
+    Unexplained stretch{device, left[i].begin, left[i].end, std::nullopt,
+                        process_of(*t.trace, pid)};
     if (thread != nullptr) {
       const auto row = filling(t, *thread, left[i]);
-      if (row != kNoRow) stretch.during = row;
+      if (row != kNoRow) stretch.during = event_of(*t.trace, row);
     }
-    out.push_back(stretch);
+    out.push_back(std::move(stretch));
   }
 }
 
@@ -92,7 +93,7 @@ std::vector<Unexplained> find_unexplained(
   for (std::size_t i = 0; i < t.host.size(); ++i) {
     const auto& process = t.host[i];
     list_longest(
-        t, timeline::subtract(unclaimed[i], process.busy), -1, process.pid,
+        t, timeline::subtract(unclaimed[i], process.busy), std::nullopt, process.pid,
         [&](Interval) { return &t.lanes.lanes[process.lane]; }, out);
   }
   const auto* busiest = busiest_thread(t);

@@ -98,36 +98,33 @@ class Tracks {
     std::string before;
     int tid = 0;
     for (const auto& row : r_.windows) {
-      const auto& w = row.window;
+      const auto& w = r_.tiles[row.index];
       const auto whose = w.device >= 0 ? device(w.device) : process(w.pid);
       if (tid == 0 || whose != before) tid = track(whose + ": windows");
       before = whose;
       slice(tid, window_name(row), {w.begin_ns, w.end_ns}, window_args(row));
     }
   }
-  std::string window_name(const WindowRow& row) const {
+  std::string window_name(const Window& row) const {
     std::string out;
     for (const auto& label : row.labels) {
-      out += (out.empty() ? "" : ", ") + std::string(r_.patterns[label.pattern].name) +
-             " " + decimal(100 * label.saved_fraction, 1) + " %";
+      out += (out.empty() ? "" : ", ") + label.pattern + " " +
+             decimal(100 * label.saved_fraction, 1) + " %";
     }
     return out.empty() ? "no label" : out;
   }
-  std::string window_args(const WindowRow& row) const {
+  std::string window_args(const Window& row) const {
     std::string labels;
     std::int64_t wasted = 0;
     for (const auto& label : row.labels) {
-      labels += (labels.empty() ? "" : ", ") +
-                json_string(r_.patterns[label.pattern].name) +
+      labels += (labels.empty() ? "" : ", ") + json_string(label.pattern) +
                 ": {\"wasted_us\": " + microseconds(label.wasted_ns) +
                 ", \"wasted_fraction\": " + decimal(label.wasted_fraction, 4) +
                 ", \"saved_fraction\": " + decimal(label.saved_fraction, 4) + "}";
       wasted += label.wasted_ns;
     }
-    const auto& w = row.window;
     return "{\"window\": " + std::to_string(row.index) +
-           (w.step == timeline::kNoStep ? ""
-                                        : ", \"step\": " + std::to_string(w.step)) +
+           (row.step ? ", \"step\": " + std::to_string(*row.step) : "") +
            ", \"wasted_us\": " + microseconds(wasted) +
            ", \"busy_us\": " + microseconds(row.busy_ns) +
            ", \"cpu_wasted_fraction\": " + decimal(row.cpu_wasted_fraction, 4) +

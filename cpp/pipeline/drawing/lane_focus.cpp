@@ -150,7 +150,7 @@ std::vector<Pointer> pointers_of(const Report& report) {
     }
   }
   for (const auto& gap : report.unexplained) {
-    if (gap.during) out.push_back({*gap.during, {gap.begin_ns, gap.end_ns}});
+    if (gap.during) out.push_back({gap.during->index, {gap.start_ns, gap.end_ns}});
   }
   return out;
 }

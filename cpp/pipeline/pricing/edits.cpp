@@ -56,8 +56,8 @@ class Editor {
     std::vector<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < c_.size(); ++row) {
       if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
-      const bool collective = edit.kind == EditKind::kOverlap &&
-                              replay::is_backend_range(t_.trace->name(row));
+      const bool collective =
+          edit.kind == EditKind::kOverlap && t_.named(row, timeline::Name::kBackend);
       if (t_.lanes.on_stream(row) != host || collective) rows.push_back(row);
     }
     // What an edit is for, among all device work.

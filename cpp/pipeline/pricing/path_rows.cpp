@@ -36,8 +36,8 @@ Part part_of(const replay::Model& m, const replay::Edge& e) {
       return kOutside;
     case EdgeKind::kThink: {
       const auto row = m.points[e.to].row;
-      const bool comm = row != timeline::kNoRow &&
-                        replay::is_backend_range(m.timeline->trace->name(row));
+      const bool comm =
+          row != timeline::kNoRow && m.timeline->named(row, timeline::Name::kBackend);
       return comm ? kComm : kHost;
     }
     case EdgeKind::kCall:
@@ -60,7 +60,7 @@ Part part_of(const replay::Model& m, const replay::Edge& e) {
 
 // A path, and the rows that it is longest in, with the time in each.
 struct Draft {
-  PathRow row;
+  CriticalPath row;
   std::vector<std::pair<std::int64_t, std::uint32_t>> longest;
 };
 
@@ -81,9 +81,14 @@ Draft draft_of(const replay::Model& m, PathCharges& charges,
 void add_places(const timeline::Timeline& t,
                 const std::map<std::uint32_t, std::optional<timeline::Frame>>& frames,
                 Draft& draft) {
-  std::map<std::tuple<std::string, std::int64_t, std::string>, PathPlace> places;
+  struct Place {
+    std::optional<timeline::Frame> location;
+    std::string name;
+    std::int64_t ns = 0;
+  };
+  std::map<std::tuple<std::string, std::int64_t, std::string>, Place> by_place;
   for (const auto& [ns, row] : draft.longest) {
-    PathPlace place;
+    Place place;
     place.location = frames.at(row);
     if (!place.location) {
       const auto owner = t.owner_of(row);
@@ -91,15 +96,20 @@ void add_places(const timeline::Timeline& t,
     }
     const auto& f = place.location;
     auto& of =
-        places[{f ? f->file : "", f ? f->line : 0, f ? f->function : place.name}];
+        by_place[{f ? f->file : "", f ? f->line : 0, f ? f->function : place.name}];
     place.ns = of.ns + ns;
     of = std::move(place);
   }
-  auto& out = draft.row.places;
-  for (auto& [key, place] : places) out.push_back(std::move(place));
-  std::stable_sort(out.begin(), out.end(),
+  std::vector<Place> places;
+  for (auto& [key, place] : by_place) places.push_back(std::move(place));
+  std::stable_sort(places.begin(), places.end(),
                    [](auto& a, auto& b) { return a.ns > b.ns; });
-  if (out.size() > kPlaces) out.resize(kPlaces);
+  if (places.size() > kPlaces) places.resize(kPlaces);
+  for (auto& place : places) {
+    draft.row.places.push_back(
+        {place.location ? std::optional(location_of(*place.location)) : std::nullopt,
+         std::move(place.name), record::us_of(place.ns)});
+  }
 }
 
 }  // namespace
@@ -111,16 +121,17 @@ const std::vector<std::string>& path_categories() {
   return names;
 }
 
-std::vector<std::int64_t> path_categories_of(const replay::Model& m,
-                                             const std::vector<replay::Segment>& path) {
-  std::vector<std::int64_t> out(kParts, 0);
+TimesByName path_categories_of(const replay::Model& m,
+                               const std::vector<replay::Segment>& path) {
+  TimesByName out;
+  for (const auto& name : path_categories()) out.emplace_back(name, 0);
   for (const auto& s : path) {
-    out[part_of(m, m.graph.edges()[s.edge])] += s.end - s.begin;
+    out[part_of(m, m.graph.edges()[s.edge])].second += s.end - s.begin;
   }
   return out;
 }
 
-std::vector<PathRow> critical_paths(const replay::Model& m, std::size_t steps) {
+std::vector<CriticalPath> critical_paths(const replay::Model& m, std::size_t steps) {
   const auto weights = m.graph.weights();
   const auto times = m.graph.schedule(weights);
   std::vector<Draft> drafts;
@@ -148,7 +159,7 @@ std::vector<PathRow> critical_paths(const replay::Model& m, std::size_t steps) {
   for (const auto& [row, frame] : frames) rows.push_back(row);
   const auto found = timeline::user_frames(*m.timeline, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) frames[rows[i]] = found[i];
-  std::vector<PathRow> out;
+  std::vector<CriticalPath> out;
   for (auto& draft : drafts) {
     add_places(*m.timeline, frames, draft);
     out.push_back(std::move(draft.row));

@@ -3,7 +3,9 @@
 #include "pipeline/pricing/price.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
+#include <numeric>
 
 #include "patterns/fix.h"
 #include "replay/time_maps.h"
@@ -66,8 +68,7 @@ std::vector<double> window_shares(const Report& r, const replay::Model& m,
                                 time_map(m, lane, fixed.times)));
   }
   std::vector<double> out;
-  for (const auto& row : r.windows) {
-    const auto& w = row.window;
+  for (const auto& w : r.tiles) {
     double share = 0;
     if (const auto it = maps.find(w.pid); it != maps.end()) {
       const auto& [before, after] = it->second;
@@ -213,6 +214,79 @@ void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
   out.together = pricer.gain(fixed);
   out.together->low = pricer.gain(pricer.replay(prices.certain())).low;
   out.windows = window_shares(report, *out.model, pricer, fixed);
+}
+
+Gain gain_of(const replay::Gain& gain) {
+  const auto known = [](double share) {
+    return share < 0 ? std::nullopt : std::optional(share);
+  };
+  return {gain.low, gain.high, known(gain.recomputed), known(gain.inferred)};
+}
+
+Fidelity fidelity_of(const replay::Fidelity& f) {
+  const auto waits = [](const replay::Recomputed& w) {
+    return Recomputed{w.count, w.recorded, w.error};
+  };
+  Fidelity out;
+  out.replayable = f.replayable;
+  for (const auto& refusal : f.refusals) out.refusals.push_back(refusal.detail);
+  out.span_ns = f.span.recorded;
+  out.replayed_span_ns = f.span.replayed;
+  out.null_span_ns = f.null_span;
+  out.informative = f.informative;
+  out.long_waits = waits(f.long_waits);
+  out.queue_waits = waits(f.queue_waits);
+  out.hand_overs = waits(f.hand_overs);
+  out.copied_waits_ns = f.copied_waits;
+  if (f.launched != 0) {
+    out.explained_share =
+        static_cast<double>(f.explained) / static_cast<double>(f.launched);
+  }
+  out.unexplained_ns = f.unexplained_ns;
+  const auto& path = f.path_sources;
+  const auto whole = std::accumulate(path.begin(), path.end(), std::int64_t{0});
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    out.shares.emplace_back(
+        replay::kSourceNames[i],
+        whole == 0 ? 0.0 : static_cast<double>(path[i]) / static_cast<double>(whole));
+  }
+  out.anchored_ns = f.anchored_ns;
+  return out;
+}
+
+Recovery recovery_of(const Report& report) {
+  const auto& replay = *report.replay;
+  Recovery out;
+  if (replay.model != nullptr) out.fidelity = fidelity_of(replay.fidelity);
+  out.refusal = replay.refusal;
+  for (const auto& finding : report.findings) {
+    out.gains.push_back(finding.gain ? std::optional(gain_of(*finding.gain))
+                                     : std::nullopt);
+    out.doubts.push_back(finding.doubt);
+  }
+  if (replay.together) out.together = gain_of(*replay.together);
+  out.together_doubt = replay.together_doubt;
+  out.windows = replay.windows;
+  return out;
+}
+
+std::string caveat_of(const Fidelity& f) {
+  // Of traces of the host alone, and of those whose host never waits for the device.
+  if (!f.informative) {
+    return "Nothing in this trace tests the replay: the host hardly ever waits for a "
+           "device, so that recorded times are only repeated. Take these gains as "
+           "rough.";
+  }
+  // Of traces that began while the device was busy: from this share of the span on.
+  constexpr double kLeastAnchored = 0.1;
+  const auto share =
+      static_cast<double>(f.anchored_ns) / static_cast<double>(f.span_ns);
+  if (f.span_ns == 0 || share < kLeastAnchored) return "";
+  char percent[16];
+  std::snprintf(percent, sizeof percent, "%.0f%%", 100 * share);
+  return std::string(percent) +
+         " of the time hangs on work from before the trace: what a fix gains there is "
+         "not known and not counted.";
 }
 
 }  // namespace tta::pipeline

@@ -52,4 +52,12 @@ Replay replay_unchanged(const timeline::Timeline& timeline,
 void price(Report& report, Replay& replay, std::span<const PatternGain> patterns,
            const replay::Checkpoint& checkpoint = replay::go_on);
 
+/// The records of a replay.
+Gain gain_of(const replay::Gain& gain);
+Fidelity fidelity_of(const replay::Fidelity& judged);
+Recovery recovery_of(const Report& report);
+/// Returns a sentence for people where a right span is no evidence, or where gains are
+/// too low; "" elsewhere.
+std::string caveat_of(const Fidelity& fidelity);
+
 }  // namespace tta::pipeline

@@ -12,14 +12,6 @@
 
 namespace tta::pipeline {
 
-/// A step as recorded, as replayed without a change, and with it.
-struct ChangedStep {
-  std::int64_t number = 0;
-  std::int64_t recorded_ns = 0;
-  std::int64_t replayed_ns = 0;
-  std::int64_t changed_ns = 0;
-};
-
 struct Outcome {
   /// Scheduled by events (replay/scheduler.h) and not as a static graph: work that may
   /// overlap meets the limits of the device only there.
@@ -27,11 +19,11 @@ struct Outcome {
   std::int64_t span_ns = 0;           ///< As recorded.
   std::int64_t replayed_span_ns = 0;  ///< Replayed without a change.
   std::int64_t changed_span_ns = 0;
-  std::vector<ChangedStep> steps;
+  std::vector<StepTimes> steps;
   replay::Gain gain;
   std::string doubt;  ///< What speaks against the gain, see longer_step; "" if nothing.
   /// Critical path afterwards, by path_categories(); empty of a schedule by events.
-  std::vector<std::int64_t> path;
+  TimesByName path;
   replay::WhatIf schedule;
 };
 

@@ -29,7 +29,7 @@ TraceFacts read_facts(const timeline::Timeline& t) {
   TraceFacts facts;
   facts.path = trace.path;
   facts.events = trace.columns.size();
-  facts.begin_ns = t.span.begin;
+  facts.start_ns = t.span.begin;
   facts.end_ns = t.span.end;
   for (const auto& device : t.properties) {
     facts.devices.push_back({device.id, device.name, 0});
@@ -40,13 +40,13 @@ TraceFacts read_facts(const timeline::Timeline& t) {
     // Of the devices of several processes with one number, the first is the listed one.
     auto it = std::find_if(
         facts.devices.begin(), facts.devices.end(),
-        [&](const Device& known) { return known.id == d.number && !known.work_rows; });
+        [&](const Device& known) { return known.id == d.number && !known.events; });
     if (it == facts.devices.end()) {
       const auto* properties = t.properties_of(d.number);
       it = facts.devices.insert(facts.devices.end(),
                                 {d.number, properties ? properties->name : "", 0});
     }
-    it->work_rows = d.rows.size();
+    it->events = d.rows.size();
   }
   facts.processes = t.host.size();
   const auto distributed = trace.metadata_json("distributedInfo");

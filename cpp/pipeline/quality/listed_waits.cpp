@@ -16,7 +16,6 @@
 namespace tta::pipeline {
 namespace {
 
-using patterns::Finding;
 using patterns::PatternId;
 
 constexpr std::size_t kMostWaits = 2'000, kMostRuns = 10'000;
@@ -186,8 +185,9 @@ void add_listed_waits(Report& report, const std::optional<StepNumbers>& asked) {
   const bool several = steps.size() > 1;
   std::ranges::sort(steps);
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
-  const bool is_part = std::ranges::any_of(
-      report.quality.notes, [](const auto& note) { return note.kind == "filtered"; });
+  const bool is_part =
+      std::ranges::any_of(report.quality.warnings,
+                          [](const auto& note) { return note.kind == "filtered"; });
   const auto* numbers = is_part && !steps.empty() ? &steps : nullptr;
   // Places in the list of findings, which grows.
   std::map<Place, std::size_t> stalls;
@@ -207,7 +207,7 @@ void add_listed_waits(Report& report, const std::optional<StepNumbers>& asked) {
     }
     auto said = often_text(wait, counted, several);
     if (is_part && numbers == nullptr) said += " (of the whole run)";
-    Finding finding;
+    patterns::Finding finding;
     finding.pattern = PatternId::kSyncStall;
     finding.subtype = wait.subtype;
     finding.count = counted.times;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "pipeline/quality/signs.h"
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 #include "trace/args.h"
 
 namespace tta::pipeline {

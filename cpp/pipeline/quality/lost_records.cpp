@@ -4,7 +4,7 @@
 
 #include "patterns/rule.h"
 #include "pipeline/quality/signs.h"
-#include "timeline/sum_until.h"
+#include "timeline/intervals.h"
 
 namespace tta::pipeline {
 namespace {

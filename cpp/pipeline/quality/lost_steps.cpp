@@ -20,7 +20,7 @@ constexpr std::uint64_t kEnough = 20;
 
 using Mark = std::pair<std::int64_t, std::int64_t>;  // process, start
 
-struct Step {
+struct StepCounts {
   std::int64_t number = 0;
   std::uint64_t operators = 0;
   std::uint64_t launches = 0;
@@ -53,7 +53,7 @@ bool meets(const timeline::IntervalSet& busy, const timeline::Span& step) {
   return it != busy.end() && it->begin < step.end;
 }
 
-std::vector<Step> measure(const timeline::Timeline& t) {
+std::vector<StepCounts> measure(const timeline::Timeline& t) {
   const auto& c = t.columns();
   Starts operators, launches, without_work;
   for (const auto row : t.lanes.rows) {
@@ -67,11 +67,11 @@ std::vector<Step> measure(const timeline::Timeline& t) {
   std::vector<timeline::Interval> work;
   for (const auto& d : t.devices) work.insert(work.end(), d.busy.begin(), d.busy.end());
   const auto busy = timeline::unite(std::move(work));
-  std::vector<Step> steps;
+  std::vector<StepCounts> steps;
   for (const auto& span : t.spans.steps) {
     const auto pid = c.pid[span.row];
-    Step step{span.number, operators.count(pid, span), launches.count(pid, span),
-              without_work.count(pid, span), false};
+    StepCounts step{span.number, operators.count(pid, span), launches.count(pid, span),
+                    without_work.count(pid, span), false};
     step.busy = meets(busy, span);
     steps.push_back(step);
   }
@@ -79,14 +79,14 @@ std::vector<Step> measure(const timeline::Timeline& t) {
 }
 
 // Steps without any device work, although they ran what others with work ran.
-std::vector<const Step*> find_empty(const std::vector<Step>& steps) {
+std::vector<const StepCounts*> find_empty(const std::vector<StepCounts>& steps) {
   std::vector<std::uint64_t> operators, work;
   for (const auto& step : steps) {
     if (step.with_work() == 0) continue;
     operators.push_back(step.operators);
     work.push_back(step.with_work());
   }
-  std::vector<const Step*> empty;
+  std::vector<const StepCounts*> empty;
   if (work.empty() || timeline::upper_median(work) < kEnough) return empty;
   const auto usual = timeline::upper_median(operators);
   for (const auto& step : steps) {
@@ -109,7 +109,7 @@ void find_lost_steps(const timeline::Timeline& t, Quality& q) {
                  ", though they ran what the others ran: records were lost, and idle "
                  "time is overstated.");
   }
-  Step rest;
+  StepCounts rest;
   for (const auto& step : steps) {
     rest.launches += step.launches;
     rest.without_work += step.without_work;

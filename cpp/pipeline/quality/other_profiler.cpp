@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "pipeline/quality/signs.h"
-#include "timeline/by_name.h"
+#include "timeline/names.h"
 
 namespace tta::pipeline {
 namespace {

@@ -104,7 +104,7 @@ std::string of(std::uint64_t part, std::uint64_t whole) {
 void add(Quality& q, Verdict verdict, const char* kind, std::uint64_t count,
          std::string detail) {
   q.verdict = std::max(q.verdict, verdict);
-  q.notes.push_back({kind, count, std::move(detail), verdict});
+  q.warnings.push_back({kind, count, std::move(detail), verdict});
 }
 
 void add_loss(Quality& q, const char* kind, std::uint64_t count, std::string detail) {

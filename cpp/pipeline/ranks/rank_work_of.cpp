@@ -10,7 +10,7 @@
 #include "pipeline/pricing/price.h"
 #include "pipeline/ranks/work_places.h"
 #include "replay/critical_path.h"
-#include "replay/meetings.h"
+#include "replay/recorded_collectives.h"
 
 namespace tta::pipeline {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 using replay::kOrigin;
 using replay::PointId;
 
-// What of a meeting's time no computation hid: of its device or, of one on the host,
+// What of a collective's time no computation hid: of its device or, of one on the host,
 // what a thread waited for it.
 class Exposure {
  public:
@@ -28,7 +28,7 @@ class Exposure {
     }
   }
 
-  std::int64_t of(const replay::Meeting& m) const {
+  std::int64_t of(const replay::RecordedCollective& m) const {
     const auto& c = t_.columns();
     const timeline::Interval time{c.ts[m.row], t_.tree.end(c, m.row)};
     const auto& lane = t_.lanes.lanes[t_.lanes.lane[m.row]];
@@ -65,14 +65,14 @@ replay::RankWork rank_work_of(const Report& report, const RankFacts& facts) {
   const auto& m = *report.replay->model;
   const auto& t = *m.timeline;
   const auto weights = m.graph.weights();
-  const auto meetings = replay::find_meetings(m, *report.args);
+  const auto collectives = replay::recorded_collectives(m, *report.args);
   std::vector<PointId> stops;
   std::vector<std::pair<PointId, PointId>> cut;
   for (const auto& s : m.steps) stops.insert(stops.end(), {s.begin, s.end});
-  for (const auto& one : meetings) {
+  for (const auto& one : collectives) {
     stops.insert(stops.end(), {one.begin, one.end});
     cut.emplace_back(one.begin, one.end);
-    // What it waits for on its own rank, too: else each of many meetings in a step
+    // What it waits for on its own rank, too: else each of many collectives in a step
     // would have a passage along all of the step before it.
     const auto [first, last] = m.graph.into(one.begin);
     for (auto e = first; e < last; ++e) stops.push_back(m.graph.edges()[e].from);
@@ -92,18 +92,18 @@ replay::RankWork rank_work_of(const Report& report, const RankFacts& facts) {
   }
   write_passages(report, m, condensed, out);
   const Exposure exposure(t);
-  for (const auto& one : meetings) {
-    out.meetings.push_back({.key = "",
-                            .group = one.group,
-                            .ranks = one.ranks,
-                            .name = one.name,
-                            .sequence = one.sequence,
-                            .peer = one.peer,
-                            .step = step_at(t, one.asked),
-                            .bytes = one.bytes,
-                            .exposed = exposure.of(one),
-                            .begin = stop_of.at(one.begin),
-                            .end = stop_of.at(one.end)});
+  for (const auto& one : collectives) {
+    out.collectives.push_back({.key = "",
+                               .group = one.group,
+                               .ranks = one.ranks,
+                               .name = one.name,
+                               .sequence = one.sequence,
+                               .peer = one.peer,
+                               .step = step_at(t, one.asked),
+                               .bytes = one.bytes,
+                               .exposed = exposure.of(one),
+                               .begin = stop_of.at(one.begin),
+                               .end = stop_of.at(one.end)});
   }
   for (const auto& s : m.steps) {
     out.steps.push_back({s.number, stop_of.at(s.begin), stop_of.at(s.end)});

@@ -46,7 +46,7 @@ const char* kind_of(const timeline::Timeline& t, std::uint32_t row) {
     return t.is_kernel(row) ? "compute" : "copies";
   }
   if (c.cat_info(row).runtime_api) return "runtime_calls";
-  return replay::is_backend_range(t.trace->name(row)) ? "communication" : "host";
+  return t.named(row, timeline::Name::kBackend) ? "communication" : "host";
 }
 
 // Which finding claims most of an event's time, if any claims half of what counts.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "timeline/sum_until.h"
+#include "timeline/intervals.h"
 
 namespace tta::pipeline {
 namespace {

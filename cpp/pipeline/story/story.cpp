@@ -8,7 +8,7 @@
 #include "patterns/rule.h"
 #include "pipeline/story/sides.h"
 #include "pipeline/story/story_parts.h"
-#include "timeline/overlap_facts.h"
+#include "timeline/device_facts.h"
 
 namespace tta::pipeline {
 namespace {

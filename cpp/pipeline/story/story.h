@@ -3,37 +3,11 @@
 // which one would ask them, each with an answer in figures.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "patterns/finding.h"
 #include "pipeline/report.h"
 
 namespace tta::pipeline {
-
-/// A number that an answer rests on.
-struct Figure {
-  std::string name;
-  std::int64_t value = 0;  ///< Nanoseconds if is_time, else a count.
-  bool is_time = true;
-};
-
-struct Stage {
-  std::string id;        ///< Stable word: busy, idle, limit, work, overlap, gain.
-  std::string question;  ///< For people, as is `answer`.
-  std::string answer;    ///< Sentences in ASCII but for names from the trace.
-  /// The answer in a stable word: the side (host, device or turns), the pattern or kind
-  /// of work that comes first; "" if the figures say it all, or if it is not known.
-  std::string verdict;
-  /// False: the trace does not allow an answer, and `answer` says why.
-  bool known = true;
-  /// By what the answer costs, as a share of the time of all devices, as of a finding;
-  /// none if nothing.
-  std::optional<patterns::Severity> severity;
-  std::vector<Figure> figures;
-};
 
 /// Answers, in this order and so far as there is something to say:
 ///

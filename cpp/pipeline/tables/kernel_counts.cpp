@@ -6,6 +6,7 @@
 
 #include "pipeline/accounting/step_balance.h"
 #include "pipeline/tables/tables.h"
+#include "timeline/device_facts.h"
 
 namespace tta::pipeline {
 namespace {
@@ -20,18 +21,17 @@ std::uint64_t count_in(const Times& moments, std::int64_t begin, std::int64_t en
                                     first);
 }
 
-Counts spread(std::vector<std::uint64_t> each) {
+std::optional<Counts> spread(std::vector<std::uint64_t> each) {
+  if (each.empty()) return std::nullopt;
   Counts out;
-  if (!each.empty()) {
-    auto sorted = each;
-    std::sort(sorted.begin(), sorted.end());
-    const auto half = sorted.size() / 2;
-    out.min = sorted.front();
-    out.max = sorted.back();
-    out.median = static_cast<double>(sorted[half]);
-    if (sorted.size() % 2 == 0) {
-      out.median = (static_cast<double>(sorted[half - 1]) + out.median) / 2;
-    }
+  auto sorted = each;
+  std::sort(sorted.begin(), sorted.end());
+  const auto half = sorted.size() / 2;
+  out.min = sorted.front();
+  out.max = sorted.back();
+  out.median = static_cast<double>(sorted[half]);
+  if (sorted.size() % 2 == 0) {
+    out.median = (static_cast<double>(sorted[half - 1]) + out.median) / 2;
   }
   out.each = std::move(each);
   return out;
@@ -73,8 +73,7 @@ KernelCounts count_kernels(const Report& report) {
   }
   auto device = t.devices.begin();
   std::size_t next = 0;  // row of the device; windows come by device, then time
-  for (const auto& row : report.windows) {
-    const auto& w = row.window;
+  for (const auto& w : report.tiles) {
     while (device != t.devices.end() && device->device < w.device) {
       ++device;
       next = 0;
@@ -91,6 +90,15 @@ KernelCounts count_kernels(const Report& report) {
   }
   out.steps = spread(std::move(steps));
   out.windows = spread(std::move(windows));
+  return out;
+}
+
+std::vector<Overlap> list_overlap(const timeline::Timeline& t) {
+  std::vector<Overlap> out;
+  for (const auto& f : timeline::overlap_facts(t)) {
+    out.push_back({f.device, process_of(*t.trace, f.pid), f.compute_ns, f.comm_ns,
+                   f.copy_ns, f.comm_hidden_ns, f.copy_hidden_ns});
+  }
   return out;
 }
 

@@ -2,42 +2,16 @@
 // pipeline/tables/moments.cpp: by category, by name, and by what is around.
 #include "pipeline/tables/moments.h"
 
-#include <algorithm>
-#include <string_view>
-
-#include "patterns/loading_names.h"
-#include "patterns/python_time.h"
+#include <utility>
+#include <vector>
 
 namespace tta::pipeline {
 namespace {
 
 using timeline::kNoRow;
+using timeline::Name;
 using timeline::SpanKind;
 using trace::Category;
-
-// What a name alone tells, of whatever category.
-enum class Named : std::uint8_t {
-  kNothing,
-  kCompile,
-  kBackend,       // a range of gloo, MPI or UCC on its own thread
-  kWaitOperator,  // of a functional collective
-  kWaitMethod,    // a builtin called "wait": a collective's, or a condition's
-  kWaiting,       // any other builtin that waits
-};
-
-Named named(std::string_view name) {
-  if (patterns::says(name) == patterns::Says::kCompiles) return Named::kCompile;
-  if (name.starts_with("gloo:") || name.starts_with("mpi:") ||
-      name.starts_with("ucc:")) {
-    return Named::kBackend;
-  }
-  if (name.ends_with("c10d_functional::wait_tensor")) return Named::kWaitOperator;
-  if (name.starts_with("<built-in method wait of ")) return Named::kWaitMethod;
-  if (patterns::waits_for_others(name) || name == "<built-in function sleep>") {
-    return Named::kWaiting;
-  }
-  return Named::kNothing;
-}
 
 class Moments {
  public:
@@ -46,9 +20,6 @@ class Moments {
         c_(t.columns()),
         in_(c_.size(), In::kNothing),
         kind_(c_.size(), SpanKind::kAnnotation) {
-    for (std::uint32_t id = 0; id < t.trace->strings.size(); ++id) {
-      names_.push_back(named(t.trace->strings.view(id)));
-    }
     for (const auto* list : {&t.spans.steps, &t.spans.optimizer, &t.spans.loader}) {
       for (const auto& span : *list) kind_[span.row] = span.kind;
     }
@@ -57,10 +28,9 @@ class Moments {
   std::vector<In> run() {
     static const std::vector<timeline::HostWait> kNone;
     auto thread = t_.waits.begin();  // by lane
-    for (std::uint32_t lane = 0; lane < t_.lanes.lanes.size(); ++lane) {
-      if (t_.lanes.lanes[lane].is_stream) continue;
-      while (thread != t_.waits.end() && thread->lane < lane) ++thread;
-      const bool waits = thread != t_.waits.end() && thread->lane == lane;
+    for (const auto& lane : t_.lanes.threads()) {
+      while (thread != t_.waits.end() && thread->lane < lane.id) ++thread;
+      const bool waits = thread != t_.waits.end() && thread->lane == lane.id;
       classify(lane, waits ? thread->waits : kNone);
     }
     return std::move(in_);
@@ -68,9 +38,10 @@ class Moments {
 
  private:
   // Parents come before their children.
-  void classify(std::uint32_t lane, const std::vector<timeline::HostWait>& waits) {
+  void classify(const timeline::Lane& lane,
+                const std::vector<timeline::HostWait>& waits) {
     std::size_t wait = 0;
-    for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[lane])) {
+    for (const auto row : t_.lanes.rows_of(lane)) {
       const auto parent = t_.tree.parent[row];
       const auto around = parent == kNoRow ? In::kNothing : in_[parent];
       bool blocks = false;
@@ -83,9 +54,8 @@ class Moments {
   }
 
   In class_of(std::uint32_t row, In around, bool blocks) const {
-    const auto name = names_[c_.name[row]];
     const bool working = around == In::kOperator || around == In::kCall;
-    if (name == Named::kCompile) return In::kCompile;
+    if (t_.named(row, Name::kCompiles)) return In::kCompile;
     if (kind_[row] == SpanKind::kLoader) return In::kLoader;
     if (kind_[row] == SpanKind::kStep) return around;
     const auto cat = c_.cat(row);
@@ -96,14 +66,16 @@ class Moments {
     }
     if (cat == Category::kOverhead) return In::kProfiler;
     if (cat == Category::kCpuOp && kind_[row] == SpanKind::kAnnotation) {
-      return name == Named::kWaitOperator ? In::kCollective : In::kOperator;
+      return t_.named(row, Name::kCollectiveWait) ? In::kCollective : In::kOperator;
     }
     if (cat == Category::kPythonFunction) {
-      if (name == Named::kWaitMethod && parent_is_collective(row)) {
+      if (t_.named(row, Name::kWaitMethod) && parent_is_collective(row)) {
         return In::kCollective;
       }
-      if (name == Named::kWaitMethod || name == Named::kWaiting) return In::kWaits;
-    } else if (name == Named::kBackend) {
+      if (t_.named(row, Name::kWaitsForOthers) || t_.named(row, Name::kSleeps)) {
+        return In::kWaits;
+      }
+    } else if (t_.named(row, Name::kBackend)) {
       return In::kCollective;
     }
     return working ? around : In::kPython;
@@ -111,15 +83,13 @@ class Moments {
 
   bool parent_is_collective(std::uint32_t row) const {
     const auto parent = t_.tree.parent[row];
-    return parent != kNoRow &&
-           t_.trace->name(parent).starts_with("torch/distributed/distributed_c10d.py(");
+    return parent != kNoRow && t_.named(parent, Name::kDdpFrame);
   }
 
   const timeline::Timeline& t_;
   const trace::Columns& c_;
   std::vector<In> in_;
   std::vector<SpanKind> kind_;  // of each row; kAnnotation is any that is not listed
-  std::vector<Named> names_;    // by the id of a name
 };
 
 }  // namespace

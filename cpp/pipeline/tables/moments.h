@@ -15,7 +15,7 @@ enum class In : std::uint8_t {
   kPython,          ///< A Python frame, or a range of the program.
   kCall,            ///< A runtime call outside of operators.
   kOperator,        ///< An operator, with what it calls.
-  kWaitsForDevice,  ///< A call that waits for a device, see timeline/host_waits.h.
+  kWaitsForDevice,  ///< A call that waits for a device, see timeline/host_calls.h.
   kWaits,           ///< A builtin that waits for a lock, a file, a process, or sleeps.
   kProfiler,        ///< The profiler's own work.
   kLoader,          ///< The data loader's mark.

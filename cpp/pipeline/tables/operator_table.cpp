@@ -2,7 +2,7 @@
 // pipeline/tables/operator_table.cpp: walks each thread's tree once, parents before
 // children.
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 #include <unordered_set>
 
 #include "pipeline/tables/tables.h"
@@ -38,15 +38,18 @@ class Operators {
     for (std::size_t i = nodes_.size(); i-- > 0;) link(static_cast<std::uint32_t>(i));
   }
 
-  std::vector<OperatorRow> rows() {
+  std::vector<Operator> rows() {
     std::vector<std::uint32_t> open(t_.trace->strings.size(), 0);
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].parent == kNoRow) walk(i, open);
     }
-    std::vector<OperatorRow> out;
-    for (const auto& [name, row] : rows_) out.push_back(row);
-    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
-      return a.self_ns != b.self_ns ? a.self_ns > b.self_ns : a.name < b.name;
+    std::vector<Operator> out;
+    for (auto& [name, row] : rows_) {
+      row.name = t_.trace->strings.view(name);
+      out.push_back(std::move(row));
+    }
+    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+      return a.self_ns > b.self_ns;
     });
     return out;
   }
@@ -126,7 +129,6 @@ class Operators {
     const auto& c = t_.columns();
     const auto dur = c.dur[node.row];
     auto& row = rows_[c.name[node.row]];
-    row.name = c.name[node.row];
     row.min_ns = row.count == 0 ? dur : std::min(row.min_ns, dur);
     row.max_ns = std::max(row.max_ns, dur);
     ++row.count;
@@ -142,12 +144,12 @@ class Operators {
   std::unordered_set<std::uint32_t> named_;
   std::vector<std::uint32_t> node_;
   std::vector<Node> nodes_;
-  std::unordered_map<std::uint32_t, OperatorRow> rows_;
+  std::map<std::uint32_t, Operator> rows_;  // by name, first seen first
 };
 
 }  // namespace
 
-std::vector<OperatorRow> make_operator_table(const timeline::Timeline& t) {
+std::vector<Operator> make_operator_table(const timeline::Timeline& t) {
   return Operators(t).rows();
 }
 

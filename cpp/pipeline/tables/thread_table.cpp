@@ -27,11 +27,11 @@ class Threads {
     }
   }
 
-  ThreadRow row_of(std::uint32_t lane) {
+  Thread row_of(std::uint32_t lane) {
     const auto& l = t_.lanes.lanes[lane];
     out_ = {};
-    out_.pid = l.pid;
-    out_.tid = l.tid;
+    out_.pid = process_of(*t_.trace, l.pid);
+    out_.tid = process_of(*t_.trace, l.tid);
     out_.events = l.last - l.first;
     reached_ = t_.span.begin;
     exposed_at_ = exposed_[lane].begin();
@@ -50,7 +50,14 @@ class Threads {
     }
     close_until(trace::kTimeLimit);
     advance(In::kNothing, t_.span.end);
-    return out_;
+    auto& o = out_;
+    o.busy_ns = o.operators_ns + o.calls_ns + o.compile_ns + o.python_ns;
+    o.waiting_ns =
+        o.wait_loader_ns + o.wait_comm_ns + o.wait_device_ns + o.wait_other_ns;
+    if (const auto span = t_.span.length(); span > 0) {
+      o.busy_share = static_cast<double>(o.busy_ns) / static_cast<double>(span);
+    }
+    return o;
   }
 
  private:
@@ -89,7 +96,7 @@ class Threads {
       case In::kProfiler:
         return &out_.profiler_ns;
       case In::kLoader:
-        return &out_.loader_ns;
+        return &out_.wait_loader_ns;
       case In::kCompile:
         return &out_.compile_ns;
       case In::kCollective:
@@ -104,28 +111,30 @@ class Threads {
   const trace::Columns& c_;
   std::vector<In> in_;                // of each row, and of what it encloses
   std::vector<IntervalSet> exposed_;  // of each lane: what comm_on_host found
-  ThreadRow out_;
+  Thread out_;
   std::int64_t reached_ = 0;
   IntervalSet::const_iterator exposed_at_, exposed_end_;
 };
 
 }  // namespace
 
-std::vector<ThreadRow> make_thread_table(const timeline::Timeline& t,
-                                         const timeline::EventArgs& args) {
-  std::vector<ThreadRow> out;
+std::vector<Thread> make_thread_table(const timeline::Timeline& t,
+                                      const timeline::EventArgs& args) {
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  std::vector<std::pair<Key, Thread>> rows;
   Threads table(t);
   for (std::uint32_t lane = 0; lane < t.lanes.lanes.size(); ++lane) {
     if (t.lanes.lanes[lane].is_stream) continue;
     auto row = table.row_of(lane);
     if (row.idle_ns + row.profiler_ns == t.span.length()) continue;
-    row.name = args.thread_name(row.pid, row.tid);
-    out.push_back(std::move(row));
+    const auto& l = t.lanes.lanes[lane];
+    row.name = args.thread_name(l.pid, l.tid);
+    rows.emplace_back(Key{-row.busy_ns, row.idle_ns, l.pid, l.tid}, std::move(row));
   }
-  std::sort(out.begin(), out.end(), [](const ThreadRow& a, const ThreadRow& b) {
-    return std::tuple(-a.busy_ns(), a.idle_ns, a.pid, a.tid) <
-           std::tuple(-b.busy_ns(), b.idle_ns, b.pid, b.tid);
-  });
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Thread> out;
+  for (auto& [key, row] : rows) out.push_back(std::move(row));
   return out;
 }
 

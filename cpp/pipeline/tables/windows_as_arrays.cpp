@@ -3,19 +3,17 @@
 #include "pipeline/tables/windows_as_arrays.h"
 
 #include <memory>
-#include <vector>
 
 namespace tta::pipeline {
 
 features::Features make_arrays(const Report& report,
                                const features::Checkpoint& checkpoint,
                                std::size_t merge) {
-  std::vector<timeline::Window> windows;
-  for (const auto& row : report.windows) windows.push_back(row.window);
   const auto& t = *report.timeline;
   const auto args =
       report.args ? report.args : std::make_shared<const timeline::EventArgs>(t);
-  return features::make_features(t, *args, windows, report.causes, checkpoint, merge);
+  return features::make_features(t, *args, report.tiles, report.causes, checkpoint,
+                                 merge);
 }
 
 }  // namespace tta::pipeline

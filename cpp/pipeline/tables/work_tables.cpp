@@ -4,21 +4,26 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "pipeline/tables/tables.h"
-#include "timeline/by_name.h"
-#include "timeline/copy_direction.h"
 #include "timeline/median.h"
+#include "timeline/names.h"
 
 namespace tta::pipeline {
 namespace {
 
 using timeline::Interval;
 using trace::Category;
+
+struct WorkTimes {
+  std::uint64_t count = 0;
+  std::int64_t total_ns = 0, union_ns = 0, min_ns = 0, max_ns = 0;
+};
 
 // Adds up one row's work; asked device by device, in order of start.
 class RowTimes {
@@ -29,11 +34,19 @@ class RowTimes {
     times_.min_ns = times_.count == 0 ? dur : std::min(times_.min_ns, dur);
     times_.max_ns = std::max(times_.max_ns, dur);
     ++times_.count;
-    times_.sum_ns += dur;
+    times_.total_ns += dur;
     times_.union_ns += Interval{std::max(inside.begin, reached_), inside.end}.length();
     reached_ = std::max(reached_, inside.end);
   }
-  const WorkTimes& get() const { return times_; }
+  // Fills the fields that kernels and copies have in common.
+  void fill(auto& row) const {
+    row.count = times_.count;
+    row.total_ns = times_.total_ns;
+    row.union_ns = times_.union_ns;
+    row.mean_us = record::us_of(times_.total_ns) / static_cast<double>(times_.count);
+    row.min_ns = times_.min_ns;
+    row.max_ns = times_.max_ns;
+  }
 
  private:
   WorkTimes times_;
@@ -41,7 +54,7 @@ class RowTimes {
   std::int64_t reached_ = 0;
 };
 
-struct Kernel {
+struct Launches {
   bool communication = false;
   RowTimes times;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> shapes;
@@ -72,50 +85,52 @@ bool tells_occupancy(const timeline::WorkArgs& known) {
   return known.occupancy > 0 || (known.occupancy == 0 && known.warps_per_sm < 1);
 }
 
-KernelRow finish(std::uint32_t name, const Kernel& kernel) {
-  KernelRow row;
+Kernel finish(std::string_view name, const Launches& kernel, std::int64_t busy_ns) {
+  Kernel row;
   row.name = name;
   row.communication = kernel.communication;
-  row.times = kernel.times.get();
+  kernel.times.fill(row);
+  if (busy_ns > 0) {
+    row.busy_share = static_cast<double>(row.union_ns) / static_cast<double>(busy_ns);
+  }
   std::uint64_t most = 0;
   for (const auto& [shape, times] : kernel.shapes) {
     if (times <= most) continue;
     most = times;
-    std::tie(row.blocks, row.block_threads) = shape;
+    row.blocks = shape.first;
+    row.block_threads = shape.second;
   }
   if (kernel.known_ns > 0) row.occupancy = kernel.occupancy / kernel.known_ns;
   return row;
 }
 
-CopyRow finish(const CopyKind& kind, Copies& copies) {
-  CopyRow row;
+Copy finish(const CopyKind& kind, Copies& copies) {
+  Copy row;
   std::tie(row.direction, row.memory) = kind;
-  row.times = copies.times.get();
+  copies.times.fill(row);
   auto& bytes = copies.bytes;
-  row.with_bytes = bytes.size();
   if (bytes.empty()) return row;
-  for (const auto b : bytes) row.bytes += b;
+  row.bytes = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   row.median_bytes = timeline::lower_median(std::move(bytes));
   if (copies.known_ns > 0) {
     row.bandwidth =
-        static_cast<double>(row.bytes) / static_cast<double>(copies.known_ns);
+        static_cast<double>(*row.bytes) / static_cast<double>(copies.known_ns);
   }
   return row;
 }
 
 template <typename Row>
 void sort_by_time(std::vector<Row>& rows) {
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    return a.times.union_ns > b.times.union_ns;
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.union_ns > b.union_ns; });
 }
 
 }  // namespace
 
 WorkTables make_work_tables(const timeline::Timeline& t,
-                            const timeline::EventArgs& args) {
+                            const timeline::EventArgs& args, std::int64_t busy_ns) {
   const auto& c = t.columns();
-  std::unordered_map<std::uint32_t, Kernel> kernels;
+  std::map<std::uint32_t, Launches> kernels;  // in an order that is always the same
   std::unordered_map<std::uint32_t, CopyKind> kinds;  // of names
   std::map<CopyKind, Copies> copies;
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
@@ -151,11 +166,9 @@ WorkTables make_work_tables(const timeline::Timeline& t,
     }
   }
   WorkTables out;
-  for (const auto& [name, kernel] : kernels)
-    out.kernels.push_back(finish(name, kernel));
-  // The map's order is arbitrary; equal times shall not make the table so.
-  std::sort(out.kernels.begin(), out.kernels.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (const auto& [name, kernel] : kernels) {
+    out.kernels.push_back(finish(t.trace->strings.view(name), kernel, busy_ns));
+  }
   for (auto& [kind, of_kind] : copies) out.copies.push_back(finish(kind, of_kind));
   sort_by_time(out.kernels);
   sort_by_time(out.copies);

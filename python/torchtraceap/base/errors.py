@@ -42,6 +42,11 @@ class TraceError(ValueError):
         self.line = line
 
 
+def trace_error(path: str, kind: str, cause: str, hint: str) -> TraceError:
+    """Return the error that says where, what and what to do."""
+    return TraceError(f"{path}: {cause}. {hint}.", path, kind, hint + ".")
+
+
 class ConfigError(ValueError):
     """Settings, or the definition or name of a rule, that make no sense.
 

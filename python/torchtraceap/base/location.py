@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from torchtraceap import _core
+from torchtraceap._core import Location
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import Line
 
@@ -14,67 +13,9 @@ NAME_WIDTH = 40  # An operator or device.
 _WIDTH = 48  # A location; the longest of real traces are far longer.
 
 
-@dataclass(frozen=True)
-class Location:
-    """A function of Python code."""
-
-    file: str  #: As the trace has it, often relative to a folder of sys.path.
-    #: Of the call: as the trace has it, else as found in the source file; None if it is
-    #: in neither, or several lines could be meant.
-    line: int | None
-    function: str
-    user: bool  #: False if only library code was there.
-    #: The line in the trace, whatever it is the line of; None stands for `line`.
-    recorded_line: int | None = None
-    #: Where that is: at the "call", where the "function" begins, or where it was at the
-    #: "start" of recording, which says nothing of a finding.
-    recorded_at: str = "call"
-
-    def __post_init__(self) -> None:
-        if self.recorded_line is None:
-            object.__setattr__(self, "recorded_line", self.line)
-
-    def __str__(self) -> str:
-        if self.line is not None:
-            return f"{self.file}:{self.line}"
-        return f"{self.file} in {called(self.function)}"
-
-    @property
-    def text(self) -> str:
-        """``train.py:88 step``; without a line, ``train.py in step()``."""
-        return str(self) if self.line is None else f"{self} {self.function}"
-
-    @property
-    def begins(self) -> int | None:
-        """Where the function begins, if the trace tells."""
-        return self.recorded_line if self.recorded_at == "function" else None
-
-    @property
-    def nearest_line(self) -> int | None:
-        """The line, or where it is not known the one at which the function begins."""
-        return self.begins if self.line is None else self.line
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """By what else it can be asked for: also the line in the trace counts, so that
-        a name stays right where the source file is not at hand."""
-        return (str(self), f"{self.file}:{self.recorded_line}")
-
-
 def called(function: str) -> str:
     """Write a function so that it is read as one: ``step()``, but ``<module>``."""
     return function if function.startswith("<") else f"{function}()"
-
-
-def read_location(
-    frame: _core.Frame | None, line: int | None = None
-) -> Location | None:
-    """Convert a place, if there is one; `line` is that of the call, if it was found."""
-    if frame is None:
-        return None
-    recorded, at = frame.line, frame.line_of
-    line = recorded if at == "call" else line
-    return Location(frame.file, line, frame.function, frame.user, recorded, at)
 
 
 def whole_place(where: Location | None, name: str, *, function: bool = True) -> str:

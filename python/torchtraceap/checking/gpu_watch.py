@@ -95,7 +95,7 @@ def from_report(
         reasons = " ".join(note.detail for note in report.quality.reasons)
         problem = f"The recording cannot be judged: {reasons}"
         return Observation((), "", problem, MODE)
-    begins = sorted(step.begin_ns for step in report.core.steps)
+    begins = sorted(step.start_ns for step in report.steps)
     waits = []
     for wait in report.core.blocking_calls:
         if wait.begin_ns >= end_ns:
@@ -103,7 +103,12 @@ def from_report(
         operator = wait.operator_name or report.loaded.name(wait.row)
         line = line_of(wait.begin_ns, operator)
         if line is None and (place := wait.location):
-            line = Line(resolve(place.file), place.line, place.function, exact=False)
+            line = Line(
+                resolve(place.file),
+                place.recorded_line or 0,
+                place.function,
+                exact=False,
+            )
         waits.append(
             Wait(
                 line=line,

@@ -14,7 +14,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from torchtraceap.analysis import analyze
+from torchtraceap._core import Finding
+from torchtraceap.analysis import analyze_one
 from torchtraceap.base.arguments import checked_names
 from torchtraceap.base.location import NAME_WIDTH, whole_place
 from torchtraceap.base.safe_text import printable
@@ -28,8 +29,7 @@ from torchtraceap.checking.outcome import (
     checked_unknown,
 )
 from torchtraceap.checking.recording import Recording
-from torchtraceap.data.findings import Finding
-from torchtraceap.data.load import Source
+from torchtraceap.data.source import Source
 from torchtraceap.gate.budget import read_budget
 from torchtraceap.gate.budget_data import Violation
 from torchtraceap.report import Report
@@ -245,12 +245,7 @@ class TraceChecks:
             raise TypeError("warmup and stacks are for a block, not for a stored trace")
         else:
             if not isinstance(source, Report):
-                source = analyze(source, **options)
-                if not isinstance(source, Report):
-                    raise TypeError(
-                        "trace_check takes one trace: call it for each; of a job, "
-                        "assert on read_budget(...).check_ranks(analyze(folder))"
-                    )
+                source = analyze_one(source, NAME, **options)
             elif options:
                 raise TypeError(f"{', '.join(options)}: the Report is made already")
             check = TraceCheck(self._log, unknown, report=source)

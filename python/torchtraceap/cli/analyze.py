@@ -13,11 +13,11 @@ from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.analyze_job import (
     TRACES,
     is_joined,
-    job_source,
+    ranks_of,
     read_job,
-    recording_option,
     refuse_forms,
     show_job,
+    traces_of,
 )
 from torchtraceap.cli.options import analysis_parsers, count, quiet_option
 from torchtraceap.cli.output import (
@@ -39,8 +39,7 @@ from torchtraceap.cli.targets import (
     write_report,
 )
 from torchtraceap.data.wish import AUTO, OFF
-from torchtraceap.ranks.horovod import is_horovod, read_horovod
-from torchtraceap.ranks.horovod_text import horovod_text
+from torchtraceap.ranks.horovod import horovod_text, is_horovod
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.merged import merged_ranks
 from torchtraceap.report import Report
@@ -68,7 +67,6 @@ def add(commands: Commands) -> None:
         help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
-    recording_option(command)
     group = command.add_argument_group("what to write (-: to standard output)")
     report_options(group, OUTPUTS)
     command.add_argument(
@@ -117,16 +115,17 @@ def _detector_of(options: argparse.Namespace) -> str:
 def run(options: argparse.Namespace) -> int:
     wanted = report_targets(options, OUTPUTS)
     several = len(options.traces) > 1
-    source = job_source(options)
-    if source is not None:
+    files = ranks_of(options)
+    inputs = traces_of(options, files)
+    if files is not None:
         refuse_forms(wanted, options)
-        refuse_unwritable(list(wanted.values()), options.traces)
-        if (job := read_job(source, options, _detector_of(options))) is not None:
+        refuse_unwritable(list(wanted.values()), inputs)
+        if (job := read_job(files, options, _detector_of(options))) is not None:
             return show_job(job, options, wanted)
     for output in wanted:
         if several and not output.takes_several:
             raise Refused(f"--{output.name} takes one trace. Run it for each.")
-    refuse_unwritable(list(wanted.values()), options.traces)
+    refuse_unwritable(list(wanted.values()), inputs)
     detector = _detector_of(options)
     shown = prints_summary(options, wanted.values())
     asks = shown or any(output.asks_detector for output in wanted)
@@ -185,7 +184,7 @@ def _show_horovod(trace: Trace, wanted: Collection[Output]) -> None:
             f"{trace.path}: a Horovod timeline has no report to write, only a summary. "
             f"Leave out --{next(iter(wanted)).name}."
         )
-    say(horovod_text(read_horovod(trace)))
+    say(horovod_text(trace))
 
 
 def _analyze(

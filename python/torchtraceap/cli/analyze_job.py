@@ -27,11 +27,12 @@ from torchtraceap.cli.targets import (
     writing,
 )
 from torchtraceap.data.load import plan_load
+from torchtraceap.data.source import RankPaths, is_of_ranks, source_of
 from torchtraceap.data.wish import OFF
-from torchtraceap.ranks.candidates import is_of_ranks
+from torchtraceap.ranks.job import job_of_ranks
 from torchtraceap.ranks.job_report import JobReport
-from torchtraceap.ranks.making import job_of_files
-from torchtraceap.ranks.rank_files import RankSource, find_ranks
+from torchtraceap.ranks.rank_files import find_ranks
+from torchtraceap.ranks.recordings import RankFiles
 from torchtraceap.views.job_json import job_json_text
 from torchtraceap.views.outputs import Output
 
@@ -55,44 +56,34 @@ _FORMS = (*_TEXTS, "perfetto")
 _FAILED = "rank_failed"  # a note for each file that could not be read
 
 
-def recording_option(command: argparse.ArgumentParser) -> None:
-    """Add ``--recording`` to a command that takes the ranks of a job."""
-    command.add_argument(
-        "--recording",
-        metavar="NAME",
-        help="of a folder or pattern with several recordings, this one: its name, a "
-        "pattern for it, or its folder (default: the last of the fullest)",
-    )
-
-
-def job_source(options: argparse.Namespace) -> RankSource | None:
-    """Return what the traces that a command was given are as one job: a folder, a
+def ranks_of(options: argparse.Namespace) -> RankFiles | None:
+    """Return the traces that a command was given if they are of one job: a folder, a
     pattern, or a list of files that tell of different ranks; None if each is by itself.
 
     Raises Refused for what makes no sense.
     """
     traces: Sequence[str] = options.traces
-    if any(map(is_of_ranks, traces)):
-        if len(traces) > 1:
-            raise Refused(
-                "a folder or a pattern is a job of its own. Run it for each, or name "
-                "the files of one job."
-            )
-        return traces[0]
-    if options.recording is not None:
-        raise Refused("--recording chooses in a folder or pattern. Name one.")
-    if len(traces) > 1:
-        try:
-            files = find_ranks(traces).recording.files
-        except TraceError:  # What is wrong with a file is told when it is read.
+    if len(traces) > 1 and any(map(is_of_ranks, traces)):
+        raise Refused(
+            "a folder or a pattern is a job of its own. Run it for each, or name the "
+            "files of one job."
+        )
+    with about(traces[0]):
+        source = source_of(traces if len(traces) > 1 else traces[0])
+        if not isinstance(source, RankPaths):
             return None
-        if len(files) > 1 and all(file.rank is not None for file in files):
-            return traces
-    return None
+        try:
+            files = find_ranks(source)
+        except TraceError:
+            if source.is_list:
+                return None  # What is wrong with a file is said when it is read.
+            raise
+    has_ranks = all(file.rank is not None for file in files.recording.files)
+    return files if has_ranks or not source.is_list else None
 
 
 def read_job(
-    source: RankSource, options: argparse.Namespace, detector: str = OFF
+    files: RankFiles, options: argparse.Namespace, detector: str = OFF
 ) -> JobReport | None:
     """Analyze the ranks of a job, saying how many are done; None for a list of files
     that turn out to have nothing to do with each other.
@@ -105,22 +96,15 @@ def read_job(
         nonlocal progress
         progress = f"{of} traces: {number} of {of}"
 
-    with (
-        about(source if isinstance(source, str) else "the list"),
-        stage(lambda: f"reducing {progress}", options.quiet),
-    ):
-        job = job_of_files(
-            source,
+    with about(files.source), stage(lambda: f"reducing {progress}", options.quiet):
+        job = job_of_ranks(
+            files,
             plan_load(**options.loading),
             plan_analysis(None, **options.analysis, detector=detector),
-            recording=options.recording,
             counted=done,
             skips=True,
         )
-    if isinstance(source, str):
-        if job.fault is not None:
-            raise Refused(job.problem)
-    elif not is_joined(job):
+    if files.is_list and not is_joined(job):
         return None
     for note in job.facts.notes:
         if note.kind == _FAILED:
@@ -132,8 +116,8 @@ def read_job(
 
 
 def is_joined(job: JobReport) -> bool:
-    """Tell whether traces are of ranks that met."""
-    return job.fault is None and job.facts.meetings > 0
+    """Tell whether traces are of ranks with a collective in common."""
+    return job.fault is None and job.facts.joined_collectives > 0
 
 
 def failed_ranks(job: JobReport) -> int:
@@ -150,6 +134,12 @@ def refuse_forms(wanted: Iterable[Output], options: argparse.Namespace) -> None:
             )
     if options.tables:
         raise Refused("--tables takes one trace. Name the file of one rank.")
+
+
+def traces_of(options: argparse.Namespace, files: RankFiles | None) -> list[str]:
+    """Return the files that a command reads, which it must not overwrite."""
+    found = files.recording.files if files is not None else ()
+    return [*options.traces, *(file.path for file in found)]
 
 
 def show_job(

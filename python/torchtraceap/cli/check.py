@@ -11,9 +11,9 @@ from torchtraceap.analysis_plan import of_torch
 from torchtraceap.cli.analyze_job import (
     TRACES,
     failed_ranks,
-    job_source,
+    ranks_of,
     read_job,
-    recording_option,
+    traces_of,
 )
 from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option, share
 from torchtraceap.cli.output import (
@@ -68,7 +68,6 @@ def add(commands: Commands) -> None:
         "both. Exit code 0: within; 1: over, or it cannot be told; 2: bad input.",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
-    recording_option(command)
     group = command.add_argument_group("what to hold them against")
     group.add_argument(
         "--budget",
@@ -109,7 +108,8 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     targets = targets_of(options, FORMS)
     to_write = targets_of(options, ["write-budget"])
-    inputs = [*options.traces, options.baseline]
+    files = ranks_of(options)
+    inputs = [*traces_of(options, files), options.baseline]
     if not to_write:  # Else that budget may be written anew.
         inputs.append(options.budget)
     refuse_unwritable([*targets, *to_write], filter(None, inputs))
@@ -118,11 +118,10 @@ def run(options: argparse.Namespace) -> int:
     budget = _budget(options)
     if budget is None and not to_write:
         raise Refused(_NO_BUDGET)
-    source = job_source(options)
-    if source is not None:
+    if files is not None:
         if options.baseline is not None:
             raise Refused("--baseline takes one trace. Name the file of one rank.")
-        if (job := read_job(source, options)) is not None:
+        if (job := read_job(files, options)) is not None:
             return _check_job(job, budget or Budget(), options)
     if budget is not None and any(budget.rank_lines()) and not any(budget.lines()):
         raise Refused(

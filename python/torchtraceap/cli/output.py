@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
 from torchtraceap import cli
+from torchtraceap._core import Finding
 from torchtraceap.base.errors import RuleError
 from torchtraceap.base.progress import PATIENCE_S, somebody_watches
 from torchtraceap.base.safe_text import encodable, printable
-from torchtraceap.data.findings import Finding
 from torchtraceap.report import Report
 
 # What `add_subparsers` returns.

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,8 +12,6 @@ from dataclasses import dataclass
 
 from torchtraceap.base.files import same_file, write_text
 from torchtraceap.cli.output import Refused, say
-from torchtraceap.ranks.candidates import is_of_ranks
-from torchtraceap.ranks.first_look import look
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import Output, write_output
 
@@ -77,16 +74,6 @@ def refuse_unwritable(targets: Sequence[Target], inputs: Iterable[str]) -> None:
             taken[place] = target  # /dev/null takes any number.
 
 
-def _is_trace_of(source: str, path: str) -> bool:
-    """Tell whether a file is a trace that a folder or a pattern stands for."""
-    if not is_of_ranks(source) or not os.path.isfile(path) or look(path).trouble:
-        return False
-    if os.path.isdir(source):
-        top = os.path.realpath(source)
-        return os.path.commonpath([top, os.path.realpath(path)]) == top
-    return any(same_file(other, path) for other in glob.iglob(source, recursive=True))
-
-
 def _problem(target: Target, inputs: Iterable[str]) -> str:
     option, path = f"--{target.option}", target.path
     noun = "folder" if target.is_folder else "file"
@@ -99,9 +86,6 @@ def _problem(target: Target, inputs: Iterable[str]) -> str:
     for other in inputs:
         if same_file(other, path):
             return f"{option} {path} would overwrite {other}. Give it another file."
-        if _is_trace_of(other, path):
-            text = f"{option} {path} would overwrite a trace of {other}"
-            return f"{text}. Give it another file."
     try:
         _refuse(path, target.is_folder)
         if target.check:

@@ -13,21 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtraceap import _core
-from torchtraceap.base.location import Location, read_location
-from torchtraceap.data.from_core import from_core
-
-
-@dataclass(frozen=True)
-class FeatureColumn:
-    """What a column holds."""
-
-    name: str
-    type: str  #: As NumPy calls it.
-    unit: str
-    normalization: str  #: What it is divided by; "" if by nothing.
-    #: When a value is missing, NaN of a window and -1 of a token; "" if it never is.
-    missing: str
-    doc: str
+from torchtraceap._core import FeatureColumn, Location
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +54,7 @@ class Features:
     def locations(self, tokens: Iterable[int]) -> list[Location | None]:
         """Return the lines of the program behind some tokens, as findings name them;
         None of one for which the trace tells none; IndexError for -1, no token."""
-        frames = self._report.frames(self._rows(tokens))
-        return [read_location(frame) for frame in frames]
+        return self._report.frames(self._rows(tokens))
 
     def _rows(self, tokens: Iterable[int]) -> list[int]:
         numbers = list(tokens)
@@ -80,12 +65,12 @@ class Features:
     @staticmethod
     def table() -> tuple[FeatureColumn, ...]:
         """Return what the columns of ``windows`` hold."""
-        return tuple(from_core(FeatureColumn, c) for c in _core.feature_columns())
+        return tuple(_core.feature_columns())
 
     @staticmethod
     def token_table() -> tuple[FeatureColumn, ...]:
         """Return what the columns of ``tokens`` hold."""
-        return tuple(from_core(FeatureColumn, c) for c in _core.token_columns())
+        return tuple(_core.token_columns())
 
     @staticmethod
     def kinds() -> dict[str, str]:
@@ -97,9 +82,12 @@ class Features:
 def read_features(core: _core.Report, trace: _core.Trace, merge: int) -> Features:
     """Compute the arrays of a report; of the same report anew each time."""
     arrays = core.features(merge)
-    return from_core(
-        Features,
-        arrays,
+    return Features(
+        windows=arrays.windows,
+        tokens=arrays.tokens,
+        token_begin=arrays.token_begin,
+        row=arrays.row,
+        window_begin=arrays.window_begin,
         columns=tuple(column.name for column in _core.feature_columns()),
         fingerprint=_core.feature_fingerprint(),
         _trace=trace,

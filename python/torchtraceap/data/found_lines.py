@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from torchtraceap import _core
+from torchtraceap._core import Location
 from torchtraceap.base.program_files import program_files, read_program
 from torchtraceap.data.call_sites import Scope, Source
 
@@ -61,23 +61,27 @@ class FoundLines:
         self._recorded_at = _written_at(trace_path)
         self._sources: dict[str, list[Source]] = {}
 
-    def line_of(self, finding: _core.Finding) -> int | None:
+    def line_of(
+        self,
+        where: Location,
+        calls: Sequence[tuple[Sequence[str], int]],
+        wasted_ns: int,
+    ) -> int | None:
         """Return the line of the user's function that most of a finding's time went
-        through."""
-        where = finding.location
-        if where is None or not where.user or not finding.calls:
+        through; `calls`: what the function called, and nanoseconds of each."""
+        if not where.user or not calls:
             return None
         for source in self._read(where.file):
-            scope = source.scope(where.function, where.line)
+            scope = source.scope(where.function, where.recorded_line or 0)
             if scope is None:
                 continue
             spent: dict[int, int] = {}
-            for calls, ns in finding.calls:
-                line = _line(source, scope, where.file, calls)
+            for names, ns in calls:
+                line = _line(source, scope, where.file, names)
                 if line is not None:
                     spent[line] = spent.get(line, 0) + ns
             best = max(spent, key=lambda line: spent[line], default=None)
-            enough = best and spent[best] >= _BULK * finding.wasted_ns
+            enough = best and spent[best] >= _BULK * wasted_ns
             return best if enough else None
         return None
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from torchtraceap.base.location import Location
-from torchtraceap.data.facts import Note
+from torchtraceap._core import Location, Note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +44,7 @@ class RankRow:
     steps: int
     begin_us: float
     end_us: float
+    span_us: float  #: From begin to end; 0 of a rank that is not joined.
     busy_us: float  #: Its devices busy; of a rank without, its process in operators.
     waited_us: float  #: It waited for others in collectives.
     transfer_us: float  #: It was in collectives with all others there.
@@ -58,11 +58,6 @@ class RankRow:
     #: median distance of its collectives' ends from those of the others.
     clock_shift_us: float
     clock_residual_us: float
-
-    @property
-    def span_us(self) -> float:
-        """Length of what it recorded."""
-        return self.end_us - self.begin_us
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +95,7 @@ class Late:
 class Cause:
     """What ranks waited in one collective because of one of them."""
 
-    meeting: int  #: Place in ``JobData.meetings``.
+    collective: int  #: Place in ``JobData.joined_collectives``.
     rank: int  #: Whom they waited for.
     late: int | None  #: Why: place in ``JobData.late``; None: too little to be there.
     late_us: float  #: How much longer than others took.
@@ -128,7 +123,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meeting:
+class JoinedCollective:
     """A collective, or a message, of which two ranks or more are known."""
 
     name: str
@@ -186,22 +181,18 @@ class JobFacts:
     #: With the work of each rank at the others' median, and of stages shared evenly.
     even_us: float
     replay_error: float  #: Mean of how far a step is off, as a share of it.
+    slowdown: float  #: replayed_us / even_us; 1 is a job without stragglers.
     waited_us: float
-    meetings: int
+    joined_collectives: int  #: Also messages; of two ranks or more.
     unmatched: int  #: Collectives of one rank that no other has.
     contradicted: int  #: Whose members were not there at one time: not joined.
     clock_residual_us: float  #: The worst of a rank's.
     culprit: int | None  #: The rank of the first Late that is one; None: nobody is.
     notes: tuple[Note, ...]
 
-    @property
-    def slowdown(self) -> float:
-        """A step as it was, over an even one; 1 is a job without stragglers."""
-        return self.replayed_us / self.even_us if self.even_us > 0 else 1.0
-
 
 class JobData(Protocol):
-    """What views show of a job: ``JobReport``, which says what each is."""
+    """A job as views see it: a ``JobReport``, which documents the members."""
 
     @property
     def facts(self) -> JobFacts: ...
@@ -210,7 +201,7 @@ class JobData(Protocol):
     @property
     def late(self) -> tuple[Late, ...]: ...
     @property
-    def meetings(self) -> tuple[Meeting, ...]: ...
+    def joined_collectives(self) -> tuple[JoinedCollective, ...]: ...
     @property
     def collectives(self) -> tuple[CollectiveRow, ...]: ...
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational, Real
@@ -17,14 +17,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from torchtraceap import _core
 from torchtraceap.base.arguments import checked_int, of_type
-from torchtraceap.base.errors import TraceError
+from torchtraceap.base.errors import trace_error
 from torchtraceap.base.progress import Progress, reporting
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-Readable = str | os.PathLike[str] | bytes | bytearray | memoryview
-Source = Readable | _core.Trace
 
 # More take memory (2 MiB each) and gain nothing.
 _MOST_THREADS = 256
@@ -90,8 +87,8 @@ def plan_load(**options: Unpack[LoadOptions]) -> LoadPlan:
     return LoadPlan(settings, _checked_steps(given.get("steps")), progress)
 
 
-def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:
-    """Load a trace. Raises TypeError for other sources, and what the core raises."""
+def read_trace(source: str | bytes, plan: LoadPlan) -> _core.Trace:
+    """Load a trace from its path or bytes. Raises what the core raises."""
     read, title = _reader(source)
     with reporting(plan.progress, title) as report:
         if plan.steps is None:
@@ -108,28 +105,12 @@ def read_trace(source: Readable, plan: LoadPlan) -> _core.Trace:
             )
             trace = read(second)
             if _stamp(source) != stamp:
-                path = os.fsdecode(source)  # type: ignore[arg-type]
-                hint = "Load it again when it is whole."
-                message = f"{path}: the file was changed while it was read. {hint}"
-                raise TraceError(message, path, "changed", hint)
+                cause = "the file was changed while it was read"
+                hint = "Load it again when it is whole"
+                raise trace_error(os.fsdecode(source), "changed", cause, hint)
         if report is not None:
             report(1.0, trace.text_bytes, len(trace) + trace.left_out)
         return trace
-
-
-def wanted_source(what: str, source: object) -> str:
-    """Return the message for a source that is none of ``what``."""
-    text = f"source must be {what}, but is {of_type(source)}"
-    return text + (f": {hint}" if (hint := instead(source)) else "")
-
-
-def instead(source: object) -> str:
-    """Return what to pass instead of an iterable that is no list of sources."""
-    if isinstance(source, Mapping):
-        return "of a trace that is loaded already, pass json.dumps(trace).encode()"
-    if hasattr(source, "read"):
-        return "of an open file, pass its path, or the bytes that it holds"
-    return ""
 
 
 def refuse_loading(given: Sequence[str], source: str, instead: str) -> None:
@@ -253,32 +234,30 @@ def _as_float(number: Real) -> float:
         return float("inf")
 
 
-def _reader(source: Readable) -> tuple[Callable[[_core.LoadOptions], _core.Trace], str]:
+def _reader(
+    source: str | bytes,
+) -> tuple[Callable[[_core.LoadOptions], _core.Trace], str]:
     """Return what reads the source, any number of times, and what to call it."""
-    if isinstance(source, str | os.PathLike):
-        path = os.fsdecode(source)
-        title = os.path.basename(path)
+    title = "trace"
+    if isinstance(source, str):
+        path, title = source, os.path.basename(source)
         try:
             path.encode()
         except UnicodeEncodeError:  # A name of bytes that are no UTF-8.
             with open(path, "rb") as file:
-                data = file.read()
+                source = file.read()
         else:
             return lambda options: _core.load_file(path, options), title
-    elif isinstance(source, bytes | bytearray | memoryview):
-        data, title = bytes(source), "trace"
-    else:
-        raise TypeError(wanted_source("a path or bytes", source))
+    data = source
     return lambda options: _core.load_bytes(data, options), title
 
 
-def _stamp(source: Readable) -> tuple[int, ...]:
+def _stamp(source: str | bytes) -> tuple[int, ...]:
     """Return what tells one state of a file from the next; nothing of bytes."""
-    if not isinstance(source, str | os.PathLike):
-        return ()
-    with contextlib.suppress(OSError):  # The core says best what is wrong.
-        found = os.stat(source)
-        return (found.st_ino, found.st_size, found.st_mtime_ns)
+    if isinstance(source, str):
+        with contextlib.suppress(OSError):  # The core says best what is wrong.
+            found = os.stat(source)
+            return (found.st_ino, found.st_size, found.st_mtime_ns)
     return ()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torchtraceap.data.findings import Finding
+from torchtraceap._core import Finding
 
 #: Who says so.
 LLM = "llm"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torchtraceap import _core
-from torchtraceap.base.location import Location, read_location
+from torchtraceap._core import Location
 
 
 class RuleView:
@@ -134,8 +134,7 @@ class RuleView:
     def frames(self, rows: ArrayLike) -> list[Location | None]:
         """Return the deepest frame of the user's Python code around each event, or
         around its launch; None if the trace has none. Ask for many at once."""
-        found = self._core.frames(self._rows(rows))
-        return [read_location(frame) for frame in found]
+        return self._core.frames(self._rows(rows))
 
     @cached_property
     def _strings(self) -> list[str]:

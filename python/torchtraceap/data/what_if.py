@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchtraceap.data.facts import Simulated
-from torchtraceap.data.replay import Fidelity, Gain
+from torchtraceap._core import Fidelity, Gain, Simulated, StepTimes
 
 # Of a step: with less time left it is no program any more that the edits stand for.
 _LEAST_LEFT = 0.01
@@ -19,16 +18,6 @@ class Edit:
     kind: str
     name: str
     factor: float = 1.0
-
-
-@dataclass(frozen=True)
-class StepTimes:
-    """One step's length."""
-
-    number: int
-    span_us: float  #: As recorded.
-    replayed_span_us: float  #: Replayed without a change.
-    changed_span_us: float | None  #: With the edits; None: not to be believed.
 
 
 @dataclass(frozen=True)

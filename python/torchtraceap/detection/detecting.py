@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtraceap import _core
-from torchtraceap.data.events import Window
+from torchtraceap._core import Window
 from torchtraceap.data.features import Features
 from torchtraceap.data.wish import AUTO, OFF, VARIABLE
 from torchtraceap.detection import LOSS, NOT_ASKED
@@ -92,7 +92,7 @@ def _detection(
     windows: Sequence[Window],
     **seconds: float,
 ) -> Detection:
-    model, patterns = loaded.model, tuple(loaded.module.pattern_names())
+    model, patterns = loaded.model, tuple(loaded.model.patterns)
     strangeness = np.asarray(told["strangeness"])
     strange = bool(np.median(strangeness) > model.trace_from)
     abstained = (strangeness > model.window_from) | strange
@@ -102,9 +102,8 @@ def _detection(
     # A model that looks at the device's side of what has none says nothing.
     probability[[window.device is None for window in windows], 1] = np.nan
     flagged = probability > np.array(thresholds)
-    # Nor is it asked for what is no pattern any more.
-    known = {pattern.name for pattern in _core.patterns()}
-    not_asked = [*model.card.get(NOT_ASKED, "").split(", "), *(set(patterns) - known)]
+    # Nor is it asked for a pattern that this version does not have.
+    not_asked = [*model.card.get(NOT_ASKED, "").split(", "), *model.unknown_patterns]
     by_rules, explained, named = _of_rules(windows, not_asked, patterns)
     guess = likely(np.asarray(told["types"]), patterns, not_asked)
     return Detection(

@@ -161,7 +161,7 @@ def likely(
 def sides_of(patterns: Sequence[str]) -> NDArray[np.int64]:
     """Return the side of each pattern, a number of SIDES."""
     side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
-    # Models also know what is no pattern any more, which has to be on some side.
+    # A pattern of a model that is none here is never named: it may be on any side.
     return np.array(
         [SIDES.index(side_of.get(name, "gpu")) for name in patterns], np.int64
     )

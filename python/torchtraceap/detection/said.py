@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
 
 import numpy as np
 
 from torchtraceap import _core
-from torchtraceap.base.location import Location, read_location
+from torchtraceap._core import Finding, Label, Location, Window
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.events import Label, Window, read_events
-from torchtraceap.data.findings import UNEXPLAINED, Finding
+from torchtraceap.data.findings import UNEXPLAINED
 from torchtraceap.detection.detection import SIDES, Detection
 
 #: Who says so, of labels and findings of the model.
@@ -35,8 +34,7 @@ def with_model(windows: tuple[Window, ...], detection: Detection) -> tuple[Windo
     if not detection.run:
         return windows
     return tuple(
-        replace(
-            window,
+        window.replace(
             labels=(*window.labels, *_labels(number, detection)),
             cpu_probability=detection.told(number, 0),
             gpu_probability=detection.told(number, 1),
@@ -87,8 +85,8 @@ def model_findings(
     """
     if not detection.unexplained.any():
         return ()
-    unexplained = _Unexplained(trace, windows, detection)
-    groups = unexplained.groups(core)
+    unexplained = _Unexplained(core, trace, windows, detection)
+    groups = unexplained.groups()
     groups.sort(key=lambda group: -unexplained.saved_us(group.windows))
     if rest := [window for group in groups[_MOST:] for window in group.windows]:
         groups[_MOST:] = [_Group(sorted(rest), None, "")]
@@ -99,21 +97,26 @@ class _Unexplained:
     """Windows of which the model says something and no rule does."""
 
     def __init__(
-        self, trace: _core.Trace, windows: tuple[Window, ...], detection: Detection
+        self,
+        core: _core.Report,
+        trace: _core.Trace,
+        windows: tuple[Window, ...],
+        detection: Detection,
     ) -> None:
+        self._core = core
         self._trace = trace
         self._windows = windows
         self._detection = detection
         self._strength = np.where(detection.flagged, detection.probability, -1)
         self._ids = Counter[str]()
 
-    def groups(self, core: _core.Report) -> list[_Group]:
+    def groups(self) -> list[_Group]:
         """Put runs of one place together: that of the event which the attention rests
         on most, in the window of which the model is surest."""
         runs = list(self._runs())
         rows = [int(self._detection.events[self._surest(run), 0]) for run in runs]
         known = [row for row in rows if row >= 0]
-        frames = map(read_location, core.frames(known))
+        frames = self._core.frames(known)
         places = dict(zip(known, frames, strict=True))
         groups: dict[object, _Group] = {}
         for run, row in zip(runs, rows, strict=True):
@@ -148,7 +151,6 @@ class _Unexplained:
         return Finding(
             id=self._id(group),
             pattern=UNEXPLAINED,
-            subtype="",
             side=SIDES[side],
             severity="low",
             count=len(chosen),
@@ -158,9 +160,10 @@ class _Unexplained:
             message=self._message(chosen, surest, side),
             advice=_ADVICE,
             windows=tuple(chosen),
-            events=read_events(self._trace, events),
+            events=self._core.events(events),
             processes=tuple(pid for pid in pids if pid is not None),
             origin=MODEL,
+            docs="docs/detector.md",
         )
 
     def _runs(self) -> Iterator[list[int]]:

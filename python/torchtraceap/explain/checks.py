@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 
 from torchtraceap import _core
+from torchtraceap._core import Finding
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.findings import UNEXPLAINED, WAITS, Finding
+from torchtraceap.data.findings import UNEXPLAINED, WAITS
 
 _TRACE = "trace.json.gz"
 _WAITS = """\

@@ -16,13 +16,11 @@ from functools import cached_property
 from hashlib import sha256
 
 from torchtraceap import _core
+from torchtraceap._core import Finding, Location, Window
 from torchtraceap.base.arguments import checked_int
-from torchtraceap.base.location import Location
 from torchtraceap.base.program_files import code_excerpt
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.events import Window
-from torchtraceap.data.findings import Finding
 from torchtraceap.data.opinion import NONE
 from torchtraceap.explain.figures import window_figures
 from torchtraceap.explain.masking import Mask

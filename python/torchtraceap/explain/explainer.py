@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchtraceap._core import Finding, Label, Window
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.events import Label, Window
-from torchtraceap.data.findings import UNEXPLAINED, Finding
+from torchtraceap.data.findings import UNEXPLAINED
 from torchtraceap.data.opinion import NONE
 from torchtraceap.explain.checks import check_of
 from torchtraceap.explain.digest import Digest, pattern_row
@@ -87,7 +87,7 @@ def _has_page(pattern: str) -> bool:
 
 def _mechanism(finding: Finding) -> str:
     """Say how a pattern costs time."""
-    page = pattern_page(finding.pattern, finding.subtype, finding.advice)
+    page = pattern_page(finding.pattern, finding.subtype or "", finding.advice)
     return page.why if page else ""
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Any
 
+from torchtraceap._core import Finding, Window
 from torchtraceap.base.arguments import checked_int, checked_names, instead_of
-from torchtraceap.data.events import Window
-from torchtraceap.data.findings import UNEXPLAINED, Finding
+from torchtraceap.data.findings import UNEXPLAINED
 from torchtraceap.data.opinion import NONE, Opinion
 from torchtraceap.detection import LOSS
 from torchtraceap.explain.digest import lost_us, make_digests

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torchtraceap._core import Finding, Window
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted
-from torchtraceap.data.events import Window
-from torchtraceap.data.findings import Finding
 from torchtraceap.data.opinion import Opinion
 from torchtraceap.explain.digest import Digest
 from torchtraceap.views.opinion_text import opinion_texts

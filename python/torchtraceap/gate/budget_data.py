@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from torchtraceap.base.location import Location, whole_place
-from torchtraceap.data.findings import Finding
+from torchtraceap._core import Finding, Location
+from torchtraceap.base.location import whole_place
 from torchtraceap.gate.side import Seen
 
 #: In ``Budget.patterns``: what holds for every pattern, where it sets no other.

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from torchtraceap import _core
+from torchtraceap._core import Finding
 from torchtraceap.base.location import location_form
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.findings import Finding
 from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text, place_of
 from torchtraceap.gate.changes import ComparisonData, comparison_form

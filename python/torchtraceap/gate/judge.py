@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from statistics import median
 
 from torchtraceap import _core
+from torchtraceap._core import Balance
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import share_text, time_text, us_from_ns
-from torchtraceap.data.facts import Balance
-from torchtraceap.data.findings import WAITS, Finding
+from torchtraceap.base.units import share_text, time_text
+from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.budget_data import (
     BY_TIMES,
     EVERY,
@@ -164,18 +164,18 @@ def _busy(report: ReportData, row: Balance, allowed: float) -> Iterator[Violatio
 
 def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violation]:
     name = "max_gap_us"
-    begin_ns, end_ns = report.core.longest_pause(row._key)
-    found = us_from_ns(end_ns - begin_ns)
+    found = row.pause_end_us - row.pause_start_us
     if found <= allowed:
         return
-    start = time_text(us_from_ns(begin_ns) - report.trace.start_us)
+    start = time_text(row.pause_start_us - report.trace.start_us)
     text = (
         f"device {device_text(row, report)} paused for {time_text(found)} from +{start}"
     )
     if report.quality.incomplete:
         yield untold(name, allowed, f"{text}; {INCOMPLETE}", found)
         return
-    if cause := _cause_of(report, row, begin_ns, end_ns):
+    if row.pause_finding is not None:
+        cause = report.rule_findings[row.pause_finding]
         text = f"{place_of(cause)}: {text}, mostly by {cause.kind}"
         yield broken(name, allowed, found, text, [cause])
         return
@@ -190,19 +190,3 @@ def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violati
 
 
 _OF_DEVICES = {"max_gap_us": _pause, "min_busy": _busy}
-
-
-def _cause_of(
-    report: ReportData, device: Balance, begin_ns: int, end_ns: int
-) -> Finding | None:
-    """Return the finding to which most of a stretch is attributed; None if none is."""
-    parts_ns = [
-        sum(
-            max(0, min(claim.end, end_ns) - max(claim.begin, begin_ns))
-            for claim in finding.claims
-            if claim.idle and claim.device == device._key
-        )
-        for finding in report.core.findings
-    ]
-    most_ns = max(parts_ns, default=0)
-    return report.rule_findings[parts_ns.index(most_ns)] if most_ns else None

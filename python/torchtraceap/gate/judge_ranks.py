@@ -25,7 +25,7 @@ def judge_ranks(budget: BudgetData, job: JobData) -> Iterator[Violation]:
     for limit, allowed in budget.rank_lines():
         if limit == "ranks.max_missing":
             yield from _missing(job, limit, allowed)
-        elif not job.facts.meetings:
+        elif not job.facts.joined_collectives:
             yield untold(limit, allowed, NOT_JOINED)
         else:
             yield from _OF_TIMES[limit](job, limit, allowed)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from torchtraceap import _core
+from torchtraceap._core import Finding
 from torchtraceap.base.source_lines import display_path, resolve
 from torchtraceap.base.units import counted, share_text, time_text, us_from_ns
-from torchtraceap.data.findings import Finding
 from torchtraceap.gate.budget_data import (
     EVERY,
     INCOMPLETE,
@@ -110,11 +110,7 @@ def _names(finding: Finding) -> Iterator[str]:
 
 def _occurrences_us(report: ReportData, index: int) -> Iterable[float]:
     """Return what each occurrence cost: the events that prove it tell them apart."""
-    spent_ns: dict[int, int] = {}
-    for claim in report.core.findings[index].claims:
-        before = spent_ns.get(claim.evidence, 0)
-        spent_ns[claim.evidence] = before + claim.end - claim.begin
-    return map(us_from_ns, spent_ns.values())
+    return map(us_from_ns, report.core.occurrences_ns(index))
 
 
 def judge_wasted(budget: BudgetData, report: ReportData) -> Iterator[Violation]:

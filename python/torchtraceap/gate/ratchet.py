@@ -9,7 +9,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from statistics import median
 
 from torchtraceap import _core
-from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.findings import WAITS
 from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
@@ -44,7 +43,7 @@ def ranks_toml(job: JobData, headroom: float) -> str:
     Raises ValueError if nothing can be said of its ranks together.
     """
     facts, more = job.facts, 1 + headroom
-    if not facts.meetings:
+    if not facts.joined_collectives:
         raise ValueError(f"no budget can be made of {facts.source}: {NOT_JOINED}")
     late_us = max((row.gain_us or 0.0 for row in job.ranks), default=0.0)
     share = facts.waited_us / sum(row.span_us for row in job.ranks)
@@ -70,8 +69,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
     on_devices = all(report.trace.working_devices for report in reports)
     rows = [(r, b) for r in reports for b in r.balance if b.device is not None]
     if complete and on_devices and rows:
-        pauses_ns = [report.core.longest_pause(row._key) for report, row in rows]
-        longest_us = us_from_ns(max(end - begin for begin, end in pauses_ns))
+        longest_us = max(row.pause_end_us - row.pause_start_us for _, row in rows)
         yield f"max_gap_us = {_rounded(longest_us * more)}"
         busy = min(row.busy_fraction for _, row in rows) * less
         yield f"min_busy = {_rounded(busy, ROUND_FLOOR)}"

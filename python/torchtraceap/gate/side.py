@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from torchtraceap._core import Location
 from torchtraceap.base.arguments import wrong_number
 from torchtraceap.base.errors import ConfigError
-from torchtraceap.base.location import Location
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.json_form import SCHEMA_VERSION, report_form
 

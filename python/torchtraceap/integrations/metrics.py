@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple
 
+from torchtraceap._core import Balance
 from torchtraceap.base.arguments import of_type
 from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.facts import Balance
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import device_text, whose_text
 from torchtraceap.views.table_columns import TABLES

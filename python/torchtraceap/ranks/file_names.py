@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-#: What the names of files end with that may be traces.
-ENDINGS = (".json", ".json.gz")
+from torchtraceap.data.source import ENDINGS
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,16 @@ class FileName:
     axes: Mapping[str, int] = field(default_factory=dict)
     #: The process that wrote it, where its name tells one: "host_4242".
     process: str = ""
-    #: What tells the cycles of one process apart: "1699999999123456789"; "" if nothing.
-    stamp: str = ""
-    #: The path with * for all of that: files that share it are of one recording.
-    shape: str = ""
+    #: The path in pieces: what varies ("rank", "process", "stamp", an axis; "" for
+    #: what does not), and its text.
+    pieces: tuple[tuple[str, str], ...] = ()
+
+    def pattern(self, fixed: Iterable[str] = ()) -> str:
+        """Return the path as a glob, with * for what varies and is not ``fixed``."""
+        return "".join(
+            "*" if kind and kind not in fixed else glob.escape(text)
+            for kind, text in self.pieces
+        )
 
 
 @dataclass(frozen=True)
@@ -63,55 +69,63 @@ _SGLANG_AXIS = re.compile(r"-(TP|DP|PP|EP)-(\d+)(?=-|$)")
 _VLLM_AXIS = re.compile(r"(?:(?<=_)|^)(p?d?cp|dp|pp|tp|ep)(\d+)_")
 # Folders that stand for a part of the job, and not for a recording.
 _OF_A_PART = re.compile(
-    r"^(node|host|machine|pod|(?:global[-_]?)?rank|local[-_]?rank)[-_=]?(\d+)$",
+    r"(?:^|(?<=[/\\]))"
+    r"(node|host|machine|pod|(?:global[-_]?)?rank|local[-_]?rank)[-_=]?(\d+)(?=[/\\])",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(\d+)")
 
 
-def read_name(path: str, top: str) -> FileName:
-    """Read the name of a file, and those of its folders below `top`."""
+def read_name(path: str, top: str, told: int | None = None) -> FileName:
+    """Read the name of a file, and those of its folders below `top`.
+
+    ``told`` is the rank that the file itself tells: a last number that is the same is
+    the rank in the name, as of trace_3.json.
+    """
     relative = os.path.relpath(path, top)
-    *folders, name = relative.split(os.sep)
-    stem, ending = _without_ending(name)
-    rank, local, process, stamp = None, False, "", ""
-    axes = {key: int(text) for key, text in _SGLANG_AXIS.findall(stem)}
-    shape = _SGLANG_AXIS.sub(lambda m: f"-{m[1]}-*", stem)
+    stem = _without_ending(relative)
+    begin = stem.rfind(os.sep) + 1
+    name = stem[begin:]
+    rank, local, process = None, False, ""
+    axes = {}
+    spans = []
+    for axis in _SGLANG_AXIS.finditer(name):
+        axes[axis[1]] = int(axis[2])
+        spans.append((*axis.span(2), axis[1]))
     for known in () if axes else _PATTERNS:
-        if (match := known.pattern.search(stem)) is None:
+        if (match := known.pattern.search(name)) is None:
             continue
-        found = match.groupdict()
+        found = {kind: text for kind, text in match.groupdict().items() if text}
         local = known.local
-        rank = int(found["rank"][:20]) if found.get("rank") else None
-        process = found.get("process") or ""
-        stamp = found.get("stamp") or ""
-        shape = stem
-        for part in ("stamp", "rank", "process"):  # From the back: places stay.
-            if found.get(part):
-                shape = shape[: match.start(part)] + "*" + shape[match.end(part) :]
-        axes = {key.upper(): int(number) for key, number in _VLLM_AXIS.findall(stem)}
-        shape = _VLLM_AXIS.sub(r"\1*_", shape)
+        rank = int(found["rank"][:20]) if "rank" in found else None
+        process = found.get("process", "")
+        spans += [(*match.span(kind), kind) for kind in found]
+        for axis in _VLLM_AXIS.finditer(name):
+            axes[axis[1].upper()] = int(axis[2])
+            spans.append((*axis.span(2), axis[1].upper()))
         break
-    for i, folder in reversed(list(enumerate(folders))):
-        if (of_a_part := _OF_A_PART.match(folder)) is None:
-            continue
-        kind, number = of_a_part.groups()
-        folders[i] = f"{kind}*"
-        if rank is None and not axes and "rank" in kind.lower():
-            rank, local = int(number[:20]), kind.lower().startswith("local")
-    shape = "/".join([*folders, shape + ending])
-    return FileName(rank, local, axes, process, stamp, shape)
+    if rank is None and not axes and not process and told is not None:
+        last = next(reversed(list(_NUMBER.finditer(name))), None)
+        if last is not None and int(last[0][:20]) == told:
+            spans.append((*last.span(), "rank"))
+    spans = [(first + begin, end + begin, kind) for first, end, kind in spans]
+    for part in reversed(list(_OF_A_PART.finditer(stem, 0, begin))):
+        kind = part[1].lower()
+        spans.append((*part.span(2), "part"))
+        if rank is None and not axes and "rank" in kind:
+            rank, local = int(part[2][:20]), kind.startswith("local")
+    return FileName(rank, local, axes, process, _pieces(relative, sorted(spans)))
 
 
-def with_star_for(shape: str, rank: int) -> str:
-    """Return a shape with * for the last number of the file's name if it is the rank:
-    trace_3.json."""
-    folders, slash, name = shape.rpartition("/")
-    numbers = list(_NUMBER.finditer(name))
-    last = numbers[-1] if numbers else None
-    if last is None or int(last[0][:20]) != rank:
-        return shape
-    return folders + slash + name[: last.start()] + "*" + name[last.end() :]
+def _pieces(
+    text: str, spans: Iterable[tuple[int, int, str]]
+) -> tuple[tuple[str, str], ...]:
+    pieces = []
+    at = 0
+    for begin, end, kind in spans:
+        pieces += [("", text[at:begin]), (kind, text[begin:end])]
+        at = end
+    return (*pieces, ("", text[at:]))
 
 
 def ranks_of_axes(axes: Sequence[Mapping[str, int]]) -> list[int | None]:
@@ -130,19 +144,6 @@ def ranks_of_axes(axes: Sequence[Mapping[str, int]]) -> list[int | None]:
     return [None] * len(axes)
 
 
-def axes_text(axes: Mapping[str, int]) -> str:
-    """Return what a name calls a rank: "TP 1, PP 0"; "" if nothing."""
-    return ", ".join(f"{axis} {number}" for axis, number in axes.items())
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """Return a key that sorts iteration_9 before iteration_10."""
-    return [
-        (int(part[:20]), part) if part.isdigit() and part.isascii() else (-1, part)
-        for part in _NUMBER.split(text)
-    ]
-
-
 def _place(place: tuple[int, ...], sizes: list[int]) -> int:
     rank = 0
     for number, size in zip(place, sizes, strict=True):
@@ -150,16 +151,9 @@ def _place(place: tuple[int, ...], sizes: list[int]) -> int:
     return rank
 
 
-def _without_ending(name: str) -> tuple[str, str]:
-    for ending in (
-        ".pt.trace.json.gz",
-        ".pt.trace.json",
-        ".trace.json.gz",
-        ".trace.json",
-    ):
-        if name.lower().endswith(ending):
-            return name[: -len(ending)], name[-len(ending) :]
-    for ending in ENDINGS[::-1]:
-        if name.lower().endswith(ending):
-            return name[: -len(ending)], name[-len(ending) :]
-    return name, ""
+def _without_ending(name: str) -> str:
+    for more in (".pt.trace", ".trace", ""):
+        for ending in ENDINGS:
+            if name.lower().endswith(more + ending):
+                return name[: -len(more + ending)]
+    return name

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""first_look.py: what the first and last bytes of a file tell of its rank.
+"""first_look.py: the rank of a file, by its first and last bytes.
 
-A job may have hundreds of files of gigabytes. Which of them belong together is asked
-before any is loaded, so that no more than a bounded part of each is read; what the
-loader finds later stands above it (settling.py).
+A job may have hundreds of files of gigabytes. They are put together before any is
+loaded, so only a bounded part of each is read. What the loader finds later counts more
+(`recordings.settle`).
 """
 
 from __future__ import annotations
@@ -32,23 +32,21 @@ _TRACE = re.compile(
 # Not 0, as rows that name threads may have.
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?([1-9]\d*(?:\.\d+)?)')
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d+)')
-_HOST = re.compile(rb'"host_name"\s*:\s*"([^"\\]{1,255})"')
 #: A rank is below it, and no job has more: lists of missing ranks stay short.
 MOST_RANKS = 1 << 17
 
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What a file tells before it is loaded."""
+    """What is known of a file before it is loaded."""
 
     trouble: str = ""  #: Why it cannot be a trace; "" if it can.
-    rank: int | None = None  #: None: not told there, or not with sense.
+    rank: int | None = None  #: None: it is not there, or makes no sense.
     world_size: int | None = None
-    #: Of one of its first events, in microseconds since 1970, or on whatever clock a
-    #: file has that tells none; None if it is not near the beginning.
+    #: Of one of its first events, in microseconds since 1970, or on the file's own
+    #: clock if that has no base; None if it is not near the beginning.
     start_us: float | None = None
-    host: str = ""  #: Where it was recorded; "" if it does not tell.
-    #: What is wrong with the rank that it tells; "" if nothing is.
+    #: What is wrong with the rank in it; "" if nothing is.
     odd_rank: str = ""
 
 
@@ -74,13 +72,12 @@ def look(path: str) -> FirstLook:
         return FirstLook("it is empty")
     if _EVENTS not in head + tail and not _TRACE.match(head.removeprefix(_MARK)):
         return FirstLook("it has no list of events near its beginning")
-    told, odd = _told(head, tail)
+    info, odd = _distributed_info(head, tail)
     return FirstLook(
         "",
-        told.get("rank"),
-        told.get("world_size"),
+        info.get("rank"),
+        info.get("world_size"),
         _start_us(head, tail),
-        host.group(1).decode(errors="replace") if (host := _HOST.search(head)) else "",
         odd,
     )
 
@@ -128,8 +125,9 @@ def _ends(path: str, size: int) -> tuple[bytes, bytes]:
         return stored, file.read(size)
 
 
-def _told(head: bytes, tail: bytes) -> tuple[dict[str, int | None], str]:
-    """Return what the top-level member distributedInfo tells, and what is odd."""
+def _distributed_info(head: bytes, tail: bytes) -> tuple[dict[str, int | None], str]:
+    """Return rank and world size of the top-level member distributedInfo, and what is
+    wrong with them."""
     before, _, after = head.partition(_EVENTS)
     # Among the events the word could be anything's; after them it is the last one.
     places = list(_INFO.finditer(before)) or list(_INFO.finditer(tail or after))

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
         Cause,
         CollectiveRow,
         Culprit,
+        JobData,
         JobFacts,
+        JoinedCollective,
         Late,
-        Meeting,
         RankRow,
         StepOfRank,
     )
-    from torchtraceap.ranks.joining import JoinedJob
     from torchtraceap.report import Report
 
 
@@ -43,7 +43,7 @@ class JobReport(Sequence["Report"]):
     def __init__(
         self,
         reports: Sequence[Callable[[], Report]],
-        joined: JoinedJob | None,
+        joined: JobData | None,
         problem: TraceError | None,
         places: Mapping[int, int] | None = None,
     ) -> None:
@@ -74,7 +74,7 @@ class JobReport(Sequence["Report"]):
         facts = self._joined.facts
         return f"<JobReport of {facts.ranks} ranks, slowdown {facts.slowdown:.3f}>"
 
-    def _job(self) -> JoinedJob:
+    def _job(self) -> JobData:
         if self._joined is None:
             assert self.fault is not None
             raise self.fault
@@ -97,9 +97,9 @@ class JobReport(Sequence["Report"]):
         return self._job().late
 
     @property
-    def meetings(self) -> tuple[Meeting, ...]:
+    def joined_collectives(self) -> tuple[JoinedCollective, ...]:
         """Collectives and messages of two ranks and more, by time."""
-        return self._job().meetings
+        return self._job().joined_collectives
 
     @property
     def collectives(self) -> tuple[CollectiveRow, ...]:

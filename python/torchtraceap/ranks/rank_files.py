@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rank_files.py: from what a user names to the files of one recording of one job."""
+"""rank_files.py: which files are traces, of which ranks, and whether of one job."""
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from torchtraceap.base.arguments import checked_int
-from torchtraceap.ranks.candidates import Candidate, candidates_of, trace_error
-from torchtraceap.ranks.file_names import axes_text, natural, ranks_of_axes
-from torchtraceap.ranks.first_look import MOST_RANKS
-from torchtraceap.ranks.grouping import in_recordings
+from torchtraceap.base.errors import TraceError, trace_error
+from torchtraceap.data.source import LIST, RankPaths, Skipped, natural
+from torchtraceap.ranks.file_names import (
+    FileName,
+    ranks_of_axes,
+    read_name,
+)
+from torchtraceap.ranks.first_look import MOST_RANKS, FirstLook, look
 from torchtraceap.ranks.recordings import (
     FILE,
     GIVEN,
@@ -21,132 +28,169 @@ from torchtraceap.ranks.recordings import (
     RankFile,
     RankFiles,
     Recording,
-    names_text,
-    refuse_clash,
 )
 
-#: A folder, a glob, a list of paths, or the path of each rank.
-RankSource = (
-    str
-    | os.PathLike[str]
-    | Iterable[str | os.PathLike[str]]
-    | Mapping[int, str | os.PathLike[str]]
-)
+# Reading the beginning of many files waits for a disk or a network.
+_READERS = 8
+_NAMED = 8  # Of more recordings, how many there are.
+# What may tell the recordings of a folder apart, if their names are alike otherwise:
+# replicas that count their ranks from 0, cycles with a stamp that all ranks share, and
+# programs of one process.
+_APART: tuple[tuple[str, ...], ...] = ((), ("DP",), ("stamp",), ("process", "stamp"))
 
 
-def find_ranks(source: RankSource, recording: str | None = None) -> RankFiles:
-    """Find the traces of a job: those below a folder, those of a glob, or a list.
+@dataclass(frozen=True)
+class _Trace:
+    """A file that can be a trace, by what its first bytes tell."""
 
-    A folder or glob may hold several recordings (iteration_10 and iteration_20, cycles
-    of one profiler, EXTEND and DECODE). The last complete one is taken, of the most
-    ranks; ``recording`` names another: by its `Recording.name`, a pattern for it, or
-    its folder. A list is one recording. A mapping {0: path, 1: path} gives the ranks.
+    path: str
+    name: FileName
+    first: FirstLook
+
+
+def find_ranks(source: RankPaths) -> RankFiles:
+    """Find the traces among files that are to be of one job, and their ranks.
 
     Reads at most 64 KiB at both ends of each file (1 MiB where the header is longer).
     What only the loader sees is put right by `settle`.
 
-    Raises TraceError if nothing is there, nothing there is a trace, two files are of
-    one rank, or ``recording`` names none; TypeError for another source.
+    Raises TraceError if none of them is a trace, or one that the caller named is not or
+    is named twice; if two files are of one rank, or of jobs of different sizes: of a
+    folder with several recordings it names what to pass for each.
     """
-    found = candidates_of(source)
-    given = _given(source) if isinstance(source, Mapping) else {}
-    groups = (
-        {"the list": found.traces}
-        if found.is_list
-        else in_recordings(found.traces, found.top)
+    given = _given(source.by_rank or {})
+    for path, count in Counter(source.paths).items():
+        if count > 1:
+            hint = "Name the files of one recording, each once"
+            raise trace_error(path, "rank_clash", "it is named twice", hint)
+    skipped = list(source.skipped)
+    traces = _traces(source, skipped)
+    alike: dict[str, list[_Trace]] = defaultdict(list)
+    for trace in traces:
+        alike[trace.name.pattern()].append(trace)
+    files = {
+        trace.path: _rank_file(trace, given.get(trace.path), of_axes)
+        for group in alike.values()
+        for trace, of_axes in zip(
+            group, ranks_of_axes([trace.name.axes for trace in group]), strict=True
+        )
+    }
+    name, choice = LIST, ""
+    if not source.is_list:
+        name = next(iter(alike)) if len(alike) == 1 else "*"
+        choice = _choice(traces, files, source.top)
+    recording = Recording.of(name, files.values(), choice)
+    order = source.paths if source.is_list and not given else ()
+    return RankFiles(
+        source.text, recording, source.is_list, order, tuple(skipped), choice=choice
     )
-    every = [_recording(name, files, given) for name, files in groups.items()]
-    every = _by_time(every)
-    chosen = _chosen(every, found.source, recording)
-    others = tuple(one for one in every if one is not chosen)
-    refuse_clash(chosen.files)
-    return RankFiles(found.source, chosen, others, found.skipped)
 
 
-def _given(source: Mapping[int, str | os.PathLike[str]]) -> dict[str, int]:
+def _traces(source: RankPaths, skipped: list[Skipped]) -> list[_Trace]:
+    """Return the files that can be traces; of a folder or glob, the rest is added to
+    ``skipped``."""
+    with ThreadPoolExecutor(_READERS) as readers:
+        looks = list(readers.map(look, source.paths))
+    traces = []
+    for path, first in zip(source.paths, looks, strict=True):
+        if not first.trouble:
+            name = read_name(path, source.top, first.rank)
+            traces.append(_Trace(path, name, first))
+        elif source.is_list:
+            hint = "Leave it out, or see what `torchtraceap inspect` says of it"
+            raise trace_error(path, "not_a_trace", first.trouble, hint)
+        else:
+            skipped.append(Skipped(path, first.trouble))
+    if not traces:
+        raise _no_trace(source.text, skipped)
+    # SGLang merges the files of all ranks into one beside them.
+    merged = [
+        one
+        for one in traces
+        if os.path.basename(one.path).lower().startswith("merged-")
+    ]
+    if len(merged) == len(traces):
+        return traces
+    skipped += [Skipped(one.path, "it is merged of the others") for one in merged]
+    return [one for one in traces if one not in merged]
+
+
+def _no_trace(source: str, skipped: Sequence[Skipped]) -> TraceError:
+    named = ", ".join(f"{one.path} ({one.why})" for one in skipped[:3])
+    more = f" and {len(skipped) - 3} more" if skipped[3:] else ""
+    cause = "no .json or .json.gz is in it"
+    if skipped:
+        cause = f"none of {len(skipped)} files is a trace: {named}{more}"
+    hint = "Give the folder that the profiler of every rank wrote its traces into"
+    return trace_error(source, "no_traces", cause, hint)
+
+
+def _choice(traces: Sequence[_Trace], files: Mapping[str, RankFile], top: str) -> str:
+    """Say which recordings files may be of, by their names; "" if those tell none."""
+    for fixed in _APART:
+        groups: dict[str, list[RankFile]] = defaultdict(list)
+        for trace in traces:
+            groups[trace.name.pattern(fixed)].append(files[trace.path])
+        if len(groups) > 1 and _are_recordings(list(groups.values())):
+            break
+    else:
+        return ""
+    names = [
+        f"{_glob(top, name, group)!r} ({len(group)} file{'s' if group[1:] else ''})"
+        for name, group in sorted(groups.items(), key=lambda item: natural(item[0]))
+    ]
+    if names[_NAMED:]:
+        names[_NAMED:] = [f"{len(names) - _NAMED} more"]
+    return f"If these are several recordings, pass one of them: {', '.join(names)}"
+
+
+def _are_recordings(groups: Sequence[Sequence[RankFile]]) -> bool:
+    """Tell whether each group can be a recording: each rank once, of one job."""
+    for group in groups:
+        ranks = [file.rank for file in group]
+        if len(set(ranks)) < len(ranks):
+            return False
+        if len({file.world_size for file in group} - {None}) > 1:
+            return False
+    # Files one by one are recordings of their own only if none is beside another rank.
+    ranks = [file.rank for group in groups for file in group]
+    return len(groups) < len(ranks) or len(set(ranks)) == 1
+
+
+def _glob(top: str, pattern: str, group: Sequence[RankFile]) -> str:
+    if len(group) == 1:
+        return group[0].path
+    return os.path.join(glob.escape(top), pattern)
+
+
+def _given(by_rank: Mapping[int, str]) -> dict[str, int]:
     given: dict[str, int] = {}
-    for rank, path in source.items():
+    for rank, path in by_rank.items():
         number = checked_int("a rank in source", rank, 0, MOST_RANKS - 1)
-        other = given.setdefault(os.fsdecode(path), number)
+        other = given.setdefault(path, number)
         if other != number:
             cause = f"it is given as rank {other} and as rank {number}"
-            hint = "Name a file for each rank"
-            raise trace_error(os.fsdecode(path), "rank_clash", cause, hint)
+            raise trace_error(path, "rank_clash", cause, "Name a file for each rank")
     return given
 
 
-def _recording(
-    name: str, files: Sequence[Candidate], given: Mapping[str, int]
-) -> Recording:
-    by_axes = ranks_of_axes([file.name.axes for file in files])
-    return Recording.of(
-        name,
-        [
-            _rank_file(file, given.get(file.path), of_axes)
-            for file, of_axes in zip(files, by_axes, strict=True)
-        ],
-    )
-
-
-def _rank_file(file: Candidate, given: int | None, of_axes: int | None) -> RankFile:
+def _rank_file(file: _Trace, given: int | None, of_axes: int | None) -> RankFile:
     name = file.name
     by_name = LOCAL_NAME if name.rank_is_local else NAME
-    told = (
+    sources = (
         (given, GIVEN),
         (file.first.rank, FILE),
         (name.rank, by_name),
         (of_axes if name.axes else None, NAME),
     )
-    rank, rank_from = next(((r, f) for r, f in told if r is not None), (None, UNKNOWN))
+    known = ((rank, rank_from) for rank, rank_from in sources if rank is not None)
+    rank, rank_from = next(known, (None, UNKNOWN))
     return RankFile(
         file.path,
         rank,
         rank_from,
         file.first.world_size,
         file.first.start_us,
-        file.first.host,
-        axes_text(name.axes),
         None if name.rank_is_local else name.rank,
         file.first.odd_rank,
     )
-
-
-def _fullness(recording: Recording) -> tuple[bool, bool, int]:
-    count = len(recording.files)
-    return count > 1, recording.complete, count
-
-
-def _by_time(recordings: list[Recording]) -> list[Recording]:
-    starts = {
-        one.name: min(
-            (f.start_us for f in one.files if f.start_us is not None), default=None
-        )
-        for one in recordings
-    }
-    if None in starts.values():
-        return sorted(recordings, key=lambda one: natural(one.name))
-    return sorted(recordings, key=lambda one: (starts[one.name], natural(one.name)))
-
-
-def _chosen(
-    recordings: Sequence[Recording], source: str, wanted: str | None
-) -> Recording:
-    """Return the recording that is wanted, else the last of the fullest."""
-    if wanted is None:
-        return max(reversed(recordings), key=_fullness)
-    exact = [one for one in recordings if one.name == wanted]
-    inside = wanted.strip("/") + "/"
-    meant = exact or [
-        one
-        for one in recordings
-        if fnmatchcase(one.name, wanted) or one.name.startswith(inside)
-    ]
-    if len(meant) == 1:
-        return meant[0]
-    cause = (
-        f"{len(meant)} recordings are called {wanted!r}"
-        if meant
-        else f"no recording is called {wanted!r}"
-    )
-    hint = f"There are {names_text(recordings)}"
-    raise trace_error(source, "recording", cause, hint)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
-from torchtraceap.data.facts import TraceFacts
+from torchtraceap._core import TraceFacts
 from torchtraceap.data.job import RankFinding
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ class RankRecord:
     host: str
     device: str
     verdict: str
-    busy_us: float
+    span_ns: int
+    busy_ns: int
     step_count: int
     findings: tuple[RankFinding, ...]
     work: bytes | None  #: Of ``_core.RankWork``; None if nothing can be scheduled.
@@ -58,7 +59,8 @@ def record_of(report: ReportData) -> RankRecord:
         host=host if isinstance(host, str) else "",
         device=", ".join(devices) or "CPU",
         verdict=report.quality.verdict,
-        busy_us=sum(row.busy_us for row in report.balance),
+        span_ns=report.core.trace.end_ns - report.core.trace.start_ns,
+        busy_ns=sum(row.busy_ns for row in report.core.balance),
         step_count=report.step_count,
         findings=tuple(
             RankFinding(**{name: getattr(finding, name) for name in _OF_FINDINGS})

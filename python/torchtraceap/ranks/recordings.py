@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""recordings.py: the files of one recording, and what a reader should know of them."""
+"""recordings.py: the files of one recording, their ranks as far as they are known
+before and after the files are loaded, and notes on them for readers."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
-from torchtraceap.base.errors import TraceError
-from torchtraceap.data.facts import Note
-from torchtraceap.ranks.candidates import Skipped, trace_error
-from torchtraceap.ranks.file_names import natural
+from torchtraceap._core import Note, TraceFacts
+from torchtraceap.base.errors import TraceError, trace_error
+from torchtraceap.base.units import time_text
+from torchtraceap.data.source import Skipped, natural
+from torchtraceap.ranks.first_look import sensible_rank
 
 #: Where a rank is from, the surest first.
 GIVEN, FILE, NAME, LOCAL_NAME, UNKNOWN = "given", "file", "name", "local name", ""
 
-
-# More names or stretches are a number.
-_MANY = 8
-# What a rank rests on that the file does not tell.
+_MANY = 8  # Of more stretches of ranks, how many there are.
+# Ranks of one recording begin within this, whatever their clocks are set to.
+_APART_US = 60e6
+# How a rank is known that the file itself does not tell.
 _NOT_TOLD = (
     (NAME, "rank_by_name", "the rank is the name's, the file tells none."),
     (
@@ -41,8 +45,6 @@ class RankFile:
     rank_from: str = UNKNOWN
     world_size: int | None = None  #: As the file tells.
     start_us: float | None = None  #: Of one of its first events, on the file's clock.
-    host: str = ""  #: Where it was recorded; "" if it does not tell.
-    label: str = ""  #: What the name calls the rank beside its number: "TP 1, PP 0".
     name_rank: int | None = None  #: The rank in the name; None if local, or none.
     odd_rank: str = ""  #: Why what the file tells is no rank; "" if it is one.
 
@@ -52,22 +54,28 @@ class Recording:
     """The files of one recording: at most one of each rank, by rank."""
 
     #: The files below the source, * for what differs from rank to rank:
-    #: "iteration_10/rank*_trace.json.gz"; "#2" behind it is the second cycle.
+    #: "iteration_10/rank*_trace.json.gz".
     name: str
     files: tuple[RankFile, ...]
     world_size: int | None  #: None: no file tells.
 
     @classmethod
-    def of(cls, name: str, files: Iterable[RankFile]) -> Recording:
-        """Return the recording of files in any order; raises TraceError if they are of
-        jobs of different sizes."""
+    def of(cls, name: str, files: Iterable[RankFile], choice: str = "") -> Recording:
+        """Return the recording of files in any order.
+
+        Raises TraceError if two files are of one rank, or of jobs of different sizes;
+        it ends with ``choice``, the recordings to choose from, if there is one.
+        """
         by_rank = sorted(
             files, key=lambda f: (f.rank is None, f.rank or 0, natural(f.path))
         )
+        for first, file in pairwise(by_rank):
+            if file.rank is not None and file.rank == first.rank:
+                raise _rank_clash(first, file, choice)
         sized = [file for file in by_rank if file.world_size is not None]
         for file in sized:
             if file.world_size != sized[0].world_size:
-                raise _other_job(sized[0], file)
+                raise _other_job(sized[0], file, choice)
         size = sized[0].world_size if sized else None
         return cls(name, tuple(by_rank), size)
 
@@ -87,74 +95,108 @@ class Recording:
 
 @dataclass(frozen=True)
 class RankFiles:
-    """What to analyze of what was named, and what else there is."""
+    """The traces of a job."""
 
     source: str  #: As given; "the list" for several paths.
-    recording: Recording  #: The one to analyze.
-    others: tuple[Recording, ...] = ()  #: Those that are left, in order of time.
+    recording: Recording
+    is_list: bool = False  #: The caller named each file.
+    order: tuple[str, ...] = ()  #: Of a list that gives no ranks: its paths as given.
     skipped: tuple[Skipped, ...] = ()  #: Files that may look like traces, and are none.
-    apart: tuple[Note, ...] = ()  #: What was recorded at another time; see `settle`.
-
-    @property
-    def single(self) -> bool:
-        """There is one file: it can be analyzed as any trace is."""
-        return len(self.recording.files) == 1
+    apart: tuple[Note, ...] = ()  #: On files recorded at another time; see `settle`.
+    choice: str = ""  #: What to do if these are several recordings, for errors.
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a reader should know of the ranks and of the choice."""
+        """Notes on the ranks, and on files that were left out."""
         return (
             *_rank_notes(self.recording),
             *self.apart,
-            *_other_notes(self.recording, self.others),
             *_skipped_notes(self.skipped),
         )
 
 
-def refuse_clash(files: Sequence[RankFile]) -> None:
-    """Raise TraceError if two files are of one rank: none of them is the better one."""
-    seen: dict[int, RankFile] = {}
-    for file in files:
-        if file.rank is None:
-            continue
-        first = seen.setdefault(file.rank, file)
-        if first is file:
-            continue
-        sources = {one.rank_from for one in (first, file)}
+def settle(files: RankFiles, facts: Sequence[TraceFacts]) -> RankFiles:
+    """Put the ranks right by what was loaded: ``facts`` of each of
+    ``files.recording.files``, in that order.
+
+    The result is in order of rank. Its notes say what is missing and what was recorded
+    at another time. Raises TraceError if two files are of one rank, jobs of different
+    sizes are mixed, or a file has no rank and is not alone.
+    """
+    told = [
+        settled(file, fact)
+        for file, fact in zip(files.recording.files, facts, strict=True)
+    ]
+    recording = Recording.of(files.recording.name, told, files.choice)
+    if len(told) > 1:
+        for file in told:
+            if file.rank is None:
+                raise _no_rank(file, files.choice)
+    return replace(files, recording=recording, apart=tuple(_apart(told, facts)))
+
+
+def settled(file: RankFile, facts: TraceFacts) -> RankFile:
+    """Put one file's rank right by what was loaded of it."""
+    rank, size, odd = sensible_rank(facts.rank, facts.world_size)
+    size = file.world_size if size is None else size
+    if rank is None or file.rank_from == GIVEN:
+        return replace(file, world_size=size, odd_rank=odd)
+    return replace(file, rank=rank, rank_from=FILE, world_size=size, odd_rank=odd)
+
+
+def _rank_clash(first: RankFile, file: RankFile, choice: str) -> TraceError:
+    hint = choice or "Name the files of one recording, each rank once"
+    if LOCAL_NAME in (first.rank_from, file.rank_from):
         hint = (
             "Their names count ranks from 0 on every node: give the ranks, "
             f"analyze({{{file.rank}: {first.path!r}, ...}})"
-            if LOCAL_NAME in sources
-            else "Name the files of one recording, each rank once"
+            + (f". {choice}" if choice else "")
         )
-        raise trace_error(
-            file.path,
-            "rank_clash",
-            f"it is of rank {file.rank}, and so is {first.path}",
-            hint,
-        )
+    cause = f"it is of rank {file.rank}, and so is {first.path}"
+    return trace_error(file.path, "rank_clash", cause, hint)
 
 
-def _other_job(one: RankFile, other: RankFile) -> TraceError:
-    """Return the error for files whose jobs are not of one size."""
-    return trace_error(
-        other.path,
-        "other_job",
+def _other_job(one: RankFile, other: RankFile, choice: str) -> TraceError:
+    cause = (
         f"it is of a job of {other.world_size} ranks, and {one.path} of one of "
-        f"{one.world_size}",
-        "Name the files of one job",
+        f"{one.world_size}"
     )
+    hint = choice or "Name the files of one job"
+    return trace_error(other.path, "other_job", cause, hint)
 
 
-def names_text(recordings: Sequence[Recording]) -> str:
-    """Write what recordings there are, with how many files."""
-    names = [
-        f"{one.name} ({len(one.files)} file{'s' if one.files[1:] else ''})"
-        for one in recordings[:_MANY]
+def _no_rank(file: RankFile, choice: str) -> TraceError:
+    cause = "neither its distributedInfo nor its name tells its rank"
+    hint = choice or (
+        "Give the ranks, analyze({0: 'first.json', 1: 'second.json'}), or call the "
+        "files rank0.json, rank1.json; torch.profiler writes the rank if "
+        "torch.distributed is initialized before it starts"
+    )
+    return trace_error(file.path, "no_rank", cause, hint)
+
+
+def _apart(files: Sequence[RankFile], facts: Sequence[TraceFacts]) -> list[Note]:
+    """Say which files begin so far from the others that they share no time."""
+    starts = [file.start_us for file in files if file.start_us is not None]
+    if len(starts) < 2:
+        return []
+    usual = statistics.median_low(starts)
+    longest = max(fact.span_us for fact in facts)
+    far = [
+        file
+        for file in files
+        if file.start_us is not None
+        and abs(file.start_us - usual) > max(longest, _APART_US)
     ]
-    if more := len(recordings) - len(names):
-        names.append(f"{more} more")
-    return ", ".join(names)
+    if not far:
+        return []
+    away = max(abs((file.start_us or 0) - usual) for file in far)
+    more = f" and {len(far) - 1} more" if far[1:] else ""
+    text = (
+        f"{far[0].path}{more}: recorded {time_text(away)} before or after the others, "
+        "as far as the clocks tell. If it is of another run, leave it out."
+    )
+    return [Note("other_time", len(far), text)]
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
@@ -198,16 +240,6 @@ def _rank_notes(recording: Recording) -> list[Note]:
         )
         notes.append(Note("ranks_missing", len(missing), text))
     return notes
-
-
-def _other_notes(chosen: Recording, others: Sequence[Recording]) -> list[Note]:
-    if not others:
-        return []
-    text = (
-        f"{chosen.name} is analyzed, the last of the fullest recordings. There "
-        f"{'are' if others[1:] else 'is'} also {names_text(others)}."
-    )
-    return [Note("other_recordings", len(others), text)]
 
 
 def _skipped_notes(skipped: Sequence[Skipped]) -> list[Note]:

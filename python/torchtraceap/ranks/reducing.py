@@ -1,31 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """reducing.py: traces of ranks reduced, several at a time, each in a child process.
 
-A child gives all its memory back, and what brings it down takes one file with it and no
-more. Peak memory is what the largest files take, as many as there are children.
+A child gives all its memory back, and a crash costs one file. Peak memory is that of
+the largest files, one for each child. It is sent pickles, each behind its length in
+eight bytes: the options, then paths, each answered with its records or an exception. A
+child imports none of the user's modules, so a script needs no ``__main__`` guard.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import local
-from typing import IO
+from typing import IO, Any
 
 from torchtraceap.analysis_plan import AnalysisPlan
-from torchtraceap.base.errors import TraceError
+from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.data.load import LoadPlan
-from torchtraceap.ranks.analyzed_ranks import FAULTS
-from torchtraceap.ranks.rank_record import RankRecord
-from torchtraceap.ranks.worker import receive, send
+from torchtraceap.ranks.merged import FAULTS, analyzed_ranks
+from torchtraceap.ranks.rank_record import RankRecord, record_of
 
-#: What is told of each file: its ranks, or why there are none.
+#: The ranks in a file, or the error that it caused.
 Reduced = list[RankRecord] | Exception
 
 _MOST_WORKERS = 16
@@ -36,7 +40,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 _CHILD = (
     "import sys; sys.path[:] = sys.argv[1:]; "
-    "from torchtraceap.ranks.worker import main; main()"
+    "from torchtraceap.ranks.reducing import main; main()"
 )
 
 
@@ -57,7 +61,7 @@ def reduce_files(
     settings = {"threads": threads, **loading.settings}
     options = (replace(loading, settings=settings, progress=False), plan)
     children: list[subprocess.Popen[bytes]] = []
-    own = local()
+    own = threading.local()
     done = 0
 
     def reduce(path: str) -> Reduced:
@@ -129,7 +133,7 @@ def _crashed(path: str, code: int) -> TraceError:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     cause = f"the process that read it ended with {how}"
     hint = "Analyze this file alone; if memory ran out, load fewer categories or steps"
-    return TraceError(f"{path}: {cause}. {hint}.", path, "crashed", hint)
+    return trace_error(path, "crashed", cause, hint)
 
 
 def needed_bytes(path: str) -> int:
@@ -158,3 +162,57 @@ def _free_bytes() -> int:
         most = int((_CGROUP / "memory.max").read_text())
         free = min(free, most - int((_CGROUP / "memory.current").read_text()))
     return max(0, free)
+
+
+# --- What both processes use, and the child -------------------------------------------
+
+
+def send(stream: IO[bytes], what: object) -> None:
+    """Write an object whole."""
+    data = pickle.dumps(what)
+    stream.write(len(data).to_bytes(8, "little") + data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """Read an object; EOFError at the end, or where it is cut off."""
+    head = stream.read(8)
+    size = int.from_bytes(head, "little")
+    data = stream.read(size) if len(head) == 8 else b""
+    if len(head) < 8 or len(data) < size:
+        raise EOFError
+    return pickle.loads(data)
+
+
+def watch_parent() -> None:
+    """Have this process end within a second of the one that started it, whatever
+    ended that and whatever is being read."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main() -> None:
+    """Reduce files in a child until its input ends."""
+    watch_parent()
+    # The parent says when it is over, also on Ctrl-C, which reaches the whole group.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # what a library prints is no answer
+    loading, plan = receive(requests)
+    while True:
+        try:
+            path = receive(requests)
+        except EOFError:
+            return
+        try:
+            reports = analyzed_ranks(path, loading, plan)
+            answer: object = [record_of(report) for report in reports]
+        except Exception as error:
+            answer = error
+        send(answers, answer)

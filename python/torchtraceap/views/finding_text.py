@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from torchtraceap._core import Finding, Gain, TraceFacts, Unexplained
 from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import share_text, time_text
-from torchtraceap.data.events import Unexplained
-from torchtraceap.data.facts import TraceFacts
-from torchtraceap.data.findings import Finding
-from torchtraceap.data.replay import Gain
 from torchtraceap.report_data import ReportData
 
 _NOTABLE = 0.01  # Of the time: from here on the devices' own delay is said.

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from torchtraceap._core import (
+    Balance,
+    CriticalPath,
+    Note,
+    Overlap,
+    Simulated,
+    Stage,
+    TraceFacts,
+    Window,
+)
 from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.events import Window
-from torchtraceap.data.facts import Balance, Note, Simulated, Stage, TraceFacts
-from torchtraceap.data.replay import CriticalPath
-from torchtraceap.data.work import Overlap
 from torchtraceap.report_data import ReportData
 
 _MOST_DEVICES = 16  # The largest machines that one process feeds.

@@ -12,8 +12,6 @@ from torchtraceap import _core
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align
 from torchtraceap.base.units import time_text, us_from_ns
-from torchtraceap.data.facts import read_quality
-from torchtraceap.views.json_form import quality_form
 
 _MANY_KEYS = 24
 # What ``gpu`` counts: the work that CUDA and ROCm record.
@@ -64,7 +62,7 @@ def inspect_trace(trace: _core.Trace) -> dict[str, Any]:
             {"kind": w.kind, "count": w.count, "detail": w.detail}
             for w in trace.warnings
         ],
-        "quality": quality_form(read_quality(_core.judge(trace))),
+        "quality": _core.judge(trace).to_dict(),
     }
 
 

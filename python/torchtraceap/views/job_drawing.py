@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-from torchtraceap.data.job import Arrival, Cause, JobData, Late, Meeting
+from torchtraceap.data.job import Arrival, Cause, JobData, JoinedCollective, Late
 from torchtraceap.views.job_words import collective_text, late_place, late_why
 
 # Of ranks in collectives; about 30 bytes each on the page, 300 for Perfetto.
@@ -18,11 +18,11 @@ _MOST_ARRIVALS = 100_000
 
 
 @dataclass(frozen=True)
-class DrawnMeeting:
+class DrawnCollective:
     """A collective that is drawn."""
 
-    place: int  #: In ``JobData.meetings``.
-    meeting: Meeting
+    place: int  #: In ``JobData.joined_collectives``.
+    collective: JoinedCollective
     last: Arrival  #: Of the rank that came last.
     late_us: float  #: How long after the median of the others that was.
     causes: tuple[Cause, ...]  #: The most waited for first.
@@ -30,14 +30,14 @@ class DrawnMeeting:
     @property
     def title(self) -> str:
         """``allreduce #118``, without a number ``allreduce``."""
-        return collective_text(self.meeting.name, self.meeting.sequence)
+        return collective_text(self.collective.name, self.collective.sequence)
 
 
 @dataclass(frozen=True)
 class Drawing:
     """The collectives that are drawn, by time, and what is left out."""
 
-    meetings: tuple[DrawnMeeting, ...]
+    collectives: tuple[DrawnCollective, ...]
     left_out: int  #: The shortest.
     left_out_us: float  #: Time of all ranks in them.
 
@@ -47,33 +47,35 @@ def drawing_of(job: JobData, most: int = _MOST_ARRIVALS) -> Drawing:
     in all of them together."""
     causes: dict[int, list[Cause]] = defaultdict(list)
     for cause in job.causes:
-        causes[cause.meeting].append(cause)
-    meetings = job.meetings
-    cost = [sum(a.end_us - a.begin_us for a in m.arrivals) for m in meetings]
+        causes[cause.collective].append(cause)
+    collectives = job.joined_collectives
+    cost = [sum(a.end_us - a.begin_us for a in m.arrivals) for m in collectives]
     room, chosen, left_out_us = most, [], 0.0
-    for place in sorted(range(len(meetings)), key=lambda place: -cost[place]):
-        room -= len(meetings[place].arrivals)
+    for place in sorted(range(len(collectives)), key=lambda place: -cost[place]):
+        room -= len(collectives[place].arrivals)
         if room >= 0:
             chosen.append(place)
         else:
             left_out_us += cost[place]
     drawn = tuple(
-        _drawn(place, meetings[place], causes[place]) for place in sorted(chosen)
+        _drawn(place, collectives[place], causes[place]) for place in sorted(chosen)
     )
-    return Drawing(drawn, len(meetings) - len(drawn), left_out_us)
+    return Drawing(drawn, len(collectives) - len(drawn), left_out_us)
 
 
-def _drawn(place: int, meeting: Meeting, causes: list[Cause]) -> DrawnMeeting:
-    last = next(a for a in meeting.arrivals if a.rank == meeting.last)
-    others = [a.begin_us for a in meeting.arrivals if a.rank != meeting.last]
+def _drawn(
+    place: int, collective: JoinedCollective, causes: list[Cause]
+) -> DrawnCollective:
+    last = next(a for a in collective.arrivals if a.rank == collective.last)
+    others = [a.begin_us for a in collective.arrivals if a.rank != collective.last]
     late_us = max(0.0, last.begin_us - median(others)) if others else 0.0
     most = sorted(causes, key=lambda cause: -cause.waited_us)
-    return DrawnMeeting(place, meeting, last, late_us, tuple(most))
+    return DrawnCollective(place, collective, last, late_us, tuple(most))
 
 
-def told_causes(job: JobData, drawn: DrawnMeeting) -> list[tuple[str, Cause]]:
+def shown_causes(job: JobData, drawn: DrawnCollective) -> list[tuple[str, Cause]]:
     """Return who was late in a collective and why, the most waited for first, without
-    what is too little to be told."""
+    causes that have no row."""
     return [
         (cause_text(job.late[cause.late]), cause)
         for cause in drawn.causes

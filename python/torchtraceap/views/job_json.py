@@ -13,34 +13,36 @@ from typing import Any
 
 from torchtraceap import _core
 from torchtraceap.base.location import location_form
-from torchtraceap.data.job import JobData, Late, Meeting, RankFinding
+from torchtraceap.data.job import JobData, JoinedCollective, Late, RankFinding
 from torchtraceap.views.json_form import json_text, members
 
-SCHEMA_VERSION = 1
-MOST_ARRIVALS = 100_000  #: Of ranks in the meetings that are listed.
+SCHEMA_VERSION = 2
+MOST_ARRIVALS = 100_000  #: Of ranks in the collectives that are listed.
 
 
 def job_json(job: JobData) -> dict[str, Any]:
     """Return a job as what ``json.dumps`` takes."""
     facts = job.facts
-    meetings = _most_waited(job.meetings)
+    collectives = _most_waited(job.joined_collectives)
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "torchtraceap", "version": _core.__version__},
         "job": {
-            **members(facts, *(f.name for f in fields(facts)), "slowdown"),
+            **members(facts, *(f.name for f in fields(facts))),
             "missing": list(facts.missing),
-            "notes": [asdict(note) for note in facts.notes],
+            "notes": [note.to_dict() for note in facts.notes],
         },
-        "ranks": [{**asdict(row), "span_us": row.span_us} for row in job.ranks],
+        "ranks": [asdict(row) for row in job.ranks],
         "late": [_late_form(late) for late in job.late],
         "culprits": [asdict(row) for row in job.culprits],
         "collectives": [asdict(row) for row in job.collectives],
-        "meetings": [
+        "joined_collectives": [
             {**asdict(one), "arrivals": [asdict(a) for a in one.arrivals]}
-            for one in meetings
+            for one in collectives
         ],
-        "unlisted": {"meetings": len(job.meetings) - len(meetings)},
+        "unlisted": {
+            "joined_collectives": len(job.joined_collectives) - len(collectives)
+        },
     }
 
 
@@ -49,15 +51,15 @@ def job_json_text(job: JobData) -> str:
     return json_text(job_json(job))
 
 
-def _most_waited(meetings: Sequence[Meeting]) -> list[Meeting]:
-    """Return the meetings with most waiting, in their order, as many as may be."""
+def _most_waited(collectives: Sequence[JoinedCollective]) -> list[JoinedCollective]:
+    """Return the collectives with most waiting, in their order, as many as may be."""
     kept, arrivals = set(), 0
-    for meeting in sorted(meetings, key=lambda one: -one.wait_us):
-        arrivals += len(meeting.arrivals)
+    for collective in sorted(collectives, key=lambda one: -one.wait_us):
+        arrivals += len(collective.arrivals)
         if arrivals > MOST_ARRIVALS:
             break
-        kept.add(id(meeting))
-    return [meeting for meeting in meetings if id(meeting) in kept]
+        kept.add(id(collective))
+    return [collective for collective in collectives if id(collective) in kept]
 
 
 def _late_form(late: Late) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from torchtraceap.base.files import new_file, refuse_trace
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.job import JobData, RankRow
 from torchtraceap.report_data import ReportData
-from torchtraceap.views.job_drawing import DrawnMeeting, drawing_of, told_causes
+from torchtraceap.views.job_drawing import DrawnCollective, drawing_of, shown_causes
 from torchtraceap.views.perfetto import finish
 
 _JOB_PID = 1
@@ -75,7 +75,7 @@ def _write_plain(
 
 def _zero_ns(row: RankRow, report: ReportData) -> int:
     """Return when the job began, by the clock of a rank's trace."""
-    return report.core.trace.begin_ns - _ns(row.begin_us)
+    return report.trace.start_ns - _ns(row.begin_us)
 
 
 def _ns(us: float) -> int:
@@ -116,36 +116,36 @@ class _JobRows:
         if drawing.left_out:
             left = f"without the {drawing.left_out:,} shortest collectives"
             yield self._named("process_labels", 0, labels=left)
-        for drawn in drawing.meetings:
-            yield from self._meeting(drawn)
+        for drawn in drawing.collectives:
+            yield from self._collective(drawn)
         for (rank, lane), tid in self._tids.items():
             name = f"rank {rank}" + (f" ({lane + 1})" if lane else "")
             order = self._order[rank] * _PIDS + lane
             yield self._named("thread_name", tid, name=name)
             yield self._named("thread_sort_index", tid, sort_index=order)
 
-    def _meeting(self, drawn: DrawnMeeting) -> Iterator[str]:
-        meeting, last = drawn.meeting, drawn.last
-        why = [text for text, _ in told_causes(self._job, drawn)]
-        why = why or [f"rank {meeting.last}"]
+    def _collective(self, drawn: DrawnCollective) -> Iterator[str]:
+        collective, last = drawn.collective, drawn.last
+        why = [text for text, _ in shown_causes(self._job, drawn)]
+        why = why or [f"rank {collective.last}"]
         args = {
-            "group": printable(meeting.group),
-            "number": meeting.sequence,
-            "step": meeting.step,
-            "bytes": meeting.bytes,
-            "transfer_us": meeting.transfer_us,
-            "wait_us": meeting.wait_us,
-            "last": f"rank {meeting.last}",
+            "group": printable(collective.group),
+            "number": collective.sequence,
+            "step": collective.step,
+            "bytes": collective.bytes,
+            "transfer_us": collective.transfer_us,
+            "wait_us": collective.wait_us,
+            "last": f"rank {collective.last}",
             "because of": "; ".join(why[:5]),
         }
         from_tid, moment = None, _ns(last.begin_us) - 1  # Just within both slices.
         if drawn.late_us > 0:
             begin_us = last.begin_us - drawn.late_us
-            from_tid = self._tid(meeting.last, begin_us, last.begin_us)
+            from_tid = self._tid(collective.last, begin_us, last.begin_us)
             end_us = last.begin_us
             name = f"late: {why[0]}"
             yield self._slice(from_tid, name, begin_us, end_us, args)
-        for arrival in meeting.arrivals:
+        for arrival in collective.arrivals:
             begin_us, end_us = arrival.begin_us, arrival.end_us
             tid = self._tid(arrival.rank, begin_us, end_us)
             yield self._slice(tid, drawn.title, begin_us, end_us, args)

@@ -27,7 +27,7 @@ from torchtraceap.views.job_words import (
     waited_text,
 )
 
-_TOLD = 3  # causes in words: what anyone would look into first
+_EXPLAINED = 3  # causes in words: what anyone would look into first
 
 
 def write_job(job: JobData, rows: int) -> str:
@@ -93,12 +93,12 @@ def _first(texts: Sequence[str], most: int, what: str) -> Iterator[str]:
 def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
     gpus = on_gpus(job)
     waited = together_text(job.facts.waited_us, gpus)
-    if not job.facts.meetings:
+    if not job.facts.joined_collectives:
         return
     if not causes:
-        told = "none" if not is_slowed(job) else "no single cause"
+        who = "none" if not is_slowed(job) else "no single cause"
         yield from wrapped(
-            f"Who is late: {told}. Ranks waited {waited} for each other, now for this "
+            f"Who is late: {who}. Ranks waited {waited} for each other, now for this "
             "one and now for that.",
             "  ",
         )
@@ -118,10 +118,10 @@ def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
         yield f"  {line}"
     if more := causes[rows:]:
         yield f"  and {len(more)} more"
-    for number, late in enumerate(causes[:_TOLD], 1):
+    for number, late in enumerate(causes[:_EXPLAINED], 1):
         if late.finding is not None:
-            told = f"{number}. {late.finding.kind}: {printable(late.finding.message)}"
-            yield from wrapped(told, "     ", first="  ")
+            text = f"{number}. {late.finding.kind}: {printable(late.finding.message)}"
+            yield from wrapped(text, "     ", first="  ")
             yield from wrapped(late.finding.advice, "     ", first="     ")
     explained = sum(late.waited_us for late in causes)
     yield from wrapped(
@@ -138,7 +138,7 @@ def _without(late: Late, job: JobData) -> str:
 
 
 def _unexplained(job: JobData, causes: Sequence[Late]) -> str:
-    """Say how much lateness has no cause in the traces, of what is not told above."""
+    """Say how much lateness has no cause in the traces, beside the causes above."""
     left = sum(late.waited_us for late in job.late if not late.kind)
     if not left:
         return "The rest is of many small causes."
@@ -204,7 +204,7 @@ _RANK_COLUMNS: tuple[_RankColumn, ...] = (
     ("quality", lambda row: row.verdict),
 )
 _TEXTS = ("host", "device", "quality")
-_TOLD_ABOVE = {"stage", *_TEXTS}  # Where all ranks are alike in it.
+_IF_DIFFERENT = {"stage", *_TEXTS}  # Where all ranks are alike in it.
 
 
 def _same_for_all(ranks: Sequence[RankRow]) -> set[str]:
@@ -212,7 +212,7 @@ def _same_for_all(ranks: Sequence[RankRow]) -> set[str]:
     return {
         name
         for name, text in _RANK_COLUMNS
-        if name in _TOLD_ABOVE and len({text(row) for row in ranks}) == 1
+        if name in _IF_DIFFERENT and len({text(row) for row in ranks}) == 1
     }
 
 
@@ -254,9 +254,9 @@ def _collective(row: CollectiveRow) -> tuple[str, ...]:
 
 
 def _trust(job: JobData) -> Iterator[str]:
-    """Say how sure all this is, and of what nothing is said."""
+    """Say how sure all this is, and what is not covered."""
     facts = job.facts
-    if not facts.meetings:
+    if not facts.joined_collectives:
         return
     yield from wrapped(
         "Clocks: with hosts set so that collectives end together, those of the worst "

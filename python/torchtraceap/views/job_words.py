@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""job_words.py: what is worth telling of a job's ranks, and in what words.
+"""job_words.py: what is shown of a job's ranks, and in which words.
 
 Text, page and budgets say it alike.
 """
@@ -13,8 +13,8 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
 from torchtraceap.data.job import Culprit, JobData, Late
 
-#: A step that would be shorter by less than this share is as fast as it can be told:
-#: from one step to the next, healthy ranks differ by more.
+#: A step that would be shorter by less than this share counts as even: healthy ranks
+#: differ by more from one step to the next.
 NOTABLE = 0.02
 
 _WORK = {
@@ -112,7 +112,7 @@ def culprit_text(culprit: Culprit) -> str:
 def slowdown_text(job: JobData) -> str:
     """Write the verdict in one sentence."""
     facts, what = job.facts, step_text(job)
-    if not facts.meetings:
+    if not facts.joined_collectives:
         return (
             "Nothing can be said of who waited for whom: no two of these traces have a "
             "collective or message in common."

@@ -13,16 +13,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Container, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap.base.location import location_form
-from torchtraceap.data.events import Window
-from torchtraceap.data.facts import Balance, Quality, Step
-from torchtraceap.data.findings import Finding
-from torchtraceap.data.replay import CriticalPath
+from torchtraceap._core import Balance, CriticalPath, Finding, Step, Window
 from torchtraceap.data.wish import OFF
 from torchtraceap.detection import CALIBRATED_FOR
 from torchtraceap.detection.detection import SIDES, Detection
@@ -48,21 +44,19 @@ def report_form(report: ReportData, *, with_detector: bool = True) -> dict[str, 
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "torchtraceap", "version": _core.__version__},
         "trace": {
-            **members(trace, "path", "events", "span_us", "rank", "world_size"),
-            "devices": [asdict(device) for device in trace.devices],
-            "processes": trace.processes,
-            "simulated": trace.simulated and asdict(trace.simulated),
+            **trace.to_dict(),
+            "span_us": trace.span_us,
             "steps": report.step_count,
-            "quality": quality_form(report.quality),
+            "quality": report.quality.to_dict(),
         },
         "settings": report.settings,
-        "rules": [asdict(outcome) for outcome in report.rules],
+        "rules": [outcome.to_dict() for outcome in report.rules],
         "replay": _replay_form(report, paths),
-        "story": [asdict(stage) for stage in report.story],
+        "story": [stage.to_dict() for stage in report.story],
         "balance": [_balance_form(row) for row in report.balance],
         "steps": [_step_form(step) for step in steps],
-        "threads": [asdict(thread) for thread in report.threads],
-        "unexplained": [asdict(stretch) for stretch in report.unexplained],
+        "threads": [thread.to_dict() for thread in report.threads],
+        "unexplained": [stretch.to_dict() for stretch in report.unexplained],
         "windows": [_window_form(window, share) for window, share in windows],
         "findings": [_finding_form(finding, shown) for finding in findings],
         "detector": detector_form(detection),
@@ -78,14 +72,6 @@ def report_form(report: ReportData, *, with_detector: bool = True) -> dict[str, 
 def json_text(value: object, indent: int | None = 1) -> str:
     """Return `value` as JSON in plain ASCII, so that any terminal can take it."""
     return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False)
-
-
-def quality_form(quality: Quality) -> dict[str, Any]:
-    """Return how far a trace can be trusted."""
-    return {
-        **members(quality, "verdict", "incomplete", "linking_rate"),
-        "warnings": [asdict(note) for note in quality.warnings],
-    }
 
 
 def detector_form(detection: Detection) -> dict[str, Any]:
@@ -144,60 +130,27 @@ def _first_windows(
 
 
 def _replay_form(report: ReportData, paths: Sequence[CriticalPath]) -> dict[str, Any]:
-    recovery = report.recovery
-    form: dict[str, Any] = {
-        "refusal": recovery.refusal or None,
-        "fidelity": recovery.fidelity and asdict(recovery.fidelity),
-        "doubts": list(recovery.doubts),
-        "together": recovery.together and asdict(recovery.together),
-        "critical_paths": [asdict(path) for path in paths],
-    }
-    for path in form["critical_paths"]:  # As JSON gives it back.
-        path["places"] = list(path["places"])
-    if fidelity := form["fidelity"]:
-        fidelity["refusals"] = list(fidelity["refusals"])
-    return form
-
-
-def _idle_form(row: Balance) -> dict[str, float]:
-    return {**row.idle_us, "unattributed": row.unattributed_us}
+    form = report.recovery.to_dict()
+    del form["gains"], form["windows"]  # The findings and windows have them.
+    form["refusal"] = form["refusal"] or None
+    return form | {"critical_paths": [path.to_dict() for path in paths]}
 
 
 def _balance_form(row: Balance) -> dict[str, Any]:
-    names = ("device", "pid", "span_us", "busy_us", "delay_us", "excess_us")
-    return {**members(row, *names), "idle_us": _idle_form(row)}
+    form = row.to_dict()
+    form["idle_us"]["unattributed"] = form.pop("unattributed_us")
+    return form
 
 
 def _step_form(step: Step) -> dict[str, Any]:
-    row = step.balance
-    names = ("devices", "device", "span_us", "busy_us", "excess_us")
-    return {
-        **members(step, "number", "pid", "start_us", "end_us", "busy_us"),
-        "balance": row and {**members(row, *names), "idle_us": _idle_form(row)},
-    }
+    balance = step.balance and _balance_form(step.balance)
+    return step.to_dict() | {"balance": balance}
 
 
 def _window_form(window: Window, recoverable: float | None) -> dict[str, Any]:
-    where = ("index", "start_us", "end_us", "step", "device", "pid")
-    wasted = ("cpu_wasted_fraction", "gpu_wasted_fraction")
-    told = ("cpu_probability", "gpu_probability")
-    return {
-        **members(window, *where, *wasted, *told),
-        "recoverable_fraction": recoverable,
-        "labels": [asdict(label) for label in window.labels],
-    }
+    return window.to_dict() | {"recoverable_fraction": recoverable}
 
 
 def _finding_form(finding: Finding, shown: Container[int]) -> dict[str, Any]:
-    form = members(finding, *(field.name for field in fields(finding)), "docs")
-    for unlisted in ("idle_us", "waits"):
-        form.pop(unlisted)
-    return form | {
-        "subtype": finding.subtype or None,
-        "shares_gain_with": list(finding.shares_gain_with),
-        "location": location_form(finding.location),
-        "deepest": location_form(finding.deepest),
-        "processes": list(finding.processes),
-        "windows": [index for index in finding.windows if index in shown],
-        "events": [asdict(event) for event in finding.events],
-    }
+    windows = [index for index in finding.windows if index in shown]
+    return finding.to_dict() | {"windows": windows}

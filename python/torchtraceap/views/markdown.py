@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from torchtraceap._core import Finding
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import (
     advice_of,

@@ -15,8 +15,8 @@ import shutil
 from contextlib import ExitStack
 from typing import Any
 
+from torchtraceap._core import Finding
 from torchtraceap.base.files import new_file, refuse_trace
-from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.json_form import members
 

@@ -108,8 +108,6 @@ def _line(report: ReportData, number: int, place: str | None) -> dict[str, Any]:
         "guess": guess,
         "place": place,
         "events": [report.loaded.name(row) for row in rows[rows >= 0].tolist()],
-        # Which windows these are: cut and described so.
-        "fingerprint": _core.feature_fingerprint(),
         "cpu": None,
         "gpu": None,
         "pattern": None,

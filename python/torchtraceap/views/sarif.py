@@ -16,10 +16,10 @@ from typing import Any
 from urllib.parse import quote
 
 from torchtraceap import _core
+from torchtraceap._core import Finding
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.source_lines import resolve
 from torchtraceap.base.units import share_text
-from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import wasted_text
 from torchtraceap.views.heading import simulated_text

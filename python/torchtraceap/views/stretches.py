@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from torchtraceap.data.events import Label, Window
+from torchtraceap._core import Label, Window
 from torchtraceap.report_data import ReportData
 
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 
+from torchtraceap._core import Finding
 from torchtraceap.base.location import NAME_WIDTH
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import counted, time_text
-from torchtraceap.data.findings import Finding
 from torchtraceap.detection.detection import Detection
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import (

@@ -8,24 +8,31 @@ columns in the same order, of the same kinds, also where a table has no row.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from torchtraceap import _core
-from torchtraceap.base.location import Location
-from torchtraceap.data.events import Label, Window
-from torchtraceap.data.facts import Balance, Step
-from torchtraceap.data.findings import Finding
-from torchtraceap.data.from_core import identity
-from torchtraceap.data.work import Copy, Kernel, Operator, Overlap, Thread
+from torchtraceap._core import (
+    Balance,
+    Copy,
+    Finding,
+    Kernel,
+    Label,
+    Location,
+    Operator,
+    Overlap,
+    Step,
+    Thread,
+    Window,
+)
 from torchtraceap.report_data import ReportData
 
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Column:
     """One column, whatever form it is to take.
 
@@ -41,36 +48,21 @@ class Column:
     words: list[str] | None = None
 
 
-# By the annotation of a record's field. Ids are text, so that "rank 0" can be one.
+# By the kind of a record's field. Ids are text, so that "rank 0" can be one.
 _KINDS = {
-    "str": "text",
-    "str | None": "text",
-    "int | str": "text",
-    "int | str | None": "text",
+    "text": "text",
+    "text?": "text",
+    "identity": "text",
+    "identity?": "text",
     "int": "int",
-    "int | None": "int?",
+    "count": "int",
+    "int?": "int?",
+    "count?": "int?",
     "float": "float",
-    "float | None": "float",
+    "float?": "float",
     "bool": "bool",
 }
-_WINDOW = ("index", "start_us", "end_us", "step", "device", "pid", "events", "busy_us")
-_WASTED = ("cpu_wasted_fraction", "gpu_wasted_fraction", "wasted_us")
-_SAID = ("cpu_probability", "gpu_probability")
-_LABEL = (
-    "pattern",
-    "side",
-    "wasted_fraction",
-    "origin",
-    "wasted_us",
-    "saved_fraction",
-    "probability",
-)
-_FINDING = ("id", "pattern", "subtype", "side", "severity", "count", "wasted_us")
-_GAIN = ("recoverable_us", "recoverable_low_us", "recoverable_fraction")
-_FINDING_REST = ("operator", "message", "advice", "basis", "edit", "origin")
 _LOCATION = ("file", "line", "function")
-_BALANCE = ("device", "devices", "pid", "span_us", "busy_us")
-_STEP = ("number", "start_us", "end_us")
 # Whole numbers of which -1 says that there is none, by their names in Trace.columns.
 _NUMBERS = (
     "device",
@@ -87,7 +79,8 @@ _NUMBERS = (
 
 
 def _windows(report: ReportData) -> list[Column]:
-    return _columns(Window, report.windows, (*_WINDOW, *_WASTED, *_SAID))
+    wasted = [window.wasted_us for window in report.windows]
+    return [*_columns(Window, report.windows), Column("wasted_us", "float", wasted)]
 
 
 def _labels(report: ReportData) -> list[Column]:
@@ -95,27 +88,25 @@ def _labels(report: ReportData) -> list[Column]:
         (window.index, label) for window in report.windows for label in window.labels
     ]
     window = Column("window", "int", [index for index, _ in rows])
-    return [window, *_columns(Label, [label for _, label in rows], _LABEL)]
+    return [window, *_columns(Label, [label for _, label in rows])]
 
 
 def _findings(report: ReportData) -> list[Column]:
     rows = report.findings
-    return [
-        *_columns(Finding, rows, (*_FINDING, "idle_us")),
-        *_columns(Location, [row.location for row in rows], _LOCATION, absent=True),
-        *_columns(Finding, rows, (*_GAIN, *_FINDING_REST)),
-    ]
+    where = _columns(Location, [row.location for row in rows], absent=True)
+    return _columns(Finding, rows) + [c for c in where if c.name in _LOCATION]
 
 
 def _steps(report: ReportData) -> list[Column]:
     counts = report.kernel_counts.steps
     kernels = list(counts.each) if counts else [None] * len(report.steps)
+    steps = [c for c in _columns(Step, report.steps) if c.name != "busy_us"]
+    own = {column.name for column in steps}  # The pid also without a balance.
     balances = _balances(report, [step.balance for step in report.steps])
-    pids = _columns(Step, report.steps, ("pid",))  # Also of steps without a balance.
     return [
-        *_columns(Step, report.steps, _STEP),
+        *steps,
         Column("kernels", "int?", kernels),
-        *(pids[0] if column.name == "pid" else column for column in balances),
+        *(column for column in balances if column.name not in own),
     ]
 
 
@@ -123,21 +114,22 @@ def _balances(report: ReportData, rows: Sequence[Balance | None]) -> list[Column
     names = [pattern.name for pattern in _core.patterns()]
     names += [outcome.rule for outcome in report.rules]
 
-    def times(title: str, get: Callable[[Balance], float]) -> Column:
-        values = [get(row) if row is not None else None for row in rows]
+    def times(title: str, kind: str, name: str) -> Column:
+        values = [getattr(row, kind)[name] if row is not None else None for row in rows]
         return Column(title, "float", values)
 
+    own = _columns(Balance, rows, absent=True)
+    (rest,) = (c for c in own if c.name == "unattributed_us")
+    rest.name = "idle_unattributed_us"  # So that all idle_* add up.
     return [
-        *_columns(Balance, rows, _BALANCE, absent=True),
-        *(times(f"idle_{n}_us", lambda row, n=n: row.idle_us[n]) for n in names),  # type: ignore[misc]
-        times("idle_unattributed_us", lambda row: row.unattributed_us),
-        *(times(f"excess_{n}_us", lambda row, n=n: row.excess_us[n]) for n in names),  # type: ignore[misc]
+        *own,
+        *(times(f"idle_{name}_us", "idle_us", name) for name in names),
+        *(times(f"excess_{name}_us", "excess_us", name) for name in names),
     ]
 
 
 def _all_of(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
-    names = [field.name for field in fields(kind)]
-    return lambda report: _columns(kind, getattr(report, name), names)
+    return lambda report: _columns(kind, getattr(report, name))
 
 
 TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
@@ -156,27 +148,22 @@ TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
 
 
 def _columns(
-    record: type[Any], rows: Sequence[Any], names: Sequence[str], absent: bool = False
+    record: type[Any], rows: Sequence[Any], absent: bool = False
 ) -> list[Column]:
-    """Return fields of records as columns; ``absent``: some rows may be None."""
+    """Return the fields of records that a column can hold; ``absent``: some rows may be
+    None."""
     columns = []
-    for name in names:
-        annotation = _annotation(record, name)
-        kind = _KINDS[annotation]
-        if absent and kind == "int":
-            kind = "int?"
+    for name, kind, _ in _core.fields(record):
+        column_kind = _KINDS.get(kind, "text" if "|" in kind else "")
+        if not column_kind:
+            continue  # A list, or another record.
+        if absent and column_kind == "int":
+            column_kind = "int?"
         values = [getattr(row, name, None) for row in rows]
-        if annotation.startswith("int | str"):
+        if kind.startswith("identity"):
             values = [None if value is None else str(value) for value in values]
-        columns.append(Column(name, kind, values))
+        columns.append(Column(name, column_kind, values))
     return columns
-
-
-def _annotation(record: type[Any], name: str) -> str:
-    for field in fields(record):
-        if field.name == name:
-            return str(field.type)
-    return str(getattr(record, name).fget.__annotations__["return"])
 
 
 # --- The table of events ------------------------------------------------------------
@@ -212,7 +199,7 @@ def _events(trace: _core.Trace) -> list[Column]:
             _numbered(
                 name,
                 columns[name],
-                lambda id: str(identity(trace, id)),
+                lambda id: str(trace.identity(id)),
                 columns[name] == _core.NO_ID,
             )
             for name in ("pid", "tid")

@@ -32,14 +32,14 @@ inline Trees small_trees() {
   const auto idle = static_cast<std::int64_t>(column_of("idle_long"));
   Trees out;
   out.begin = {0, 5, 6};
-  out.output = {0, static_cast<std::int64_t>(output_count()) - 1};
+  out.output = {0, static_cast<std::int64_t>(own_tables().outputs()) - 1};
   out.column = {busy, -1, idle, -1, -1, -1};
   out.bound = {0.5f, 0, 0.25f, 0, 0, 0};
   out.missing_left = {0, 0, 1, 0, 0, 0};
   out.left = {1, 0, 3, 0, 0, 0};
   out.right = {2, 0, 4, 0, 0, 0};
   out.value = {0, 1, 0, 2, 4, 0.125f};
-  out.base.resize(output_count());
+  out.base.resize(own_tables().outputs());
   out.base[0] = 0.5f;
   return out;
 }

@@ -151,9 +151,11 @@ TEST(Batch, EachTokenIsThereOnceWithItsColumns) {
   EXPECT_EQ(batch.windows, 40u);
   EXPECT_LE(batch.length, 16u);
   std::set<std::pair<std::uint32_t, std::int64_t>> seen;
-  const auto& names = figure_columns();
+  const auto& names = own_tables().figures;
   const auto figure = [&](std::size_t i, std::string_view name) {
-    const auto at = std::find(names.begin(), names.end(), name) - names.begin();
+    const auto at = std::find_if(names.begin(), names.end(),
+                                 [&](const auto& c) { return c.name == name; }) -
+                    names.begin();
     return batch.figures[i * names.size() + static_cast<std::size_t>(at)];
   };
   for (std::size_t i = 0; i < batch.size(); ++i) {

@@ -239,8 +239,8 @@ TEST(ForEachPiece, CallsTheCheckpointAfterTheLastPiece) {
   const auto stop = [&] {
     if (done == 8) throw std::runtime_error("stop");
   };
-  EXPECT_THROW(for_each_piece(8, 3, [&](std::size_t) { ++done; }, stop),
-               std::runtime_error);
+  EXPECT_THROW(
+      for_each_piece(8, 3, [&](std::size_t) { ++done; }, stop), std::runtime_error);
 }
 
 TEST(Detector, ADeviceThatIsNotThereIsRefused) {

@@ -57,11 +57,11 @@ TEST(Calibration, FalseAlarmsAreThosePromised) {
 TEST(Rules, CountThoseOfTheirSide) {
   Made made;
   made.window();
-  for (const auto& name : pattern_names()) made.with("cause_" + name, 0);
+  for (const auto& p : own_tables().patterns) made.with("cause_" + p.name, 0);
   made.with("cause_sync_stall", 0.25f).with("cause_launch_bound", 0.5f);
   made.with("cause_gc_pause", NAN).with("cause_small_grid", 0.125f);
   made.window();
-  for (const auto& name : pattern_names()) made.with("cause_" + name, NAN);
+  for (const auto& p : own_tables().patterns) made.with("cause_" + p.name, NAN);
   made.window();  // all of them 0.5
   const auto rules = rules_input(made.windows);
   EXPECT_FLOAT_EQ(rules[0], std::log(0.76f / 0.26f));
@@ -73,7 +73,7 @@ TEST(Rules, CountThoseOfTheirSide) {
 TEST(Stack, ReadsAllTogetherAsByHand) {
   Made made;
   made.window().with("busy", 0.7f).with("idle_long", 0.9f);
-  const auto outputs = output_count(), types = pattern_names().size();
+  const auto outputs = own_tables().outputs(), types = own_tables().patterns.size();
   std::vector<float> logits(outputs);
   for (std::size_t i = 0; i < outputs; ++i) logits[i] = static_cast<float>(i % 5) - 2;
   const auto said = read_together(small_stack(), made.windows, logits);
@@ -92,19 +92,20 @@ TEST(Stack, ReadsAllTogetherAsByHand) {
     return std::exp(logits[2 + i] + std::log((r + 0.01) / (1 - r + 0.01)) / 4);
   };
   for (std::size_t i = 0; i < types; ++i) {
-    sums[pattern_sides()[i]] += double{said.types[i]};
-    weights[pattern_sides()[i]] += weight(i);
+    sums[own_tables().patterns[i].side] += double{said.types[i]};
+    weights[own_tables().patterns[i].side] += weight(i);
   }
   EXPECT_NEAR(sums[0], 1, 1e-5);
   EXPECT_NEAR(sums[1], 1, 1e-5);
   for (std::size_t i = 0; i < types; ++i) {
-    EXPECT_NEAR(said.types[i], weight(i) / weights[pattern_sides()[i]], 1e-6);
+    EXPECT_NEAR(said.types[i], weight(i) / weights[own_tables().patterns[i].side],
+                1e-6);
   }
 }
 
 TEST(Stack, WithoutPartsTheNetworkSpeaks) {
   const auto made = drawn(3, 1);
-  std::vector<float> logits(3 * output_count());
+  std::vector<float> logits(3 * own_tables().outputs());
   for (std::size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>(i % 7) - 3;
   }
@@ -129,7 +130,7 @@ TEST(Stack, ExtremeNumbersStayShares) {
   stack.mix.types = {most, -most, most};
   std::fill(stack.known.whiten.begin(), stack.known.whiten.end(), most);
   for (const auto logit : {most, -most}) {
-    const std::vector<float> logits(2 * output_count(), logit);
+    const std::vector<float> logits(2 * own_tables().outputs(), logit);
     const auto said = read_together(stack, made.windows, logits);
     for (const auto* values : {&said.probability, &said.types, &said.recoverable}) {
       for (const auto value : *values) EXPECT_TRUE(value >= 0 && value <= 1);

@@ -166,7 +166,7 @@ TEST(StackFile, RandomDamageIsRefusedOrHarmless) {
   std::uint64_t header = 0;
   std::memcpy(&header, sound.data(), 8);
   const auto made = drawn(3, 1);
-  const std::vector<float> logits(3 * output_count(), 0.5f);
+  const std::vector<float> logits(3 * own_tables().outputs(), 0.5f);
   std::mt19937 random(9);
   int refused = 0, read = 0;
   for (int i = 0; i < 6000; ++i) {

@@ -27,7 +27,7 @@ TEST(Trees, AddUpAsByHand) {
     made.window().with("busy", c.busy).with("idle_long", c.idle);
   }
   const auto raw = Forest(small_trees()).raw(made.windows);
-  const auto outputs = output_count();
+  const auto outputs = own_tables().outputs();
   ASSERT_EQ(raw.size(), std::size(cases) * outputs);
   for (std::size_t i = 0; i < std::size(cases); ++i) {
     EXPECT_EQ(raw[i * outputs], cases[i].any) << i;
@@ -58,11 +58,12 @@ TEST(Trees, ThreadsAndOtherRowsChangeNothing) {
 TEST(Trees, NoneAddUpToNothing) {
   const auto made = drawn(2, 1);
   EXPECT_TRUE(Forest().none());
-  EXPECT_EQ(Forest().raw(made.windows), std::vector<float>(2 * output_count()));
+  EXPECT_EQ(Forest().raw(made.windows), std::vector<float>(2 * own_tables().outputs()));
   Trees base;  // of no trees
   base.begin = {0};
-  base.base.assign(output_count(), 3);
-  EXPECT_EQ(Forest(base).raw(made.windows), std::vector<float>(2 * output_count(), 3));
+  base.base.assign(own_tables().outputs(), 3);
+  EXPECT_EQ(Forest(base).raw(made.windows),
+            std::vector<float>(2 * own_tables().outputs(), 3));
   EXPECT_TRUE(Forest(base).raw({}).empty());
   EXPECT_THROW(Forest().raw(std::span(made.windows).first(3)), std::invalid_argument);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table, the ledger, and how claims become findings.
-#include "patterns/fed_devices.h"
 #include "patterns/found.h"
 #include "patterns/rule.h"
 

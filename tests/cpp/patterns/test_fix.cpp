@@ -4,7 +4,6 @@
 #include "patterns/fix.h"
 
 #include "patterns/found.h"
-#include "patterns/overlap_room.h"
 #include "replay/gain.h"
 
 namespace tta::patterns {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rules of kernels that do not fill the device, on hand-worked traces: small_grid,
-// low_concurrency, low_occupancy.
+// low_occupancy.
 #include "patterns/device_text.h"
 #include "patterns/found.h"
 
@@ -97,83 +97,6 @@ TEST(SmallGrid, NamesTheGridThatCostMostAndTheUnits) {
   const auto kineto = one("a", 400, shape(8) + ", \"blocks per SM\": 0.1", "");
   EXPECT_EQ(wasted(kineto, kSmallGrid), 360'000);
   EXPECT_TRUE(says(message(kineto), "8 blocks on 80 SMs"));
-}
-
-// What low_concurrency finds with small_grid out of the way.
-Findings alone(const KernelText& trace) {
-  Settings settings;
-  settings.enable("small_grid", false);
-  return find_in(trace, settings);
-}
-std::int64_t serial(const KernelText& trace) {
-  return wasted(alone(trace), kLowConcurrency);
-}
-
-// Ten pairs of kernels in turn on streams 7 and 8, long enough to claim.
-KernelText pairs(const std::string& args, double first = 100, double second = 60) {
-  KernelText trace;
-  for (int i = 0; i < 10; ++i) {
-    trace.kernel("a", first, args, 7).kernel("b", second, args, 8);
-  }
-  return trace.wait();
-}
-
-// Two of 400 us, the second launched at `launch`.
-KernelText two(double launch) {
-  KernelText trace;
-  trace.kernel("a", 400, shape(8), 7);
-  trace.launch = launch;
-  return trace.kernel("b", 400, shape(8), 8).wait();
-}
-
-KernelText with_event(double call) {
-  auto trace = two(6);
-  trace.text.call("cudaStreamWaitEvent", call, 0.1, 900);
-  return trace;
-}
-
-// Of 400 us on stream 8, `together` run beside stream 7.
-KernelText side_by_side(double together) {
-  KernelText trace;
-  trace.kernel("a", 600, shape(8), 7);
-  trace.at -= together;
-  return trace.kernel("b", together, shape(8), 8)
-      .kernel("a", 200, shape(8), 7)
-      .kernel("b", 400 - together, shape(8), 8)
-      .wait();
-}
-
-TEST(LowConcurrency, CostsWhatTheSecondCouldHaveRunBesideTheFirst) {
-  EXPECT_EQ(serial(pairs(shape(8), 60, 100)), 10 * 60'000);
-  const auto found = alone(pairs(shape(8)));
-  ASSERT_EQ(found.findings.size(), 1u);
-  EXPECT_EQ(found.findings[0].wasted_ns, 10 * 60'000);
-  EXPECT_TRUE(says(found.findings[0].message, "8 blocks on 80 multiprocessors"));
-  EXPECT_GT(serial(pairs(shape(40))), 0);
-  EXPECT_EQ(serial(pairs(shape(41))), 0) << "together they must fit";
-  EXPECT_EQ(serial(pairs("")), 0) << "grids unknown";
-  EXPECT_EQ(serial(twenty(100, shape(8))), 0) << "one stream";
-  EXPECT_EQ(serial(with_event(5.5)), 0) << "launched at 0 and at 6: an event between";
-  EXPECT_EQ(serial(with_event(12)), 400'000) << "after both";
-  EXPECT_EQ(serial(two(1395)), 0) << "its launch returns as the first ends";
-  EXPECT_EQ(serial(two(1295)), 100'000) << "100 us before";
-  EXPECT_GT(serial(side_by_side(40)), 0);
-  EXPECT_EQ(serial(side_by_side(41)), 0);
-  EXPECT_EQ(serial(pairs(shape(8), 100, 9.9)), 0) << "short";
-  EXPECT_GT(serial(pairs(shape(8), 100, 10)), 0);
-  EXPECT_EQ(serial(pairs(shape(8) + ", \"graph id\": 3")), 0) << "of a graph";
-}
-
-TEST(LowConcurrency, WhatSmallGridTookIsNotCountedTwice) {
-  // Nine tenths of every kernel are small_grid's; nothing more is to be had.
-  const auto found = find_in(pairs(shape(8)));
-  EXPECT_EQ(wasted(found, kSmallGrid), 10 * 160'000 * 9 / 10);
-  EXPECT_EQ(wasted(found, kLowConcurrency), 10 * 6'000);
-  // Half of 600 us is small_grid's; as much could hide beside 300 us: the same half.
-  const auto pair =
-      KernelText().kernel("a", 300, shape(40), 7).kernel("b", 600, shape(40), 8).wait();
-  EXPECT_EQ(serial(pair), 300'000);
-  EXPECT_EQ(wasted(pair, kLowConcurrency), 0);
 }
 
 std::string occupied(double percent, const std::string& more = shape(8000)) {

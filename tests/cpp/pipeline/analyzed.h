@@ -20,8 +20,8 @@ struct Analyzed : test::Loaded, Report {
 };
 
 /// Returns the note of a kind; one without a kind if there is none.
-inline QualityNote note_of(const Report& report, const std::string& kind) {
-  for (const auto& note : report.quality.notes) {
+inline Note note_of(const Report& report, const std::string& kind) {
+  for (const auto& note : report.quality.warnings) {
     if (note.kind == kind) return note;
   }
   return {};

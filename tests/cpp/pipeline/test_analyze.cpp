@@ -204,9 +204,9 @@ TEST(Analyze, ALongGapWithoutAPatternSaysWhatTheHostWasIn) {
                             .call("cudaLaunchKernel", 1600, 50'000, 2)  // 3
                             .kernel(51'700, 1000, 2));
   ASSERT_EQ(report.unexplained.size(), 1u);
-  EXPECT_EQ(report.unexplained[0].begin_ns, 1'010'000);
+  EXPECT_EQ(report.unexplained[0].start_ns, 1'010'000);
   EXPECT_EQ(report.unexplained[0].end_ns, 51'700'000);
-  EXPECT_EQ(report.unexplained[0].during, 3u);
+  EXPECT_EQ(report.unexplained[0].during.value().index, 3u);
 }
 
 TEST(Analyze, ReadsRankAndDevices) {
@@ -223,8 +223,8 @@ TEST(Analyze, ReadsRankAndDevices) {
   EXPECT_EQ(report.trace.world_size, 8);
   ASSERT_EQ(report.trace.devices.size(), 2u);
   EXPECT_EQ(report.trace.devices[0].name, "NVIDIA H100");
-  EXPECT_EQ(report.trace.devices[0].work_rows, 1u);
-  EXPECT_EQ(report.trace.devices[1].work_rows, 0u);
+  EXPECT_EQ(report.trace.devices[0].events, 1u);
+  EXPECT_EQ(report.trace.devices[1].events, 0u);
 }
 
 TEST(Analyze, NothingTimedIsUnusable) {
@@ -260,10 +260,10 @@ TEST(Unexplained, OfAProcessWithoutDeviceTheTimeOutsideOperators) {
                             .op("aten::mm", 7000, 3000));
   ASSERT_EQ(report.unexplained.size(), 1u);
   const auto& stretch = report.unexplained[0];
-  EXPECT_EQ(stretch.device, -1);
-  EXPECT_EQ(stretch.begin_ns, 4'000'000);
+  EXPECT_FALSE(stretch.device);
+  EXPECT_EQ(stretch.start_ns, 4'000'000);
   EXPECT_EQ(stretch.end_ns, 7'000'000);
-  EXPECT_EQ(stretch.during, 2u);
+  EXPECT_EQ(stretch.during.value().index, 2u);
 }
 
 TEST(Unexplained, AnIdleMomentBetweenQueuedKernelsIsTheDevices) {

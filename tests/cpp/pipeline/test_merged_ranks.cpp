@@ -69,7 +69,7 @@ TEST(MergedRanks, HaveABalanceEachThoughAllHaveADeviceZero) {
       EXPECT_FALSE(has_note(report, "shared_device_number"));
       EXPECT_FALSE(report.trace.rank.has_value());  // that of the first file's header
       ASSERT_EQ(report.trace.devices.size(), 2u);
-      EXPECT_EQ(report.trace.devices[1].work_rows, 20u);
+      EXPECT_EQ(report.trace.devices[1].events, 20u);
     }
   }
 }
@@ -82,8 +82,8 @@ TEST(MergedRanks, WindowsAndStepsAreTheirs) {
   const Analyzed report(text);
   std::map<std::int64_t, std::int64_t> busy;
   for (const auto& row : report.windows) {
-    EXPECT_EQ(row.window.number, 0);
-    busy[row.window.pid] += row.busy_ns;
+    EXPECT_EQ(row.device, 0);
+    busy[report.tiles[row.index].pid] += row.busy_ns;
   }
   EXPECT_EQ(busy, (std::map<std::int64_t, std::int64_t>{{4000, 20 * 300'000},
                                                         {14000, 20 * 600'000}}));

@@ -77,19 +77,20 @@ TEST(Processes, FindingsAndWindowsAreTheirs) {
   EXPECT_EQ(finding.severity, patterns::Severity::kHigh);  // 400 of 2,000 us
   // 100: its step. 200: its step, and the time after.
   ASSERT_EQ(report.windows.size(), 3u);
-  EXPECT_EQ(report.windows[0].window.pid, 100);
-  EXPECT_EQ(report.windows[0].window.step, 1);
+  EXPECT_EQ(report.tiles[0].pid, 100);
+  EXPECT_EQ(report.tiles[0].step, 1);
   ASSERT_EQ(report.windows[0].labels.size(), 1u);
   EXPECT_EQ(report.windows[0].labels[0].wasted_ns, 300'000);
-  EXPECT_EQ(report.windows[1].window.pid, 200);
-  EXPECT_EQ(report.windows[1].window.step, 7);
+  EXPECT_EQ(report.tiles[1].pid, 200);
+  EXPECT_EQ(report.tiles[1].step, 7);
   ASSERT_EQ(report.windows[1].labels.size(), 1u);
   EXPECT_EQ(report.windows[1].labels[0].wasted_ns, 100'000);
-  EXPECT_EQ(report.windows[2].window.step, timeline::kNoStep);
+  EXPECT_EQ(report.tiles[2].step, timeline::kNoStep);
   EXPECT_TRUE(report.windows[2].labels.empty());
   EXPECT_EQ(finding.windows, (std::vector<std::uint32_t>{0, 1}));
   ASSERT_FALSE(report.unexplained.empty());
-  for (const auto& stretch : report.unexplained) EXPECT_EQ(stretch.pid, 200);
+  for (const auto& stretch : report.unexplained)
+    EXPECT_TRUE(stretch.pid == Process(200));
 }
 
 TEST(Processes, WhatCostsTooLittleInOneIsLeftToIt) {

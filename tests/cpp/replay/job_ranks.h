@@ -29,24 +29,27 @@ class RankByHand {
   /// Is in a collective of group "0" until `end`.
   RankByHand& meets(const std::string& name, std::int64_t sequence, std::int64_t end,
                     const std::string& group = "0") {
-    replay::RankMeeting meeting;
-    meeting.group = group;
-    meeting.name = name;
-    meeting.sequence = sequence;
-    return add(std::move(meeting), end);
+    replay::RankCollective collective;
+    collective.group = group;
+    collective.name = name;
+    collective.sequence = sequence;
+    return add(std::move(collective), end);
   }
   /// Sends to a peer, or receives, until `end`.
   RankByHand& message(const std::string& name, std::int64_t peer, std::int64_t end) {
-    replay::RankMeeting meeting;
-    meeting.name = name;
-    meeting.peer = peer;
-    return add(std::move(meeting), end);
+    replay::RankCollective collective;
+    collective.name = name;
+    collective.peer = peer;
+    return add(std::move(collective), end);
   }
   /// Ends a step, which began where the one before ended.
   RankByHand& step(std::int64_t number) {
     const auto begin = step_begin_;
     step_begin_ = stop();
     work_.steps.push_back({number, begin, step_begin_});
+    for (auto& c : work_.collectives) {
+      if (c.step < 0) c.step = number;
+    }
     return *this;
   }
   RankByHand& stage(std::int64_t number) {
@@ -73,12 +76,12 @@ class RankByHand {
     work_.recorded.push_back(at_);
     return to;
   }
-  RankByHand& add(replay::RankMeeting meeting, std::int64_t end) {
-    meeting.begin = stop();
-    meeting.end = meeting.begin + 1;
+  RankByHand& add(replay::RankCollective collective, std::int64_t end) {
+    collective.begin = stop();
+    collective.end = collective.begin + 1;
     at_ = end;
     work_.recorded.push_back(end);
-    work_.meetings.push_back(std::move(meeting));
+    work_.collectives.push_back(std::move(collective));
     return *this;
   }
 

@@ -18,8 +18,8 @@ Job peers(std::vector<RankWork> ranks) { return {std::move(ranks), Usual::kPeers
 TEST(Job, TheLastToArriveShowsTheTransfer) {
   const auto job = peers({RankByHand(0).works("a", 100).meets("allreduce", 7, 250),
                           RankByHand(1).works("a", 200).meets("allreduce", 7, 250)});
-  ASSERT_EQ(job.meetings().size(), 1u);
-  const auto& c = job.meetings()[0];
+  ASSERT_EQ(job.collectives().size(), 1u);
+  const auto& c = job.collectives()[0];
   EXPECT_EQ(c.sequence, 7);
   EXPECT_EQ(c.transfer, 50);
   EXPECT_EQ(c.members[0].wait, 100);
@@ -63,7 +63,7 @@ TEST(Job, ClocksOfHostsAreSetByTheEndsThatTheyShare) {
   EXPECT_EQ(job.clocks()[2].shift - job.clocks()[1].shift, 4996) << "by rank 0";
   EXPECT_EQ(job.clocks()[0].residual, 0);
   EXPECT_EQ(job.clocks()[1].residual, 4);
-  EXPECT_EQ(job.meetings()[0].members[2].wait, 54);
+  EXPECT_EQ(job.collectives()[0].members[2].wait, 54);
 }
 
 TEST(Job, ErrorsOfClocksDoNotAddUpFromRankToRank) {
@@ -102,7 +102,7 @@ TEST(Job, HostsOfOneNameWhoseClocksDifferAreTwo) {
 TEST(Job, OtherNumbersAndGroupsDoNotMeet) {
   const auto job = peers({RankByHand(0).meets("x", 1, 10).meets("x", 2, 20, "1"),
                           RankByHand(1).meets("x", 3, 10).meets("x", 2, 20, "2")});
-  EXPECT_TRUE(job.meetings().empty());
+  EXPECT_TRUE(job.collectives().empty());
   EXPECT_EQ(job.unmatched(), 4u);
   EXPECT_EQ(job.recorded_step_ns(), 20);
   EXPECT_EQ(job.replayed_step_ns(), 20) << "lengths of what nobody else has are kept";
@@ -115,12 +115,12 @@ TEST(Job, WithoutNumbersTheirPlaceInTheStepCounts) {
   };
   auto both = meet(meet(RankByHand(0), 0), 100);
   RankWork first = both, second = meet(RankByHand(1, 100), 100);
-  for (std::size_t i = 0; i < 4; ++i) first.meetings[i].step = i < 2 ? 1 : 2;
-  for (auto& m : second.meetings) m.step = 2;
+  for (std::size_t i = 0; i < 4; ++i) first.collectives[i].step = i < 2 ? 1 : 2;
+  for (auto& m : second.collectives) m.step = 2;
   const auto job = peers({first, second});
-  ASSERT_EQ(job.meetings().size(), 2u);
+  ASSERT_EQ(job.collectives().size(), 2u);
   EXPECT_EQ(job.unmatched(), 2u);
-  EXPECT_EQ(job.meetings()[0].members[0].meeting, 2u);
+  EXPECT_EQ(job.collectives()[0].members[0].collective, 2u);
 }
 
 TEST(Job, WhoMeetsNobodyBoundsNoStep) {
@@ -134,9 +134,9 @@ TEST(Job, WhoMeetsNobodyBoundsNoStep) {
 TEST(Job, MessagesMeetByTheirTwoEnds) {
   const auto job = peers({RankByHand(0).works("a", 40).message("send", 1, 60),
                           RankByHand(1).works("b", 10).message("recv", 0, 60)});
-  ASSERT_EQ(job.meetings().size(), 1u);
-  EXPECT_EQ(job.meetings()[0].transfer, 20);
-  EXPECT_EQ(job.meetings()[0].members[1].wait, 30);
+  ASSERT_EQ(job.collectives().size(), 1u);
+  EXPECT_EQ(job.collectives()[0].transfer, 20);
+  EXPECT_EQ(job.collectives()[0].members[1].wait, 30);
 }
 
 TEST(Job, WhoWasNotThereAtOneTimeDidNotMeet) {
@@ -148,7 +148,7 @@ TEST(Job, WhoWasNotThereAtOneTimeDidNotMeet) {
                               .meets("x", 1, 100)
                               .works("a", far)
                               .meets("x", 2, far + 200)});
-  EXPECT_EQ(job.meetings().size(), 1u);
+  EXPECT_EQ(job.collectives().size(), 1u);
   EXPECT_EQ(job.contradicted(), 1u);
 }
 
@@ -207,7 +207,7 @@ TEST(RankWork, ItsBytesAreItself) {
   EXPECT_EQ(to_bytes(read), bytes);
   EXPECT_EQ(read.recorded, work.recorded);
   EXPECT_EQ(read.places[0].frame, work.places[0].frame);
-  EXPECT_EQ(read.meetings[0].name, "x");
+  EXPECT_EQ(read.collectives[0].name, "x");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_THROW(rank_work_from(std::string_view(bytes).substr(0, size)),
                  std::invalid_argument)
@@ -227,7 +227,7 @@ TEST(RankWork, WhatRefersToNothingIsRefused) {
   refused([](RankWork& w) { w.parts[0].place = 1; });
   refused([](RankWork& w) { w.passages[0].to = 99; });
   refused([](RankWork& w) { w.passages[0].last = 99; });
-  refused([](RankWork& w) { w.meetings[0].end = 99; });
+  refused([](RankWork& w) { w.collectives[0].end = 99; });
   refused([](RankWork& w) { w.steps[0].begin = 99; });
 }
 

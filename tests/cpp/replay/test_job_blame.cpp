@@ -26,7 +26,7 @@ Blame blame_of(const Job& job) {
     out[{job.ranks()[late.rank].rank, name}] += late.waited;
     sum += late.waited;
   }
-  for (const auto& c : job.meetings()) waited += c.wait();
+  for (const auto& c : job.collectives()) waited += c.wait();
   EXPECT_EQ(sum, waited) << "each nanosecond once";
   return out;
 }
@@ -54,7 +54,7 @@ TEST(Blame, WhileSeveralAreLateTheyShareIt) {
   EXPECT_EQ(blame_of(job), (Blame{{{1, "a"}, 50}, {{2, "a"}, 50 + 100}}));
 }
 
-TEST(Blame, WhoCameLateOutOfAnotherMeetingIsNotBlamed) {
+TEST(Blame, WhoCameLateOutOfAnotherCollectiveIsNotBlamed) {
   // Two pipelines of two stages, which then reduce by stage. The first stage of the
   // second pipeline is slow, so its second stage is late for its own reduction.
   const auto first = [](int rank, std::int64_t work) {
@@ -79,7 +79,7 @@ TEST(Blame, WhoCameLateOutOfAnotherMeetingIsNotBlamed) {
   EXPECT_EQ(blame, (Blame{{{2, "a"}, 600}, {{0, ""}, 100}, {{2, ""}, 100}}));
 }
 
-TEST(Blame, WhoAllCameOutOfOneMeetingIsNotFollowedThroughIt) {
+TEST(Blame, WhoAllCameOutOfOneCollectiveIsNotFollowedThroughIt) {
   // Rank 1 is late for the second by what no work shows: its own delay, whatever was
   // before.
   RankWork late = RankByHand(1)

@@ -128,16 +128,16 @@ void check_arrays(const trace::Trace& trace, const pipeline::Report& report) {
   std::map<std::pair<std::int32_t, std::int64_t>, std::pair<std::int64_t, std::int64_t>>
       tilings;
   for (std::size_t i = 0; i < report.windows.size(); ++i) {
-    const auto& w = report.windows[i].window;
+    const auto& w = report.tiles[i];
     const std::pair range(arrays.token_begin[i], arrays.token_begin[i + 1]);
     auto& tiling = tilings.try_emplace({w.device, w.pid}, range).first->second;
     tiling.second = range.second;
   }
   for (std::size_t i = 0; i < report.windows.size(); ++i) {
     const auto begin = arrays.token_begin[i], end = arrays.token_begin[i + 1];
-    const auto& w = report.windows[i].window;
+    const auto& w = report.tiles[i];
     const auto [least, most] = tilings.at({w.device, w.pid});
-    if (end - begin != report.windows[i].window.events) throw Broken("tokens, events");
+    if (end - begin != report.tiles[i].events) throw Broken("tokens, events");
     for (auto at = static_cast<std::size_t>(begin);
          at < arrays.tokens.size() && std::cmp_less(at, end); ++at) {
       const auto& tokens = arrays.tokens;
@@ -178,8 +178,8 @@ void check_analysis(const trace::Trace& trace, const std::string& bytes, bool ex
     }
   }
   const pipeline::Report report = pipeline::analyze(trace);
-  for (const auto& row : report.windows) {
-    (void)timeline::window_tree(*report.timeline, row.window);
+  for (const auto& tile : report.tiles) {
+    (void)timeline::window_tree(*report.timeline, tile);
   }
   check_arrays(trace, report);
 }

@@ -5,9 +5,8 @@
 #include <string>
 
 #include "support/trace_text.h"
+#include "timeline/device_facts.h"
 #include "timeline/device_properties.h"
-#include "timeline/overlap_facts.h"
-#include "timeline/queue_facts.h"
 #include "timeline/timed.h"
 
 namespace tta::timeline {

@@ -1,66 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The small parts: questions to names, copies' directions, intervals, medians, a sort.
+// The small parts: intervals, medians, a sort.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <utility>
 
-#include "support/trace_text.h"
-#include "timeline/by_name.h"
-#include "timeline/copy_direction.h"
 #include "timeline/intervals.h"
 #include "timeline/median.h"
 #include "timeline/sort_runs.h"
 
 namespace tta::timeline {
 namespace {
-
-int asked = 0;
-
-bool is_linear(std::string_view name) {
-  ++asked;
-  return name == "aten::linear";
-}
-
-TEST(ByName, AsksOnceAName) {
-  const auto trace = test::TraceText()
-                         .op("aten::linear", 0, 5)
-                         .op("aten::mul", 10, 5)
-                         .op("aten::linear", 20, 5)
-                         .op("aten::mul", 30, 5)
-                         .load();
-  asked = 0;
-  ByName<is_linear> linear(trace);
-  EXPECT_EQ(asked, 0);
-  for (const auto row : {0u, 2u, 0u}) EXPECT_TRUE(linear(row));
-  for (const auto row : {1u, 3u, 1u}) EXPECT_FALSE(linear(row));
-  EXPECT_EQ(asked, 2);
-}
-
-TEST(ByName, PartsAreFoundAnywhereLetterForLetter) {
-  EXPECT_TRUE(contains_any("cudaMemcpyAsync", {"Memset", "Async"}));
-  EXPECT_TRUE(contains_any("cudaMemcpyAsync", {"cuda", "hip"}));
-  EXPECT_FALSE(contains_any("cudaMemcpyAsync", {"async", "memcpy"}));
-  EXPECT_FALSE(contains_any("cudaMemcpyAsync", {}));
-}
-
-TEST(CopyDirection, IsToldByTheNamesOfKinetoAndRoctracer) {
-  using enum CopyDirection;
-  EXPECT_EQ(copy_direction("Memcpy HtoD (Pageable -> Device)"), kToDevice);
-  EXPECT_EQ(copy_direction("Memcpy DtoH (Device -> Pinned)"), kToHost);
-  EXPECT_EQ(copy_direction("Memcpy DtoD (Device -> Device)"), kInDevice);
-  EXPECT_EQ(copy_direction("Memcpy PtoP (Device -> Device)"), kBetweenDevices);
-  EXPECT_EQ(copy_direction("Memcpy HtoH (Pinned -> Pageable)"), kInHost);
-  EXPECT_EQ(copy_direction("CopyHostToDevice"), kToDevice);
-  EXPECT_EQ(copy_direction("CopyDeviceToHost"), kToHost);
-  EXPECT_EQ(copy_direction("CopyDeviceToDevice"), kInDevice);
-  EXPECT_EQ(copy_direction("CopyHostToHost"), kInHost);
-  // Unknown where the name does not tell.
-  EXPECT_EQ(copy_direction("Memcpy"), kUnknown);
-  EXPECT_EQ(copy_direction("Memcpy HtoA (Pinned -> Array)"), kUnknown);
-  EXPECT_EQ(copy_direction(""), kUnknown);
-}
 
 TEST(Intervals, UniteMergesOverlapAndTouchAndDropsEmpty) {
   EXPECT_EQ(unite({{5, 9}, {0, 2}, {2, 3}, {8, 12}, {20, 20}}),
@@ -81,6 +32,17 @@ TEST(Intervals, ClipKeepsWhatIsInside) {
   EXPECT_EQ(clip(a, {5, 25}), (IntervalSet{{5, 10}, {20, 25}}));
   EXPECT_EQ(clip(a, {10, 20}), IntervalSet{});
   EXPECT_EQ(total(clip(a, {-5, 100})), 20);
+}
+
+TEST(Intervals, TheLastThatBeganIsFoundByWhenItBegan) {
+  const IntervalSet set{{0, 10}, {20, 30}, {20, 25}, {40, 50}};
+  EXPECT_EQ(last_begun(set, -1, &Interval::begin), nullptr);
+  EXPECT_EQ(last_begun(set, 0, &Interval::begin), &set[0]);
+  EXPECT_EQ(last_begun(set, 20, &Interval::begin), &set[2]);
+  EXPECT_EQ(last_begun(set, 39, &Interval::begin), &set[2]);
+  EXPECT_EQ(last_begun(set, 99, &Interval::begin), &set[3]);
+  const IntervalSet none;
+  EXPECT_EQ(last_begun(none, 0, &Interval::begin), nullptr);
 }
 
 using Values = std::vector<int>;

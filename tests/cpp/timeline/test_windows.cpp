@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "support/says.h"
-#include "timeline/host_time.h"
+#include "timeline/busy_time.h"
 #include "timeline/step_range.h"
 #include "timeline/timed.h"
 #include "timeline/timeline.h"
-#include "timeline/window_rows.h"
 #include "timeline/windows.h"
 
 namespace tta::timeline {

@@ -16,9 +16,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.base.location import Location
-from torchtraceap.data.events import Label
-from torchtraceap.data.findings import Finding
+from torchtraceap._core import Finding, Label, Location
 from torchtraceap.explain.checks import check_of
 from torchtraceap.explain.digest import Digest
 from torchtraceap.explain.explainer import explained, explained_window
@@ -79,9 +77,9 @@ def test_an_estimate_says_so(report: torchtraceap.Report) -> None:
 
 
 def test_more_gained_than_lost_is_explained(report: torchtraceap.Report) -> None:
-    alone = replace(report.findings[0], shares_gain_with=())
+    alone = report.findings[0].replace(shares_gain_with=())
     assert "comes sooner to what follows" in explained(report, alone, DIGEST).gain
-    less = replace(alone, recoverable_us=100e3, recoverable_low_us=0.0)
+    less = alone.replace(recoverable_us=100e3, recoverable_low_us=0.0)
     assert "more than" not in explained(report, less, DIGEST).gain
 
 
@@ -101,11 +99,11 @@ def test_a_gain_that_is_not_known_says_why(data: Path) -> None:
 def test_what_the_detector_points_at_is_not_explained_away(
     report: torchtraceap.Report,
 ) -> None:
-    guess = replace(
-        report.findings[0],
+    guess = report.findings[0].replace(
         pattern="unexplained",
         origin="model",
         basis="model",
+        docs="docs/detector.md",
         recoverable_us=None,
     )
     told = explained(report, guess, DIGEST)
@@ -154,7 +152,7 @@ def test_the_page_shows_what_is_said_of_its_own_script(
     (tmp_path / "trace.json").write_text(trace)
     report = torchtraceap.analyze("trace.json")
     told = explained(report, report.findings[0], DIGEST)
-    assert told.change and told.change.place == "train.py:7"
+    assert told.change and told.change.place == "train.py:9, 11"
     figure = re.compile(r"[\d.]+ (?:µs|ms|s|%)")
     said = explanation_text(told)
     assert figure.sub("#", said).split() == figure.sub("#", shown).split()
@@ -169,7 +167,7 @@ def test_a_window_is_what_wastes_most(report: torchtraceap.Report) -> None:
 
 
 def test_a_window_of_which_nobody_says_anything(report: torchtraceap.Report) -> None:
-    told = explained_window(report, replace(report.windows[0], labels=()), DIGEST)
+    told = explained_window(report, report.windows[0].replace(labels=()), DIGEST)
     assert (told.pattern, told.origin, told.finding) == ("none", "rule", None)
     assert (told.why, told.fix, told.change, told.check) == ("", "", None, "")
     assert "Neither rules nor detector see a loss." in told.what
@@ -180,13 +178,13 @@ def test_a_window_where_rules_are_silent_is_the_detectors(
     report: torchtraceap.Report,
 ) -> None:
     guess = Label("sync_stall", "cpu", 0.0, 0.4, "model", 0.0, 0.93)
-    told = explained_window(report, replace(report.windows[0], labels=(guess,)), DIGEST)
+    told = explained_window(report, report.windows[0].replace(labels=(guess,)), DIGEST)
     assert (told.pattern, told.origin) == ("sync_stall", "model")
     assert "No rule sees a loss here; the detector says sync_stall" in told.what
     assert "93.0 %" in told.what and "40.0 % of the window, unproven" in told.gain
     row = Label("small_grid", "gpu", 0.1, 0.1, "rule", 5.0)
     told = explained_window(
-        report, replace(report.windows[0], labels=(row, guess)), DIGEST
+        report, report.windows[0].replace(labels=(row, guess)), DIGEST
     )
     assert (told.pattern, told.origin) == ("small_grid", "rule")
 
@@ -196,8 +194,8 @@ def test_each_pattern_of_the_table_can_be_explained(
 ) -> None:
     for pattern in _core.patterns():
         for subtype in ["", *pattern.subtypes]:
-            one = replace(
-                report.findings[0], pattern=pattern.name, subtype=subtype, location=None
+            one = report.findings[0].replace(
+                pattern=pattern.name, subtype=subtype, location=None
             )
             told = explained(report, one, DIGEST)
             page = pattern_page(pattern.name, subtype)
@@ -207,7 +205,7 @@ def test_each_pattern_of_the_table_can_be_explained(
 def test_a_rule_of_a_users_own_is_explained_by_its_words(
     report: torchtraceap.Report,
 ) -> None:
-    one = replace(report.findings[0], pattern="slow_checkpoint", message="It is slow.")
+    one = report.findings[0].replace(pattern="slow_checkpoint", message="It is slow.")
     told = explained(report, one, DIGEST)
     assert told.what.endswith("It is slow.") and told.fix == one.advice
     assert told.change is None and told.docs == "docs/reference/rules.md"
@@ -338,7 +336,7 @@ def test_the_test_of_an_own_rule_fails_while_the_finding_is_there(
     data: Path, tmp_path: Path, report: torchtraceap.Report
 ) -> None:
     shutil.copy(data / TRACE, tmp_path / "trace.json.gz")
-    check = check_of(replace(report.findings[0], pattern="slow_checkpoint"))
+    check = check_of(report.findings[0].replace(pattern="slow_checkpoint"))
     out = run(tmp_path, RULE.format(name="DataLoader") + check)
     assert "1 failed" in out, out
     assert "1 passed" in run(tmp_path, RULE.format(name="no such thing") + check)
@@ -346,7 +344,7 @@ def test_the_test_of_an_own_rule_fails_while_the_finding_is_there(
 
 def a_wait(report: torchtraceap.Report, function: str) -> Finding:
     place = Location("src/train.py", 6, function, True)
-    return replace(report.findings[0], pattern="sync_stall", location=place)
+    return report.findings[0].replace(pattern="sync_stall", location=place)
 
 
 @pytest.mark.parametrize("function", ["<module>", "a b", "", "x\nimport os"])

@@ -6,16 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torchtraceap.base.location import Location
-from torchtraceap.data.facts import Note
+from torchtraceap._core import Location, Note
 from torchtraceap.data.job import (
     Arrival,
     Cause,
     CollectiveRow,
     Culprit,
     JobFacts,
+    JoinedCollective,
     Late,
-    Meeting,
     RankFinding,
     RankRow,
     StepOfRank,
@@ -44,7 +43,7 @@ class SmallJob:
     facts: JobFacts
     ranks: tuple[RankRow, ...]
     late: tuple[Late, ...] = ()
-    meetings: tuple[Meeting, ...] = ()
+    joined_collectives: tuple[JoinedCollective, ...] = ()
     collectives: tuple[CollectiveRow, ...] = ()
     culprits: tuple[Culprit, ...] = ()
     causes: tuple[Cause, ...] = ()
@@ -67,8 +66,9 @@ def facts(**changes: Any) -> JobFacts:
             replayed_us=30e3,
             even_us=20e3,
             replay_error=0.012,
+            slowdown=1.5,
             waited_us=500e3,
-            meetings=6,
+            joined_collectives=6,
             unmatched=0,
             contradicted=0,
             clock_residual_us=12.5,
@@ -91,6 +91,7 @@ def row(rank: int, **changes: Any) -> RankRow:
             steps=6,
             begin_us=0.0,
             end_us=180e3,
+            span_us=180e3,
             busy_us=90e3,
             waited_us=70e3,
             transfer_us=12e3,
@@ -132,7 +133,7 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
         Arrival(rank=r, begin_us=0.0, end_us=20.0, wait_us=0.0 if r == 3 else 10.0)
         for r in range(ranks)
     )
-    meeting = Meeting(
+    collective = JoinedCollective(
         name="allreduce",
         group="default",
         sequence=118,
@@ -153,7 +154,7 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
         facts(ranks=ranks, world_size=ranks),
         tuple(rows),
         (late(), replace(unexplained, gain_us=None, culprit=False), noise),
-        (meeting,),
+        (collective,),
         (
             CollectiveRow(
                 name="allreduce",
@@ -170,7 +171,11 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
             Culprit(what="kind", name="host", gain_us=8.1e3, share=0.81),
             Culprit(what="rank", name="5", gain_us=40.0, share=0.004),
         ),
-        (Cause(meeting=0, rank=3, late=0, late_us=11e3, waited_us=meeting.wait_us),),
+        (
+            Cause(
+                collective=0, rank=3, late=0, late_us=11e3, waited_us=collective.wait_us
+            ),
+        ),
     )
 
 

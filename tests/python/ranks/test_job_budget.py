@@ -48,7 +48,7 @@ def test_missing_ranks_are_counted() -> None:
 
 
 def test_what_cannot_be_told_is_no_pass() -> None:
-    apart = slow_loader().with_facts(meetings=0, world_size=None)
+    apart = slow_loader().with_facts(joined_collectives=0, world_size=None)
     found = budget(max_slowdown=2, max_missing=0).check_ranks(apart)
     assert [(v.limit, v.known) for v in found] == [
         ("ranks.max_slowdown", False),
@@ -99,4 +99,4 @@ def test_a_written_budget_is_kept(tmp_path: Path) -> None:
         assert len([*written.rank_lines()]) == 4
         assert written.check_ranks(job) == ()
     with pytest.raises(ValueError, match="no budget can be made of runs"):
-        ranks_toml(slow_loader().with_facts(meetings=0), 0.1)
+        ranks_toml(slow_loader().with_facts(joined_collectives=0), 0.1)

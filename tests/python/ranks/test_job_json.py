@@ -47,19 +47,21 @@ def test_jobs_are_valid_and_no_member_is_unlisted(
 
 def test_it_says_what_the_job_says(validator: Any) -> None:
     form = job_json.job_json(slow_loader())
-    assert form["job"]["slowdown"] == 1.5 and form["unlisted"] == {"meetings": 0}
+    assert form["job"]["slowdown"] == 1.5 and form["unlisted"] == {
+        "joined_collectives": 0
+    }
     assert [late["culprit"] for late in form["late"]] == [True, False, False]
     assert form["late"][0]["finding"]["location"]["line"] == 41
     assert form["ranks"][3]["span_us"] == 180e3
-    assert form["meetings"][0]["arrivals"][3]["wait_us"] == 0.0
+    assert form["joined_collectives"][0]["arrivals"][3]["wait_us"] == 0.0
     for path, wrong in (
-        (["schema_version"], 2),
+        (["schema_version"], 1),
         (["job", "slowdown"], None),
         (["ranks", 0, "verdict"], "fine"),
         (["late", 0, "location"], {"file": "a.py"}),
         (["late", 0, "finding", "pattern"], "No Pattern"),
         (["culprits", 0, "what"], "weather"),
-        (["meetings", 0, "arrivals", 0, "wait_us"], -1),
+        (["joined_collectives", 0, "arrivals", 0, "wait_us"], -1),
     ):
         broken: Any = copy.deepcopy(form)
         at = broken
@@ -69,12 +71,14 @@ def test_it_says_what_the_job_says(validator: Any) -> None:
         assert not validator.is_valid(broken), path
 
 
-def test_of_many_meetings_those_with_most_waiting_are_listed(
+def test_of_many_collectives_those_with_most_waiting_are_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(job_json, "MOST_ARRIVALS", 20)
     job = slow_loader()
-    meetings = tuple(replace(job.meetings[0], wait_us=w) for w in (1.0, 9.0, 2.0, 8.0))
-    form = job_json.job_json(replace(job, meetings=meetings))
-    assert [one["wait_us"] for one in form["meetings"]] == [9.0, 8.0]
-    assert form["unlisted"] == {"meetings": 2}
+    collectives = tuple(
+        replace(job.joined_collectives[0], wait_us=w) for w in (1.0, 9.0, 2.0, 8.0)
+    )
+    form = job_json.job_json(replace(job, joined_collectives=collectives))
+    assert [one["wait_us"] for one in form["joined_collectives"]] == [9.0, 8.0]
+    assert form["unlisted"] == {"joined_collectives": 2}

@@ -34,9 +34,9 @@ def data_of(page: str) -> Any:
 def slices_of(rank: Any) -> list[tuple[int, int, int, int]]:
     """Begin, end, wait and collective of what a rank was in."""
     out, begin, place = [], 0, 0
-    columns = (rank[name] for name in ("start", "length", "wait", "meeting"))
-    for start, length, wait, meeting in zip(*columns, strict=True):
-        begin, place = begin + start, place + meeting
+    columns = (rank[name] for name in ("start", "length", "wait", "collective"))
+    for start, length, wait, collective in zip(*columns, strict=True):
+        begin, place = begin + start, place + collective
         out.append((begin, begin + length, wait, place))
     return out
 
@@ -62,17 +62,19 @@ def test_every_rank_is_a_row_on_the_common_clock() -> None:
     assert [rank["label"] for rank in data["ranks"]] == [f"rank {r}" for r in range(8)]
     for place, rank in enumerate(data["ranks"]):
         drawn = slices_of(rank)
-        assert len(drawn) == len(job.meetings)
-        for begin, end, wait, meeting in drawn:
-            arrival = job.meetings[meeting].arrivals[place]
+        assert len(drawn) == len(job.joined_collectives)
+        for begin, end, wait, collective in drawn:
+            arrival = job.joined_collectives[collective].arrivals[place]
             there = (arrival.begin_us, arrival.end_us, arrival.wait_us)
             assert [x / 1000 for x in (begin, end, wait)] == pytest.approx(there)
         assert len(rank["steps"]) == 2 * job.facts.steps
     assert [number for number, *_ in data["steps"]] == [0, 1, 2, 3]
-    assert {data["ranks"][m["last"]]["label"] for m in data["meetings"]} == {"rank 5"}
-    for meeting in data["meetings"]:
-        assert meeting["own"] and meeting["late"] > 1e6
-        text, _ = meeting["why"][0]
+    assert {data["ranks"][m["last"]]["label"] for m in data["collectives"]} == {
+        "rank 5"
+    }
+    for collective in data["collectives"]:
+        assert collective["own"] and collective["late"] > 1e6
+        text, _ = collective["why"][0]
         assert data["names"][text].startswith("rank 5: kernels in compute")
 
 
@@ -80,22 +82,24 @@ def test_a_rank_that_another_made_late_is_told_apart() -> None:
     job = slow_loader()
     (cause,) = job.causes
     data = data_of(job_page(replace(job, causes=(replace(cause, rank=2),))))
-    assert [meeting["own"] for meeting in data["meetings"]] == [False]
+    assert [collective["own"] for collective in data["collectives"]] == [False]
 
 
 def test_the_shortest_collectives_are_left_out_and_counted() -> None:
     job = data_parallel_job(8, slow=5)
-    length = [sum(a.end_us - a.begin_us for a in m.arrivals) for m in job.meetings]
+    length = [
+        sum(a.end_us - a.begin_us for a in m.arrivals) for m in job.joined_collectives
+    ]
     drawing = drawing_of(job, 8 * 10)
-    kept = {drawn.place for drawn in drawing.meetings}
-    assert len(kept) == 10 and drawing.left_out == len(job.meetings) - 10
+    kept = {drawn.place for drawn in drawing.collectives}
+    assert len(kept) == 10 and drawing.left_out == len(job.joined_collectives) - 10
     left = [us for place, us in enumerate(length) if place not in kept]
     assert max(left) <= min(length[place] for place in kept)
     assert drawing.left_out_us == pytest.approx(sum(left))
 
 
 def test_512_ranks_make_a_page_of_bounded_size() -> None:
-    page = job_page(data_parallel_job(512, slow=300, steps=2, meetings=4))
+    page = job_page(data_parallel_job(512, slow=300, steps=2, collectives=4))
     assert len(page) < 500_000
     assert "rank 300" in page
 
@@ -104,9 +108,11 @@ def hostile_job() -> JobData:
     job = slow_loader()
     finding = replace(LOADER, pattern=HOSTILE, message=HOSTILE, advice=HOSTILE)
     rows = [replace(r, host=HOSTILE, device=HOSTILE, path=HOSTILE) for r in job.ranks]
-    meetings = tuple(replace(m, name=HOSTILE, group=HOSTILE) for m in job.meetings)
+    collectives = tuple(
+        replace(m, name=HOSTILE, group=HOSTILE) for m in job.joined_collectives
+    )
     lates = (late(finding=finding, location=None, name=HOSTILE, collective=HOSTILE),)
-    job = replace(job, ranks=tuple(rows), meetings=meetings, late=lates)
+    job = replace(job, ranks=tuple(rows), joined_collectives=collectives, late=lates)
     return job.with_facts(source=HOSTILE, recording=HOSTILE)
 
 

@@ -140,9 +140,11 @@ def test_it_loads_as_the_same_job(job: Any, written: Path) -> None:
     for report, other in zip(job, again, strict=True):
         assert [f.id for f in report.findings] == [f.id for f in other.findings]
         assert report.quality == other.quality
-    for meeting, other in zip(job.meetings, again.meetings, strict=True):
-        assert meeting.last == other.last == 1
-        for a, b in zip(meeting.arrivals, other.arrivals, strict=True):
+    for collective, other in zip(
+        job.joined_collectives, again.joined_collectives, strict=True
+    ):
+        assert collective.last == other.last == 1
+        for a, b in zip(collective.arrivals, other.arrivals, strict=True):
             assert (a.begin_us, a.end_us) == pytest.approx((b.begin_us, b.end_us))
 
 

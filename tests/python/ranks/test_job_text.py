@@ -79,7 +79,9 @@ def test_what_is_not_known_is_said() -> None:
         "Note: runs/rank1.json: it is cut off." in text and "and 2 more notes" in text
     )
     assert "Not joined: 4 collectives of one rank alone and 2 whose ranks" in text
-    apart = replace(slow_loader().with_facts(meetings=0), late=(), collectives=())
+    apart = replace(
+        slow_loader().with_facts(joined_collectives=0), late=(), collectives=()
+    )
     text = write_job(apart, 10)
     assert "no two of these traces have a collective" in " ".join(text.split())
     assert "Who is late" not in text and "Clocks" not in text

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ import pytest
 
 import torchtraceap
 from torchtraceap import TraceError
+from torchtraceap.data.source import RankPaths, source_of
 from torchtraceap.ranks.rank_files import find_ranks
-from torchtraceap.ranks.recordings import RankFiles, ranks_text
-from torchtraceap.ranks.settling import settle
+from torchtraceap.ranks.recordings import RankFiles, ranks_text, settle
 
 from .rank_folder import HOUR_US, put, rank_trace
 
@@ -33,6 +32,12 @@ def runs(tmp_path: Path) -> Put:
         return put(tmp_path / name, rank_trace(*args, **options))
 
     return add
+
+
+def ranks_in(source: object) -> RankFiles:
+    found = source_of(source)
+    assert isinstance(found, RankPaths)
+    return find_ranks(found)
 
 
 def ranks_of(found: RankFiles) -> list[tuple[int | None, str]]:
@@ -91,7 +96,7 @@ def test_a_rank_is_read_from_the_names_that_trainers_give(
     names, ranks, recording = NAMES[writer]
     for name in reversed(names):
         runs(name)
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     assert [file.rank for file in found.recording.files] == ranks
     assert [file.path for file in found.recording.files] == [
         str(tmp_path / name) for name in names
@@ -108,7 +113,7 @@ def test_what_the_file_tells_stands_above_its_name(
 ) -> None:
     runs(f"rank0{ending}", 1, 2, tail=tail)
     runs(f"rank1{ending}", 0, 2, tail=tail)
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     assert ranks_of(found) == [(0, f"rank1{ending}"), (1, f"rank0{ending}")]
     assert found.recording.complete
     assert kinds_of(found) == ["rank_name_differs"] * 2
@@ -119,10 +124,10 @@ def test_files_of_any_name_are_one_job_by_what_they_tell(
 ) -> None:
     runs("a.json", 1, 2)
     runs("b.json", 0, 2)
-    assert ranks_of(find_ranks(tmp_path)) == [(0, "b.json"), (1, "a.json")]
+    assert ranks_of(ranks_in(tmp_path)) == [(0, "b.json"), (1, "a.json")]
     for rank in range(3):
         runs(f"x/trace_{rank}.json", rank, 3)
-    assert find_ranks(tmp_path / "x").recording.name == "trace_*.json"
+    assert ranks_in(tmp_path / "x").recording.name == "trace_*.json"
 
 
 def test_a_long_header_is_read_and_no_more(tmp_path: Path) -> None:
@@ -130,7 +135,7 @@ def test_a_long_header_is_read_and_no_more(tmp_path: Path) -> None:
     header = b'{"schemaVersion": 1, ' + groups + b"0, " * 100_000 + b"0]}, "
     events = rank_trace()[1:]
     put(tmp_path / "a.json", header + events)
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     assert (found.recording.files[0].rank, found.recording.world_size) == (3, 8)
 
 
@@ -139,7 +144,7 @@ def test_a_header_beyond_what_is_read_is_one_all_the_same(tmp_path: Path) -> Non
     header = b'{"schemaVersion": 1, ' + groups + b"0, " * 500_000 + b"0]}, "
     put(tmp_path / "a.json.gz", header + rank_trace()[1:])
     put(tmp_path / "b.json", "\ufeff[{".encode() + b'"args": {}, "ph": "X"}]')
-    found = find_ranks([tmp_path / "a.json.gz", tmp_path / "b.json"])
+    found = ranks_in([tmp_path / "a.json.gz", tmp_path / "b.json"])
     assert [file.rank for file in found.recording.files] == [3, None]
 
 
@@ -148,7 +153,7 @@ def test_a_rank_that_cannot_be_is_said_and_not_used(
     rank: object, runs: Put, tmp_path: Path
 ) -> None:
     runs("rank2.json", rank, 8)
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     assert found.recording.files[0].rank == 2
     assert "odd_rank" in kinds_of(found)
 
@@ -158,7 +163,7 @@ def test_a_world_size_that_cannot_be_is_said_and_not_used(
 ) -> None:
     for rank in range(2):
         runs(f"rank{rank}.json", rank, 2**24 - 1)
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     assert (found.recording.world_size, found.recording.missing) == (None, ())
     assert kinds_of(found).count("odd_rank") == 2
     job = torchtraceap.analyze([tmp_path / "rank0.json", tmp_path / "rank1.json"])
@@ -172,140 +177,160 @@ def test_two_files_of_one_rank_are_an_error_that_names_both(
 ) -> None:
     paths = [runs("a/x.json", 1, 2), runs("b/x.json", 1, 2)]
     with pytest.raises(TraceError, match="rank 1, and so is") as caught:
-        find_ranks(paths)
+        ranks_in(paths)
     assert caught.value.kind == "rank_clash"
     assert all(str(path) in str(caught.value) for path in paths)
     locals_ = [runs("node0/0_trace.json"), runs("node1/0_trace.json")]
     with pytest.raises(TraceError, match="count ranks from 0 on every node"):
-        find_ranks(tmp_path / "*" / "0_trace.json")
-    given = find_ranks({0: locals_[0], 1: locals_[1]})
+        ranks_in(tmp_path / "*" / "0_trace.json")
+    given = ranks_in({0: locals_[0], 1: locals_[1]})
     assert [f.rank_from for f in given.recording.files] == ["given", "given"]
     assert given.recording.complete
     with pytest.raises(TraceError, match="given as rank 0 and as rank 1"):
-        find_ranks({0: locals_[0], 1: locals_[0]})
+        ranks_in({0: locals_[0], 1: locals_[0]})
     with pytest.raises(ValueError, match="a rank in source"):
-        find_ranks({-1: locals_[0]})
+        ranks_in({-1: locals_[0]})
 
 
-def test_of_several_recordings_the_last_complete_one_is_taken(
+# Of files with a rank and a world size, what a folder holds, and what it may be split
+# into; nothing where names tell no recordings apart.
+CHOICES: dict[str, tuple[dict[str, tuple[int | None, int | None]], list[str]]] = {
+    "torchtitan": (
+        {
+            f"iteration_{iteration}/rank{rank}_trace.json": (rank, 2)
+            for iteration, rank in ((9, 0), (9, 1), (10, 0), (10, 1), (20, 1))
+        },
+        [
+            "iteration_9/rank*_trace.json' (2 files)",
+            "iteration_10/rank*_trace.json' (2 files)",
+            "iteration_20/rank1_trace.json' (1 file)",
+        ],
+    ),
+    "SGLang": (
+        {
+            f"17-TP-{rank}-{stage}.trace.json": (None, None)
+            for rank in range(2)
+            for stage in ("EXTEND", "DECODE")
+        },
+        ["17-TP-*-DECODE.trace.json' (2 files)", "17-TP-*-EXTEND.trace.json'"],
+    ),
+    "stamps that ranks share": (
+        {
+            f"rank{rank}.{batch}0.pt.trace.json": (rank, 2)
+            for rank in range(2)
+            for batch in range(2)
+        },
+        ["rank*.00.pt.trace.json' (2 files)", "rank*.10.pt.trace.json' (2 files)"],
+    ),
+    "stamps of each rank": (
+        {
+            f"host_{rank}.169999999900000000{cycle}{rank}.pt.trace.json": (rank, 2)
+            for rank in range(2)
+            for cycle in range(2)
+        },
+        [],
+    ),
+    "programs of one process": (
+        {
+            f"host_{process}.1699999999000000000.pt.trace.json": (None, None)
+            for process in (70, 71)
+        },
+        ["host_70.1699999999000000000.pt.trace.json' (1 file)", "host_71."],
+    ),
+    "replicas": (
+        {
+            f"dp{dp}_pp0_tp{tp}_dcp0_ep0_rank{tp}.17{dp}.pt.trace.json": (None, None)
+            for dp in range(2)
+            for tp in range(2)
+        },
+        ["dp0_pp*_tp*_dcp*_ep*_rank*.*.pt.trace.json' (2 files)", "dp1_pp*"],
+    ),
+    "jobs of two sizes": (
+        {
+            f"size{size}_rank{rank}.json": (rank, size)
+            for size in (2, 4)
+            for rank in range(size)
+        },
+        ["size2_rank*.json' (2 files)", "size4_rank*.json' (4 files)"],
+    ),
+    "jobs of two sizes, by what the files tell": (
+        {"rank0.json": (0, 2), "rank1.json": (1, 4)},
+        [],
+    ),
+    "others that are no ranks": (
+        {"rank0.json": (0, 2), "rank1.json": (1, 2), "step_5.json": (None, None)},
+        ["rank*.json' (2 files)", "step_5.json' (1 file)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+@pytest.mark.parametrize("given", ["folder", "glob"])
+def test_several_recordings_are_refused_with_what_to_pass_for_each(
+    case: str, given: str, runs: Put, tmp_path: Path
+) -> None:
+    files, choice = CHOICES[case]
+    for name, (rank, size) in files.items():
+        runs(f"[a]/{name}", rank, size)
+    folder = tmp_path / "[a]"
+    source = folder if given == "folder" else tmp_path / "?a?" / "**" / "*.json"
+    with pytest.raises(TraceError) as caught:
+        torchtraceap.analyze(source)
+    assert caught.value.kind in ("rank_clash", "other_job", "no_rank")
+    said = str(caught.value)
+    assert ("If these are several recordings, pass one of them" in said) == bool(choice)
+    at = 0
+    for part in choice:
+        assert (at := said.find(part, at)) > 0, (part, said)
+
+
+def test_what_is_named_for_a_recording_is_that_recording(
+    runs: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for iteration in range(12):
+        for rank in range(2):
+            runs(f"runs/iteration_{iteration}/rank{rank}_trace.json", rank, 2)
+    with pytest.raises(TraceError) as caught:
+        ranks_in("runs")
+    assert caught.value.hint.count("(2 files)") == 8
+    assert caught.value.hint.endswith("(2 files), 4 more.")
+    _, named, _ = caught.value.hint.split("'", 2)
+    found = ranks_in(named)
+    assert named == "runs/iteration_0/rank*_trace.json" and found.recording.complete
+    assert [file.rank for file in found.recording.files] == [0, 1]
+
+
+def test_ranks_of_replicas_that_go_on_are_one_job(runs: Put, tmp_path: Path) -> None:
+    for dp in range(2):
+        for tp in range(2):
+            name = f"dp{dp}_pp0_tp{tp}_dcp0_ep0_rank{2 * dp + tp}.17{dp}{tp}"
+            runs(f"{name}.pt.trace.json")
+    found = ranks_in(tmp_path)
+    assert [file.rank for file in found.recording.files] == [0, 1, 2, 3]
+
+
+def test_what_was_merged_of_files_beside_it_is_left_out(
     runs: Put, tmp_path: Path
 ) -> None:
-    for iteration, ranks in ((9, 2), (10, 2), (20, 1)):
-        for rank in range(ranks):
-            name = f"iteration_{iteration}/rank{rank}_trace.json"
-            runs(name, rank, 2, start_us=iteration * 1e6)
-    found = find_ranks(tmp_path)
-    assert found.recording.name == "iteration_10/rank*_trace.json"
-    assert [other.name for other in found.others] == [
-        "iteration_9/rank*_trace.json",
-        "iteration_20/rank*_trace.json",
-    ]
-    (note,) = found.notes
-    assert "iteration_9/rank*_trace.json (2 files)" in note.detail
-    last = find_ranks(tmp_path, "iteration_20")
-    assert last.recording.missing == (1,)
-    assert find_ranks(tmp_path, "iteration_20/rank*_trace.json") == last
-    assert find_ranks(tmp_path / "iteration_9").recording.files[1].rank == 1
-    for wrong in ("iteration_3", "*"):
-        with pytest.raises(TraceError, match="There are iteration_9"):
-            find_ranks(tmp_path, wrong)
-
-
-def test_extend_and_decode_are_two_recordings(runs: Put, tmp_path: Path) -> None:
     for rank in range(2):
-        for i, stage in enumerate(("EXTEND", "DECODE")):
-            runs(f"17-TP-{rank}-{stage}.trace.json", start_us=i + 1)
+        runs(f"17-TP-{rank}-DECODE.trace.json")
     runs("merged-17.trace.json")
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     assert found.recording.name == "17-TP-*-DECODE.trace.json"
-    assert [file.label for file in found.recording.files] == ["TP 0", "TP 1"]
-    assert [other.name for other in found.others] == ["17-TP-*-EXTEND.trace.json"]
     assert [one.why for one in found.skipped] == ["it is merged of the others"]
 
 
-def test_cycles_of_tensorboards_handler_follow_each_other(
-    runs: Put, tmp_path: Path
-) -> None:
-    stamp = 1_699_999_999_000_000_000
-    for pid, rank in ((71, 1), (70, 0)):
-        for cycle in range(2):
-            at = stamp + cycle * 5_000_000_000 + pid
-            name = f"host_{pid}.{at}.pt.trace.json"
-            runs(name, rank, 2, start_us=at / 1000)
-    found = find_ranks(tmp_path)
-    assert found.recording.name == "*.*.pt.trace.json #2"
-    assert [rank for rank, _ in ranks_of(found)] == [0, 1]
-    assert all("_00005" not in path for _, path in ranks_of(found))
-    (first,) = find_ranks(tmp_path, found.others[0].name).others
-    assert first == found.recording
-
-
-def test_cycles_are_told_apart_where_files_are_missing(
-    runs: Put, tmp_path: Path
-) -> None:
-    stamp = 1_699_999_999_000_000_000
-    for rank, cycles in enumerate(([0, 2, 3], [0, 1, 3])):
-        for cycle in cycles:
-            start = 1e12 + cycle * 5e6 + rank
-            runs(f"host_{rank}.{stamp + cycle}.pt.trace.json", rank, 2, start_us=start)
-            # Composer numbers batches, the same on all ranks.
-            runs(f"composer/rank{rank}.{cycle}0.pt.trace.json", rank, 2)
-    for folder, names in (
-        (tmp_path / "composer", "rank*.*.pt.trace.json"),
-        (tmp_path / "host_*.json", "*.*.pt.trace.json"),
-    ):
-        found = find_ranks(folder)
-        assert found.recording.name == f"{names} #4"
-        assert found.recording.complete
-        assert [len(other.files) for other in found.others] == [2, 1, 1]
-
-
-@pytest.mark.parametrize("per_engine", [True, False])
-def test_replicas_that_count_from_0_are_jobs_of_their_own(
-    per_engine: bool, runs: Put, tmp_path: Path
-) -> None:
-    for dp in range(2):
-        for tp in range(2):
-            rank = tp if per_engine else 2 * dp + tp
-            runs(f"dp{dp}_pp0_tp{tp}_dcp0_ep0_rank{rank}.17{dp}{tp}.pt.trace.json")
-    found = find_ranks(tmp_path)
-    assert [f.rank for f in found.recording.files] == list(
-        range(2 if per_engine else 4)
-    )
-    assert found.recording.name.endswith(" of DP 1") == per_engine
-    assert len(found.others) == per_engine
-
-
-def test_runs_of_one_process_in_one_folder_are_recordings(
-    runs: Put, tmp_path: Path
-) -> None:
-    for pid in (70, 71):
-        runs(f"host_{pid}.1699999999000000000.pt.trace.json", start_us=pid)
-    found = find_ranks(tmp_path)
-    assert found.single
-    assert found.recording.files[0].path.endswith(
-        "host_71.1699999999000000000.pt.trace.json"
-    )
-    assert len(found.others) == 1
-
-
-def test_jobs_of_different_sizes_are_told_apart(runs: Put, tmp_path: Path) -> None:
-    for size in (2, 4):
-        for rank in range(size):
-            runs(f"size{size}_rank{rank}.json", rank, size)
+def test_a_list_of_jobs_of_different_sizes_is_refused(runs: Put) -> None:
     paths = [runs("x/rank0.json", 0, 2), runs("x/rank1.json", 1, 4)]
-    found = find_ranks(tmp_path)
-    assert found.recording.world_size == 4
-    assert found.recording.complete
-    assert len(find_ranks(tmp_path / "x").others) == 1
     with pytest.raises(TraceError, match=r"job of 4 ranks, and .* of one of 2"):
-        find_ranks(paths)
+        ranks_in(paths)
 
 
 def test_missing_ranks_are_named(runs: Put, tmp_path: Path) -> None:
     for rank in (0, 1, 2, 4, 5, 7):
         runs(f"rank{rank}.json", rank, 8)
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     assert found.recording.missing == (3, 6)
     (note,) = found.notes
     assert note.detail.startswith("2 of 8 ranks have no file: 3 and 6.")
@@ -316,14 +341,9 @@ def test_missing_ranks_are_named(runs: Put, tmp_path: Path) -> None:
 def test_a_folder_with_one_trace_is_that_trace(runs: Put, tmp_path: Path) -> None:
     path = runs("sub/trace.json")
     put(tmp_path / "report.json", b'{"findings": []}')
-    found = find_ranks(str(tmp_path))
-    assert found.single
-    assert found.recording.files[0].path == str(path)
+    found = ranks_in(str(tmp_path))
+    assert [file.path for file in found.recording.files] == [str(path)]
     assert kinds_of(found) == ["skipped_files"]
-
-
-def no_file(_: Path) -> str:
-    return "nowhere"
 
 
 def empty(folder: Path) -> Path:
@@ -356,37 +376,31 @@ def no_name(folder: Path) -> list[Path]:
     return [folder / "a\0.json"]
 
 
-def no_list(_: Path) -> list[Path]:
-    return []
-
-
 @pytest.mark.parametrize(
     ("make", "kind", "text"),
     [
-        (no_file, "no_file", "there is no such file or folder"),
         (empty, "no_traces", "no .json or .json.gz is in it"),
         (only_others, "no_traces", "none of 3 files is a trace: .*it is empty"),
         (circle, "no_traces", "levels of symbolic links"),
         (no_match, "no_match", "no file matches this pattern"),
         (listed, "not_a_trace", "b.json: it has no list of events"),
         (no_name, "not_a_trace", "this is no name of a file"),
-        (no_list, "no_traces", "it is empty"),
     ],
 )
 def test_bad_input_is_told_with_what_where_and_what_to_do(
     make: Callable[[Path], Any], kind: str, text: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TraceError, match=text) as caught:
-        find_ranks(make(tmp_path))
+        ranks_in(make(tmp_path))
     assert caught.value.kind == kind
     assert caught.value.hint in str(caught.value)
     assert caught.value.path
 
 
-@pytest.mark.parametrize("source", [3, None, b"x", [b"x"]])
-def test_another_source_is_a_type_error(source: Any) -> None:
-    with pytest.raises(TypeError, match="source must be"):
-        find_ranks(source)
+def test_a_file_that_is_named_twice_is_no_job(runs: Put) -> None:
+    path = runs("rank0.json", 0, 2)
+    with pytest.raises(TraceError, match="it is named twice"):
+        ranks_in([path, path])
 
 
 def facts_of(paths: Sequence[str]) -> list[torchtraceap.TraceFacts]:
@@ -402,7 +416,7 @@ def test_the_loader_has_the_last_word(runs: Put, tmp_path: Path) -> None:
             tmp_path / f"rank{rank}.json.gz",
             data.replace(b'"traceEvents": [', filler),
         )
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     assert "rank_by_name" in kinds_of(found)
     facts = facts_of([file.path for file in found.recording.files])
     settled = settle(found, facts)
@@ -410,15 +424,15 @@ def test_the_loader_has_the_last_word(runs: Put, tmp_path: Path) -> None:
     assert settled.recording.missing == (2,)
     assert kinds_of(settled) == ["rank_name_differs"] * 2 + ["ranks_missing"]
     with pytest.raises(TraceError, match="and so is"):
-        settle(found, [replace(fact, rank=1) for fact in facts])
+        settle(found, [fact.replace(rank=1) for fact in facts])
     with pytest.raises(TraceError, match=r"job of . ranks, and .* of one of 5"):
-        settle(found, [facts[0], replace(facts[1], world_size=5)])
+        settle(found, [facts[0], facts[1].replace(world_size=5)])
 
 
 def test_files_without_a_rank_are_refused_with_what_to_do(
     runs: Put, tmp_path: Path
 ) -> None:
-    found = find_ranks([runs("a.json"), runs("b.json")])
+    found = ranks_in([runs("a.json"), runs("b.json")])
     with pytest.raises(TraceError, match=r"call the files rank0.json, rank1.json"):
         settle(found, facts_of([file.path for file in found.recording.files]))
 
@@ -426,7 +440,7 @@ def test_files_without_a_rank_are_refused_with_what_to_do(
 def test_a_file_of_another_time_is_told(runs: Put, tmp_path: Path) -> None:
     for rank in range(3):
         runs(f"rank{rank}.json", rank, 3, start_us=1e12 + HOUR_US * (rank == 2))
-    found = find_ranks(tmp_path)
+    found = ranks_in(tmp_path)
     settled = settle(found, facts_of([file.path for file in found.recording.files]))
     (note,) = settled.notes
     assert note.kind == "other_time"
@@ -437,6 +451,6 @@ def test_the_real_files_of_two_ranks(data: Path) -> None:
     shared = data.parents[2] / "shared" / "traces"
     if not shared.is_dir():
         pytest.skip("the larger traces are not here")
-    found = find_ranks(shared / "nccl-rank*of128-sampled.json.gz")
+    found = ranks_in(shared / "nccl-rank*of128-sampled.json.gz")
     assert [file.rank for file in found.recording.files] == [0, 1]
     assert len(found.recording.missing) == 126

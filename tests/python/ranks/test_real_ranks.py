@@ -53,7 +53,7 @@ def test_one_rank_alone(name: str) -> None:
         size - 1
     ]
     # Nobody is blamed by a rank that saw nobody else.
-    assert (facts.meetings, facts.culprit, job.late) == (0, None, ())
+    assert (facts.joined_collectives, facts.culprit, job.late) == (0, None, ())
 
 
 def test_two_of_128_meet_where_both_were_recorded() -> None:
@@ -62,23 +62,23 @@ def test_two_of_128_meet_where_both_were_recorded() -> None:
     job = _job("nccl-rank000of128-sampled.json.gz", "nccl-rank001of128-sampled.json.gz")
     facts = job.facts
     assert (facts.ranks, facts.world_size, len(facts.missing)) == (2, 128, 126)
-    assert (facts.meetings, facts.contradicted) == (5, 5)
-    for meeting in job.meetings:
-        assert "SendRecv" in meeting.name
-        begins = max(arrival.begin_us for arrival in meeting.arrivals)
-        ends = min(arrival.end_us for arrival in meeting.arrivals)
+    assert (facts.joined_collectives, facts.contradicted) == (5, 5)
+    for collective in job.joined_collectives:
+        assert "SendRecv" in collective.name
+        begins = max(arrival.begin_us for arrival in collective.arrivals)
+        ends = min(arrival.end_us for arrival in collective.arrivals)
         assert begins <= ends + 1000
 
 
 @pytest.mark.parametrize(
-    "stem, size, meetings, waited_ms",
+    "stem, size, collectives, waited_ms",
     [
         ("a100x8-megatron-tp8", 8, 84, 2939.3),
         ("rtx4090x2-llama-tp", 2, 19, 46.4),
         ("rtx4090x2-one-collective", 2, 1, 11.257),
     ],
 )
-def test_whole_jobs(stem: str, size: int, meetings: int, waited_ms: float) -> None:
+def test_whole_jobs(stem: str, size: int, collectives: int, waited_ms: float) -> None:
     """Waiting was counted from the files alone: a rank waits for the time of its kernel
     less that of the shortest among all ranks. The program also knows late starts,
     which is why one percent is left."""
@@ -86,8 +86,14 @@ def test_whole_jobs(stem: str, size: int, meetings: int, waited_ms: float) -> No
     facts = job.facts
     assert not job.problem
     assert (facts.ranks, facts.world_size, facts.missing) == (size, size, ())
-    assert (facts.meetings, facts.unmatched, facts.contradicted) == (meetings, 0, 0)
-    assert all(len(meeting.arrivals) == size for meeting in job.meetings)
+    assert (facts.joined_collectives, facts.unmatched, facts.contradicted) == (
+        collectives,
+        0,
+        0,
+    )
+    assert all(
+        len(collective.arrivals) == size for collective in job.joined_collectives
+    )
     assert facts.waited_us == pytest.approx(1e3 * waited_ms, rel=0.01)
 
 

@@ -15,7 +15,8 @@ import pytest
 from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
 from torchtraceap.base.errors import TraceError
 from torchtraceap.data.load import plan_load
-from torchtraceap.ranks import making, reducing
+from torchtraceap.data.source import RankPaths, source_of
+from torchtraceap.ranks import job, reducing
 from torchtraceap.ranks.rank_record import RankRecord
 from torchtraceap.ranks.recordings import RankFile
 from torchtraceap.ranks.reducing import reduce_files
@@ -79,13 +80,13 @@ def test_reports_are_kept_of_files_that_are_small_once_inflated(
         called.append(len(paths))
         return [TraceError("not read")] * len(paths)
 
-    monkeypatch.setattr(making, "reduce_files", reduce)
+    monkeypatch.setattr(job, "reduce_files", reduce)
     files = [RankFile(str(tmp_path / f"{n}.{ending}"), n) for n in range(2)]
     for size, times in ((1000, 0), (most // 2 + 1, 1)):
         for file in files:
             with open(file.path, "wb") as stream:
                 stream.truncate(size)
-        assert len(list(making._reduced(files, plan_load(), plan(), None))) == 2
+        assert len(list(job._reduced(files, plan_load(), plan(), None))) == 2
         assert len(called) == times
 
 
@@ -96,13 +97,17 @@ def test_what_is_no_fault_of_a_file_is_raised(
     put(tmp_path / "rank0.json", rank_trace(0, 2))
     put(tmp_path / "rank1.json", rank_trace(1, 2))
     broken = replace(plan_load(), settings={"no_such_option": 1})
+    found = source_of(tmp_path)
+    assert isinstance(found, RankPaths)
     if not kept:
-        monkeypatch.setattr(making, "_KEPT_BYTES", 0)
+        monkeypatch.setattr(job, "_KEPT_BYTES", 0)
     with pytest.raises(AttributeError, match="no_such_option"):
-        making.job_of_files(str(tmp_path), broken, plan())
+        job.job_of_files(found, broken, plan())
 
 
-_CHILD = "import os, time; from torchtraceap.ranks import worker; worker.watch_parent()"
+_CHILD = (
+    "import os, time; from torchtraceap.ranks import reducing; reducing.watch_parent()"
+)
 _PARENT = f"""
 import subprocess, sys, time
 code = {_CHILD + "; print(os.getpid(), flush=True); time.sleep(60)"!r}

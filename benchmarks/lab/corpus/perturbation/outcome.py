@@ -47,11 +47,11 @@ def natural_patterns(scene: Scene) -> dict[str, Edits]:
     edit that takes them out."""
     gains: dict[str, int] = {}
     found: dict[str, list[int]] = {}
-    for index, finding in enumerate(scene.report.core.findings):
-        if finding.gain is None:
+    for index, finding in enumerate(scene.report.rule_findings):
+        if finding.recoverable_ns is None:
             continue
         found.setdefault(finding.pattern, []).append(index)
-        gains[finding.pattern] = gains.get(finding.pattern, 0) + finding.gain.high_ns
+        gains[finding.pattern] = gains.get(finding.pattern, 0) + finding.recoverable_ns
     least = _LEAST_NATURAL * scene.natural.span_ns
     names = sorted(found, key=lambda name: -gains[name])
     out = {}

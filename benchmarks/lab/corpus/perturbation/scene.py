@@ -56,7 +56,7 @@ class Scene:
         if fidelity is None:
             raise ValueError(self.core.refusal)
         if not fidelity.replayable:
-            raise ValueError("; ".join(r.detail for r in fidelity.refusals))
+            raise ValueError("; ".join(fidelity.refusals))
         self.trace = self.report.loaded
         c = self.trace.columns
         self.ts, self.dur = c["ts"], c["dur"]
@@ -67,7 +67,7 @@ class Scene:
         self.pid, self.tid = c["pid"], c["tid"]
         self.end = np.where(self.timed, self.ts + self.dur, self.ts)
         self.natural = _lab.perturb(self.analysis, _lab.Perturbation())
-        recorded = max(1, fidelity.span.recorded)
+        recorded = max(1, fidelity.span_ns)
         if abs(self.natural.span_ns - recorded) > 0.02 * recorded:
             off = self.natural.span_ns / recorded - 1
             raise ValueError(f"scheduled by events it is {off:+.1%} off")

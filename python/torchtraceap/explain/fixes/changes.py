@@ -7,8 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from torchtraceap.base.location import Location
-from torchtraceap.data.findings import Finding
+from torchtraceap._core import Finding, Location
 from torchtraceap.explain.explanation import CodeChange
 from torchtraceap.explain.fixes.input_changes import (
     add_workers,
@@ -22,7 +21,6 @@ from torchtraceap.explain.fixes.model_changes import (
     drop_bias,
     whole_graph,
 )
-from torchtraceap.explain.fixes.read_changes import read_later
 from torchtraceap.explain.fixes.rewrite import Rewrite, change_by
 from torchtraceap.explain.fixes.step_changes import (
     collect_less,
@@ -47,7 +45,7 @@ _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {
     "cpu_init_then_copy": (make_on_device,),
     "pageable_copy": (pin_batches,),
     "frequent_memcpy": (make_on_device,),
-    "sync_stall": (drop_waits, pin_batches, make_on_device, read_later),
+    "sync_stall": (drop_waits, pin_batches, make_on_device),
     "graph_break": (whole_graph,),
     "unfused_optimizer": (fuse_optimizer,),
     "zero_grad_fill": (drop_gradients,),
@@ -62,7 +60,7 @@ def change_of(finding: Finding) -> CodeChange | None:
     """Return the fix as code before and after; None if none would be right.
 
     The user's file is read if it lies in a project of theirs, and parsed, not run."""
-    page = pattern_page(finding.pattern, finding.subtype, finding.advice)
+    page = pattern_page(finding.pattern, finding.subtype or "", finding.advice)
     site = _site_of(finding)
     for adapt in _ADAPTED.get(finding.pattern, ()) if site else ():
         if (

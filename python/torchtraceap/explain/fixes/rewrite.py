@@ -14,7 +14,6 @@ from typing import NamedTuple
 from torchtraceap.explain.explanation import CodeChange
 from torchtraceap.explain.fixes.user_code import UserCode, parsed
 
-_WHOLE = 12  # Lines; of longer loops only what changes is shown.
 _COMMENT = re.compile(rb"#[^\n]*")
 
 
@@ -31,7 +30,6 @@ class Splice(NamedTuple):
     begin: Place
     end: Place
     text: str
-    line: int  #: Of the statement it is in; of a new one, less than 0: the one before.
 
 
 @dataclass
@@ -39,16 +37,14 @@ class Rewrite:
     """Splices, and what they alter in a program's results."""
 
     splices: list[Splice]
-    #: What whoever makes the change must know: comments above the new code.
+    #: What to know before making the change: comments above the new code.
     notes: list[str] = field(default_factory=list)
-    #: Loops that are shown whole if they are short.
-    around: list[ast.stmt] = field(default_factory=list)
 
 
 def replaced(node: ast.expr, text: str) -> Splice:
     """Put other code in place of an expression."""
     end = Place(node.end_lineno or node.lineno, node.end_col_offset or 0)
-    return Splice(Place(node.lineno, node.col_offset), end, text, node.lineno)
+    return Splice(Place(node.lineno, node.col_offset), end, text)
 
 
 def without(statement: ast.stmt, code: UserCode) -> Splice:
@@ -61,15 +57,8 @@ def without(statement: ast.stmt, code: UserCode) -> Splice:
     if beside or not others:
         end = Place(last, statement.end_col_offset or 0)
         begin = Place(statement.lineno, statement.col_offset)
-        return Splice(begin, end, "pass", statement.lineno)
-    return Splice(Place(statement.lineno, 0), Place(last + 1, 0), "", statement.lineno)
-
-
-def after(statement: ast.stmt, text: str, code: UserCode) -> Splice:
-    """Put a statement on a line of its own after another one."""
-    indent = code.lines[statement.lineno - 1][: statement.col_offset].decode()
-    at = Place((statement.end_lineno or statement.lineno) + 1, 0)
-    return Splice(at, at, f"{indent}{text}\n", -statement.lineno)
+        return Splice(begin, end, "pass")
+    return Splice(Place(statement.lineno, 0), Place(last + 1, 0), "")
 
 
 def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
@@ -95,7 +84,7 @@ def with_keywords(
     arguments = [*call.args, *(k.value for k in call.keywords)]
     if not arguments:
         at = Place(line, column)
-        return [Splice(at, at, ", ".join(new), call.lineno)]
+        return [Splice(at, at, ", ".join(new))]
     last = max(arguments, key=lambda a: (a.end_lineno or 0, a.end_col_offset or 0))
     end = Place(last.end_lineno or 0, last.end_col_offset or 0)
     tail = _COMMENT.sub(b"", _between(code, end, Place(line, column)))
@@ -105,14 +94,14 @@ def with_keywords(
     if code.lines[line - 1][:column].strip():  # The call ends on the argument's line.
         text = (" " if comma else ", ") + ", ".join(new)
         at = Place(line, column) if comma else end
-        return [Splice(at, at, text, call.lineno)]
+        return [Splice(at, at, text)]
     if last.lineno == call.lineno:
         return []
     head = code.lines[last.lineno - 1]
     indent = head[: len(head) - len(head.lstrip())].decode()
     lines = "".join(f"{indent}{text},\n" for text in new)
-    below = Splice(Place(line, 0), Place(line, 0), lines, call.lineno)
-    last_one = [] if comma else [Splice(end, end, ",", call.lineno)]
+    below = Splice(Place(line, 0), Place(line, 0), lines)
+    last_one = [] if comma else [Splice(end, end, ",")]
     return [*last_one, below]
 
 
@@ -125,7 +114,7 @@ def change_by(rewrite: Rewrite, code: UserCode) -> CodeChange | None:
     notes = "".join(
         f"# {line}\n" for note in rewrite.notes for line in textwrap.wrap(note, 84)
     )
-    regions = _regions(splices, rewrite, code)
+    regions = _regions(splices, code)
     try:
         parsed(_spliced(code, splices, 1, len(code.lines)))
         before = _shown(regions, [], code)
@@ -158,11 +147,9 @@ def _spliced(code: UserCode, splices: Sequence[Splice], first: int, last: int) -
     return text.decode()
 
 
-def _regions(
-    splices: Sequence[Splice], rewrite: Rewrite, code: UserCode
-) -> list[tuple[int, int]]:
-    """Return the first and last lines of what is shown: the statements that change, of
-    a compound one only its head unless it is short."""
+def _regions(splices: Sequence[Splice], code: UserCode) -> list[tuple[int, int]]:
+    """Return the first and last lines of the statements that change, of a compound one
+    only those of its head."""
     found = []
     for node in ast.walk(code.tree):
         if not isinstance(node, ast.stmt):
@@ -170,18 +157,13 @@ def _regions(
         last = node.end_lineno or node.lineno
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(d.lineno for d in decorators)])
-        short = node in rewrite.around and last - first < _WHOLE
-        body = getattr(node, "body", None)
-        if body and not short:
+        if body := getattr(node, "body", None):
             last = max(first, body[0].lineno - 1)
-        if short or any(first <= s.line <= last for s in splices):
+        if any(first <= s.begin.line <= last for s in splices):
             found.append((first, last))
-    for s in splices:
-        if not any(_is_in(s, first, last) for first, last in found):
-            found.append((s.begin.line, s.begin.line - 1))
     joined: list[tuple[int, int]] = []
     for first, last in sorted(found):
-        if joined and first <= joined[-1][1] + 1 and last >= first:
+        if joined and first <= joined[-1][1] + 1:
             joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
         else:
             joined.append((first, last))
@@ -197,21 +179,10 @@ def _shown(
     """
     pieces = []
     for first, last in regions:
-        here = [s for s in splices if _is_in(s, first, last)]
-        text = textwrap.dedent(_spliced(code, here, first, last))
-        if last < first and text:
-            text = f"# After line {last}:\n{text}"
-        if text:
+        here = [s for s in splices if first <= s.begin.line <= last]
+        if text := textwrap.dedent(_spliced(code, here, first, last)):
             pieces.append(_completed(text))
     return "...\n".join(pieces)
-
-
-def _is_in(splice: Splice, first: int, last: int) -> bool:
-    if splice.line > 0:
-        return first <= splice.line <= last
-    if last < first:
-        return splice.begin.line == first
-    return first <= -splice.line and splice.begin.line - 1 <= last
 
 
 def _completed(text: str) -> str:

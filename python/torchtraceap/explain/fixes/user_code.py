@@ -12,22 +12,12 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torchtraceap._core import Finding
 from torchtraceap.base.program_files import project_source
-from torchtraceap.data.findings import Finding
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: What makes complex numbers, which sums and fused optimizers do not take.
-COMPLEX = (
-    "complex",
-    "complex32",
-    "complex64",
-    "complex128",
-    "cfloat",
-    "cdouble",
-    "fft",
-)
 #: What hands on the elements of its first argument.
 _THROUGH = {"enumerate", "iter", "islice", "tqdm", "trange", "next", "cycle", "track"}
 

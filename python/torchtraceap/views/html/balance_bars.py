@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchtraceap import _core
-from torchtraceap.data.facts import Balance
+from torchtraceap._core import Balance
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import most_first, whose_text
 from torchtraceap.views.html.colors import family

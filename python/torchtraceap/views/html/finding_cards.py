@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torchtraceap._core import Finding
 from torchtraceap.base.program_files import SourceLine, code_excerpt
-from torchtraceap.data.findings import Finding
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.finding_text import (
     gain_range,

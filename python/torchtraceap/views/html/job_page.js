@@ -9,21 +9,21 @@
   let timeline = null;
 
   /** Says what a collective is, and who was late in it. */
-  function describeMeeting(place) {
-    const meeting = data.meetings[place];
-    const lines = [[text(meeting.name), text(meeting.of)].filter(Boolean).join(", ")];
-    const last = data.ranks[meeting.last].label;
-    lines.push(`${last} came last, ${time(meeting.late)} after the median of the others`);
-    lines.push(`waited ${time(meeting.wait)} by all ranks, then transfer ${time(meeting.transfer)}`);
-    for (const [why, waited] of meeting.why) {
+  function describeCollective(place) {
+    const collective = data.collectives[place];
+    const lines = [[text(collective.name), text(collective.of)].filter(Boolean).join(", ")];
+    const last = data.ranks[collective.last].label;
+    lines.push(`${last} came last, ${time(collective.late)} after the median of the others`);
+    lines.push(`waited ${time(collective.wait)} by all ranks, then transfer ${time(collective.transfer)}`);
+    for (const [why, waited] of collective.why) {
       lines.push(`${time(waited)} of it for ${text(why)}`);
     }
     return lines;
   }
 
   function describe({ rank, slice, late, mark }) {
-    const place = (slice || late || mark)?.meeting;
-    const lines = place === undefined ? [] : describeMeeting(place);
+    const place = (slice || late || mark)?.collective;
+    const lines = place === undefined ? [] : describeCollective(place);
     if (rank === undefined) return [...lines, "click for more"].join("\n");
     const name = data.ranks[rank].label;
     if (slice) {
@@ -40,13 +40,13 @@
 
   function select(place) {
     timeline.selected = place;
-    chosen.textContent = place < 0 ? "" : describeMeeting(place).join("\n");
+    chosen.textContent = place < 0 ? "" : describeCollective(place).join("\n");
     timeline.redraw();
   }
 
   /** Shows a collective with some time around it, and the row of who was last. */
   function show(place) {
-    const { begin, end, last } = data.meetings[place], around = 0.2 * (end - begin);
+    const { begin, end, last } = data.collectives[place], around = 0.2 * (end - begin);
     select(place);
     timeline.show(begin - around, end + around);
     const box = byId("lanes"), top = timeline.topOf(last);
@@ -57,7 +57,7 @@
 
   /** Goes to the marked collective before or after the selected one. */
   function step(by) {
-    const places = timeline.marks.map((mark) => mark.meeting).sort((a, b) => a - b);
+    const places = timeline.marks.map((mark) => mark.collective).sort((a, b) => a - b);
     const at = timeline.selected;
     const next = by > 0 ? places.find((place) => place > at)
       : places.findLast((place) => at < 0 || place < at);
@@ -66,7 +66,7 @@
 
   timeline = new RankTimeline(byId("canvas"), data,
     (begin, end) => sayRange(begin, end, data.span),
-    (hit) => select((hit?.slice || hit?.late || hit?.mark)?.meeting ?? -1));
+    (hit) => select((hit?.slice || hit?.late || hit?.mark)?.collective ?? -1));
   startViewer(timeline, describe, (hit) => hit.slice || hit.late || hit.mark);
   byId("timeline").addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

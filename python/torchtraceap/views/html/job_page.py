@@ -66,7 +66,7 @@ def job_page(job: JobData) -> str:
         "facts": facts,
         "name": facts.source.replace("\\", "/").rstrip("/").rpartition("/")[2]
         or facts.source,
-        "told": list(_told(job)),
+        "overview": list(_overview(job)),
         "verdict": slowdown_text(job),
         "worst": _sentence(worst[0], gpus) if worst else "",
         "degraded": bool(worst),
@@ -89,7 +89,7 @@ def _sentence(late: Late, gpus: bool) -> str:
     return f"Late most was {cause_text(late)}; {waited_text(late, gpus)}."
 
 
-def _told(job: JobData) -> Iterator[str]:
+def _overview(job: JobData) -> Iterator[str]:
     facts = job.facts
     of = f" of {facts.world_size:,}" if facts.world_size else ""
     yield f"{facts.ranks:,}{of} ranks"
@@ -97,16 +97,16 @@ def _told(job: JobData) -> Iterator[str]:
         yield f"{len(facts.missing):,} missing"
     if facts.steps:
         yield f"{counted(facts.steps, 'step')} of {time_text(facts.step_us)}"
-    yield counted(facts.meetings, "collective")
+    yield counted(facts.joined_collectives, "collective")
     if hosts := len({row.host for row in job.ranks} - {""}):
         yield counted(hosts, "host")
     yield ", ".join(sorted({row.device for row in job.ranks}))
 
 
 def _trust(job: JobData) -> Iterator[str]:
-    """Say how sure all this is, and of what nothing is said."""
+    """Say how sure all this is, and what is not covered."""
     facts = job.facts
-    if facts.meetings:
+    if facts.joined_collectives:
         residual = time_text(facts.clock_residual_us)
         yield (
             "Clocks are set so that the ends of collectives fall together; they do "

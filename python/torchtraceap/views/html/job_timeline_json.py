@@ -13,9 +13,9 @@ from typing import Any
 
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import bytes_text
-from torchtraceap.data.job import JobData, Meeting
+from torchtraceap.data.job import JobData, JoinedCollective
 from torchtraceap.views.html.document import script_json
-from torchtraceap.views.job_drawing import Drawing, DrawnMeeting, told_causes
+from torchtraceap.views.job_drawing import Drawing, DrawnCollective, shown_causes
 
 _MOST_STEPS = 20_000  # Borders of steps, in the rows of all ranks together.
 _MOST_CAUSES = 3  # Of a collective.
@@ -26,8 +26,8 @@ def job_timeline_json(job: JobData, drawing: Drawing) -> str:
     """Return the data as JSON that may stand in a ``script`` element."""
     names = _Names()
     columns = {row.rank: _Columns() for row in job.ranks}
-    for place, drawn in enumerate(drawing.meetings):
-        for arrival in drawn.meeting.arrivals:
+    for place, drawn in enumerate(drawing.collectives):
+        for arrival in drawn.collective.arrivals:
             begin, end = _ns(arrival.begin_us), _ns(arrival.end_us)
             columns[arrival.rank].add(begin, end - begin, _ns(arrival.wait_us), place)
     order = {row.rank: place for place, row in enumerate(job.ranks)}
@@ -48,9 +48,9 @@ def job_timeline_json(job: JobData, drawing: Drawing) -> str:
             }
             for row in job.ranks
         ],
-        "meetings": [
-            _meeting(job, drawn, names, order[drawn.meeting.last])
-            for drawn in drawing.meetings
+        "collectives": [
+            _collective(job, drawn, names, order[drawn.collective.last])
+            for drawn in drawing.collectives
         ],
         "lates": _worst(job, drawing),
         "names": names.texts,
@@ -83,20 +83,20 @@ class _Columns:
     def __init__(self) -> None:
         self._rows: list[tuple[int, int, int, int]] = []
 
-    def add(self, begin: int, length: int, wait: int, meeting: int) -> None:
-        self._rows.append((begin, length, min(wait, length), meeting))
+    def add(self, begin: int, length: int, wait: int, collective: int) -> None:
+        self._rows.append((begin, length, min(wait, length), collective))
 
     def written(self) -> dict[str, list[int]]:
         """Return the columns by name."""
         rows = sorted(self._rows)
-        begins, lengths, waits, meetings = (
+        begins, lengths, waits, collectives = (
             [row[column] for row in rows] for column in range(4)
         )
         return {
             "start": _differences(begins),
             "length": lengths,
             "wait": waits,
-            "meeting": _differences(meetings),
+            "collective": _differences(collectives),
         }
 
 
@@ -104,35 +104,35 @@ def _differences(numbers: list[int]) -> list[int]:
     return [b - a for a, b in zip([0, *numbers], numbers, strict=False)]
 
 
-def _meeting(
-    job: JobData, drawn: DrawnMeeting, names: _Names, last: int
+def _collective(
+    job: JobData, drawn: DrawnCollective, names: _Names, last: int
 ) -> dict[str, Any]:
-    meeting = drawn.meeting
-    why = told_causes(job, drawn)[:_MOST_CAUSES]
+    collective = drawn.collective
+    why = shown_causes(job, drawn)[:_MOST_CAUSES]
     return {
         "name": names.number(printable(drawn.title, _NAME_WIDTH)),
-        "of": names.number(", ".join(_of(meeting))),
-        "begin": min(_ns(a.begin_us) for a in meeting.arrivals),
-        "end": max(_ns(a.end_us) for a in meeting.arrivals),
+        "of": names.number(", ".join(_of(collective))),
+        "begin": min(_ns(a.begin_us) for a in collective.arrivals),
+        "end": max(_ns(a.end_us) for a in collective.arrivals),
         "arrived": _ns(drawn.last.begin_us),
         "last": last,
         "late": _ns(drawn.late_us),
         # The one that came last may have waited for another before.
-        "own": not drawn.causes or drawn.causes[0].rank == meeting.last,
-        "wait": _ns(meeting.wait_us),
-        "transfer": _ns(meeting.transfer_us),
+        "own": not drawn.causes or drawn.causes[0].rank == collective.last,
+        "wait": _ns(collective.wait_us),
+        "transfer": _ns(collective.transfer_us),
         "why": [[names.number(text), _ns(cause.waited_us)] for text, cause in why],
     }
 
 
-def _of(meeting: Meeting) -> Iterable[str]:
-    if meeting.step is not None:
-        yield f"step {meeting.step}"
-    if meeting.bytes is not None:
-        yield bytes_text(meeting.bytes)
-    if meeting.group:
-        yield f"group {printable(meeting.group, 40)}"
-    yield f"{len(meeting.arrivals)} ranks"
+def _of(collective: JoinedCollective) -> Iterable[str]:
+    if collective.step is not None:
+        yield f"step {collective.step}"
+    if collective.bytes is not None:
+        yield bytes_text(collective.bytes)
+    if collective.group:
+        yield f"group {printable(collective.group, 40)}"
+    yield f"{len(collective.arrivals)} ranks"
 
 
 def _steps(job: JobData) -> list[tuple[int, int, int]]:
@@ -152,7 +152,7 @@ def _worst(job: JobData, drawing: Drawing) -> list[int]:
     """Return for each row of ``job.late`` the drawn collective in which others waited
     longest for it; -1 if there is none."""
     worst = [(0.0, -1)] * len(job.late)
-    for place, drawn in enumerate(drawing.meetings):
+    for place, drawn in enumerate(drawing.collectives):
         for cause in drawn.causes:
             if cause.late is not None and cause.waited_us > worst[cause.late][0]:
                 worst[cause.late] = (cause.waited_us, place)

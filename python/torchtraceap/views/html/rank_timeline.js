@@ -18,15 +18,15 @@ class RankTimeline extends TimeView {
     this.heads = (2 + (data.steps.length > 0)) * ROW + GAP / 2;
     this.height = this.heads + data.ranks.length * this.row + GAP;
     this.late = data.ranks.map(() => []); // By rank: where it was last, and late.
-    const byWait = data.meetings.map((m, i) => ({ ...m, i }))
+    const byWait = data.collectives.map((m, i) => ({ ...m, i }))
       .filter((m) => m.late > 0).sort((a, b) => b.wait - a.wait);
     const span = (m) => (
-      { meeting: m.i, own: m.own, begin: m.arrived - m.late, end: m.arrived });
+      { collective: m.i, own: m.own, begin: m.arrived - m.late, end: m.arrived });
     this.rows = data.ranks.map((rank) => this.read(rank));
     for (const m of byWait) this.late[m.last].push(this.afterOthers(m.last, span(m)));
     for (const row of this.late) this.order(row);
     this.marks = byWait.slice(0, MOST_MARKS).map(span);
-    this.marked = new Set(this.marks.map((mark) => mark.meeting));
+    this.marked = new Set(this.marks.map((mark) => mark.collective));
     canvas.parentElement.addEventListener("scroll", () => this.redraw());
     this.sortRows(false);
     this.readColors();
@@ -42,12 +42,12 @@ class RankTimeline extends TimeView {
     this.redraw();
   }
 
-  read({ start, length, wait, meeting }) {
+  read({ start, length, wait, collective }) {
     let begin = 0, place = 0;
     return this.order(start.map((step, i) => {
       begin += step;
-      place += meeting[i];
-      return { begin, end: begin + length[i], wait: wait[i], meeting: place };
+      place += collective[i];
+      return { begin, end: begin + length[i], wait: wait[i], collective: place };
     }));
   }
 
@@ -100,7 +100,7 @@ class RankTimeline extends TimeView {
     this.drawAxis();
     this.drawSteps();
     for (const mark of [...this.marks].reverse()) {
-      pen.globalAlpha = this.selected < 0 || mark.meeting === this.selected ? 1 : 0.35;
+      pen.globalAlpha = this.selected < 0 || mark.collective === this.selected ? 1 : 0.35;
       pen.fillStyle = this.color(mark.own ? "c-wait" : "s-delayed");
       const left = this.x(mark.begin), width = Math.max(3, this.x(mark.end) - left);
       pen.fillRect(left, this.top + ROW + 2, width, ROW - 5);
@@ -129,7 +129,7 @@ class RankTimeline extends TimeView {
     pen.fillStyle = this.color("s-waiting");
     for (const { begin, wait } of slices) if (wait) fill(begin, begin + wait, 0.5);
     for (const slice of late) {
-      const least = slice.own && this.marked.has(slice.meeting) ? 2 : 0.5;
+      const least = slice.own && this.marked.has(slice.collective) ? 2 : 0.5;
       pen.fillStyle = this.color(slice.own ? "c-wait" : "s-delayed");
       fill(slice.begin, slice.end, least);
     }
@@ -138,7 +138,7 @@ class RankTimeline extends TimeView {
     for (const slice of slices) {
       const x = Math.max(this.x(slice.begin + slice.wait), this.gutter);
       const room = this.x(slice.end) - x;
-      if (room > 40) this.write(this.title(slice.meeting), x + 4, top + height / 2, room - 8);
+      if (room > 40) this.write(this.title(slice.collective), x + 4, top + height / 2, room - 8);
     }
   }
 
@@ -157,15 +157,15 @@ class RankTimeline extends TimeView {
     return out;
   }
 
-  title(place) { return this.data.names[this.data.meetings[place].name]; }
+  title(place) { return this.data.names[this.data.collectives[place].name]; }
 
   /** Frames all ranks of the selected collective, and says when they were there. */
   drawSelection(inView) {
-    const { pen, selected } = this, meeting = this.data.meetings[selected];
-    if (!meeting) return;
+    const { pen, selected } = this, collective = this.data.collectives[selected];
+    if (!collective) return;
     pen.fillStyle = this.color("text");
     pen.globalAlpha = 0.7;
-    pen.fillRect(Math.round(this.x(meeting.arrived)), 0, 1, this.height);
+    pen.fillRect(Math.round(this.x(collective.arrived)), 0, 1, this.height);
     pen.globalAlpha = 1;
     pen.strokeStyle = this.color("text");
     pen.lineWidth = 2;
@@ -173,7 +173,7 @@ class RankTimeline extends TimeView {
       const row = this.rows[rank], top = this.topOf(rank);
       for (let i = firstAfter(row, this.begin); i < row.length; i++) {
         if (row[i].begin > this.end) break;
-        if (row[i].meeting !== selected) continue;
+        if (row[i].collective !== selected) continue;
         const left = this.x(row[i].begin), width = Math.max(3, this.x(row[i].end) - left);
         if (this.row > THIN) pen.strokeRect(left, top, width, this.row - 1);
         else for (const x of [left, left + width]) pen.fillRect(x - 1, top, 2, this.row - 1);

@@ -13,9 +13,8 @@ from itertools import zip_longest
 from typing import Any
 
 from torchtraceap import _core
+from torchtraceap._core import Finding
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.findings import Finding
-from torchtraceap.data.from_core import identity
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.html.colors import family, slice_color
 from torchtraceap.views.html.document import script_json
@@ -64,12 +63,12 @@ def timeline_json(report: ReportData, strip: Sequence[Lane]) -> str:
         ],
         "names": writer.texts,
         "steps": [
-            [step.number, step.begin_ns - origin, step.end_ns - origin]
-            for step in core.steps[:_MOST_STEPS]
+            [step.number, step.start_ns - origin, step.end_ns - origin]
+            for step in core.steps(_MOST_STEPS)
         ],
         "cells": [
             [
-                windows[cell.first].begin_ns - origin,
+                windows[cell.first].start_ns - origin,
                 windows[cell.last].end_ns - origin,
             ]
             for cell in cells
@@ -86,7 +85,7 @@ class _Writer:
         columns = report.loaded.columns
         self._starts, self._durations = columns["ts"], columns["dur"]
         self._trace = report.loaded
-        self.origin = report.core.trace.begin_ns
+        self.origin = report.core.trace.start_ns
         self.texts: list[str] = []
         self._numbers: dict[str, int] = {}
         self._categories = _core.category_names()
@@ -175,7 +174,7 @@ def _key(lane: _core.DrawnLane) -> tuple[object, ...]:
 def _label(lane: _core.DrawnLane, several: bool, report: ReportData) -> str:
     device = f" of device {lane.device}" if several and lane.is_stream else ""
     if lane.device in report.numbers_alike:
-        device += f" ({identity(report.loaded, lane.pid)})"
+        device += f" ({report.loaded.identity(lane.pid)})"
     return printable(lane.name + device, _NAME_WIDTH)
 
 

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from torchtraceap._core import Window
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import share_text, time_text
-from torchtraceap.data.events import Window
 from torchtraceap.detection.detection import SIDES, Detection
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import whose_text

@@ -7,7 +7,7 @@
 #include "pipeline/accounting/balance.h"
 #include "pipeline/accounting/step_balance.h"
 #include "pipeline/analyzed.h"
-#include "timeline/sum_until.h"
+#include "timeline/intervals.h"
 
 namespace tta::pipeline {
 namespace {
@@ -149,10 +149,9 @@ TEST(Label, EachWindowHasTheBusyTimeOfItsOwnDevice) {
     std::vector<std::int64_t> sums(t.devices.size(), 0);
     for (const auto& row : report.windows) {
       for (std::size_t d = 0; d < t.devices.size(); ++d) {
-        if (t.devices[d].device != row.window.device) continue;
-        EXPECT_EQ(row.busy_ns,
-                  timeline::total(timeline::clip(
-                      t.devices[d].busy, {row.window.begin_ns, row.window.end_ns})));
+        if (t.devices[d].device != report.tiles[row.index].device) continue;
+        EXPECT_EQ(row.busy_ns, timeline::total(timeline::clip(
+                                   t.devices[d].busy, {row.start_ns, row.end_ns})));
         sums[d] += row.busy_ns;
       }
     }

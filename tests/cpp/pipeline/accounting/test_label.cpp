@@ -56,7 +56,8 @@ TEST(Label, OwnPartsAddUpAndWhatAFixSavesNeedNot) {
   const auto rows = label(s.timeline, s.windows, wasted);
   const auto& labels = rows[0].labels;
   ASSERT_EQ(labels.size(), 2u);
-  EXPECT_EQ(labels[0].pattern, kSyncStall) << "the larger part of its own first";
+  EXPECT_EQ(labels[0].pattern, patterns::info(kSyncStall).name)
+      << "the larger part of its own first";
   EXPECT_EQ(labels[0].wasted_ns, 400'000);
   EXPECT_DOUBLE_EQ(labels[0].wasted_fraction, 0.4);
   EXPECT_DOUBLE_EQ(labels[0].saved_fraction, 0.6);
@@ -99,7 +100,7 @@ TEST(Label, WhatIsTooLittleForALabelIsACauseStill) {
   const auto rows = label(s.timeline, s.windows, wasted);
   EXPECT_TRUE(rows[0].labels.empty()) << "below 2 % of the window";
   ASSERT_EQ(rows[1].labels.size(), 1u) << "2 %, and none of the profiler's own";
-  EXPECT_EQ(rows[1].labels[0].pattern, kSyncStall);
+  EXPECT_EQ(rows[1].labels[0].pattern, patterns::info(kSyncStall).name);
   const auto shares = shares_by_cause(s.windows, wasted);
   EXPECT_FLOAT_EQ(s.cause(shares, 0, kSyncStall), 0.019999f);
   EXPECT_FLOAT_EQ(s.cause(shares, 1, kProfilerArtifact), 0.25f);

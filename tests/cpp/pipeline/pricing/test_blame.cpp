@@ -72,7 +72,7 @@ TEST(Blame, GivesEachNanosecondOnce) {
   for (const auto& w : report.windows) {
     std::int64_t wasted = 0;
     for (const auto& label : w.labels) wasted += label.wasted_ns;
-    EXPECT_LE(wasted, w.window.end_ns - w.window.begin_ns);
+    EXPECT_LE(wasted, w.end_ns - w.start_ns);
   }
 }
 

@@ -81,12 +81,12 @@ TEST(Price, PathsAddUpAndNameTheLongest) {
   ASSERT_EQ(whole.places.size(), paths[0].places.size());
   for (std::size_t i = 0; i < whole.places.size(); ++i) {
     EXPECT_EQ(whole.places[i].name, paths[0].places[i].name);
-    EXPECT_EQ(whole.places[i].ns, paths[0].places[i].ns);
+    EXPECT_EQ(whole.places[i].us, paths[0].places[i].us);
   }
   EXPECT_FALSE(paths[0].step);
   for (const auto& path : paths) {
     std::int64_t sum = 0;
-    for (const auto ns : path.by_category) sum += ns;
+    for (const auto& [name, ns] : path.by_category) sum += ns;
     EXPECT_EQ(sum, path.span_ns);
     ASSERT_FALSE(path.places.empty());
     EXPECT_EQ(path.places[0].name,
@@ -115,7 +115,7 @@ TEST(Price, APathChargesNoEventMoreThanItsLength) {
   ASSERT_EQ(path.places.size(), 2u);
   // Five operators each, the last of them with its kernel.
   for (const auto& place : path.places) {
-    EXPECT_LE(place.ns, place.name == "aten::add" ? 5 * 100'000 + 50'000 : 5 * 100'000)
+    EXPECT_LE(place.us, place.name == "aten::add" ? 5 * 100 + 50 : 5 * 100)
         << place.name;
   }
 }
@@ -136,8 +136,8 @@ TEST(WhatIf, WithoutEditsIsTheRecording) {
   EXPECT_EQ(outcome.gain.high, 0);
   ASSERT_EQ(outcome.steps.size(), 10u);
   EXPECT_EQ(outcome.steps[4].number, 4);
-  EXPECT_EQ(outcome.steps[4].recorded_ns, 3'999'000);
-  EXPECT_EQ(outcome.steps[4].changed_ns, outcome.steps[4].replayed_ns);
+  EXPECT_EQ(outcome.steps[4].span_ns, 3'999'000);
+  EXPECT_EQ(outcome.steps[4].changed_span_ns, outcome.steps[4].replayed_span_ns);
 }
 
 TEST(WhatIf, EditsByNameAddUpAsSets) {

@@ -18,7 +18,7 @@ Report losing(int lost) {
 }
 
 TEST(LostRecords, DegradeFromHalfOfFivePercentOn) {
-  EXPECT_TRUE(losing(0).quality.notes.empty());
+  EXPECT_TRUE(losing(0).quality.warnings.empty());
   EXPECT_FALSE(losing(0).quality.incomplete);
   EXPECT_EQ(losing(2).quality.verdict, Verdict::kOk);
   EXPECT_EQ(note_of(losing(2), "launches_without_work").count, 2u);
@@ -161,7 +161,7 @@ TEST(LostSteps, OneOfManyStepsWithoutWork) {
   EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
   EXPECT_TRUE(report.quality.incomplete);
   const auto whole = steps(50, [](int, int) { return false; });
-  EXPECT_TRUE(whole.quality.notes.empty());
+  EXPECT_TRUE(whole.quality.warnings.empty());
 }
 
 TEST(LostSteps, AStepThatLaunchesNothingIsNoLoss) {
@@ -171,7 +171,7 @@ TEST(LostSteps, AStepThatLaunchesNothingIsNoLoss) {
     text.op("aten::add", 10 + i * 30, 20).launched(11 + i * 30, 20 + i * 30, 10, i + 1);
   }
   text.op("aten::add", 1010, 20);  // the last step ends before it launches anything
-  EXPECT_TRUE(analyze(text.load()).quality.notes.empty());
+  EXPECT_TRUE(analyze(text.load()).quality.warnings.empty());
 }
 
 TEST(LostSteps, TheFirstStepLosesItsStart) {

@@ -48,9 +48,9 @@ TEST(RankWorkOf, AJobOfTwoTellsTheSlowLoader) {
   const Analyzed fast(trainer(100, 600)), slow(trainer(600, 600));
   std::vector<replay::RankWork> ranks{rank_work_of(fast, {.rank = 0, .host = "n"}),
                                       rank_work_of(slow, {.rank = 1, .host = "n"})};
-  EXPECT_EQ(ranks[0].meetings.size(), 3u);
-  EXPECT_EQ(ranks[0].meetings[1].step, 1);
-  EXPECT_EQ(ranks[0].meetings[1].exposed, 550'000) << "no computation beside";
+  EXPECT_EQ(ranks[0].collectives.size(), 3u);
+  EXPECT_EQ(ranks[0].collectives[1].step, 1);
+  EXPECT_EQ(ranks[0].collectives[1].exposed, 550'000) << "no computation beside";
   EXPECT_EQ(ranks[0].steps.size(), 3u);
   EXPECT_LT(to_bytes(ranks[0]).size(), 4000u);
   const replay::Job job(std::move(ranks), replay::Usual::kPeers);
@@ -85,11 +85,11 @@ TraceText many_reductions(int count) {
   return t;
 }
 
-TEST(RankWorkOf, TwiceTheMeetingsAreTwiceTheRecord) {
+TEST(RankWorkOf, TwiceTheCollectivesAreTwiceTheRecord) {
   const auto size = [](int count) {
     const Analyzed one(many_reductions(count));
     const auto work = rank_work_of(one, {});
-    EXPECT_EQ(work.meetings.size(), static_cast<std::size_t>(count));
+    EXPECT_EQ(work.collectives.size(), static_cast<std::size_t>(count));
     return work.parts.size() + work.passages.size();
   };
   EXPECT_LT(size(400), 2.5 * static_cast<double>(size(200)));

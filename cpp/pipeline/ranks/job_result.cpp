@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/ranks/job_result.cpp: the joined job, written down row by row.
+#include "pipeline/ranks/job_result.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "pipeline/ranks/late_rows.h"
+
+namespace tta::pipeline {
+namespace {
+
+using replay::Job;
+using replay::Selection;
+using std::int64_t;
+
+constexpr int64_t kSmallBytes = 1 << 20;
+
+std::optional<int64_t> known(int64_t number) {
+  return number < 0 ? std::nullopt : std::optional(number);
+}
+
+template <typename T, typename Of>
+void sort_descending(std::vector<T>& list, Of of) {
+  std::ranges::stable_sort(list, std::ranges::greater(), of);
+}
+
+// Writes the rows of a job; `records` are those of its ranks, in its order.
+class Rows {
+ public:
+  Rows(const Job& job, std::vector<const RankRecord*> records)
+      : job_(job), records_(std::move(records)), step_ns_(job.replayed_step_ns()) {
+    begin_ = moment(0, 0);
+    for (std::uint32_t r = 1; r < records_.size(); ++r) {
+      begin_ = std::min(begin_, moment(r, 0));
+    }
+  }
+
+  void fill_ranks(const std::vector<RankRow*>& rows,
+                  const std::vector<replay::Lateness>& lateness) const {
+    for (std::uint32_t r = 0; r < rows.size(); ++r) {
+      auto& row = *rows[r];
+      const auto& work = job_.ranks()[r];
+      row.stage = known(work.stage);
+      row.begin_ns = moment(r, 0) - begin_;
+      row.span_ns = records_[r]->row.span_ns;
+      row.end_ns = row.begin_ns + row.span_ns;
+      for (const auto& c : work.collectives) row.exposed_ns += c.exposed;
+      row.clock_shift_ns = job_.clocks()[r].shift;
+      row.clock_residual_ns = job_.clocks()[r].residual;
+    }
+    for (const auto& c : job_.collectives()) {
+      for (const auto& m : c.members) {
+        rows[m.rank]->waited_ns += m.wait;
+        rows[m.rank]->transfer_ns += m.transfer;
+      }
+      if (c.wait() > 0) ++rows[c.members[c.last].rank]->last;
+    }
+    std::vector<std::uint32_t> blamed;
+    for (const auto& one : lateness) {
+      auto& row = *rows[one.rank];
+      if (row.caused_ns == 0) blamed.push_back(one.rank);
+      row.caused_ns += one.waited;
+    }
+    sort_descending(blamed, [&](std::uint32_t r) { return rows[r]->caused_ns; });
+    blamed.resize(std::min(blamed.size(), kMostReplayed));
+    for (const auto r : blamed) rows[r]->gain_us = gain_us({.rank = r});
+  }
+
+  std::vector<JoinedCollective> joined_collectives() const {
+    std::vector<JoinedCollective> out;
+    for (const auto& c : job_.collectives()) {
+      auto& row = out.emplace_back();
+      row.name = c.name;
+      row.group = c.group;
+      row.sequence = known(c.sequence);
+      row.step = known(c.step);
+      row.bytes = known(c.bytes);
+      row.transfer_ns = c.transfer;
+      row.wait_ns = c.wait();
+      row.last = records_[c.members[c.last].rank]->row.rank;
+      for (const auto& m : c.members) {
+        row.arrivals.push_back(
+            {records_[m.rank]->row.rank, m.begin - begin_, m.end - begin_, m.wait});
+      }
+    }
+    return out;
+  }
+
+  std::vector<CollectiveRow> collectives() const {
+    std::vector<CollectiveRow> out;
+    std::map<std::pair<std::string, int64_t>, std::size_t> places;
+    for (const auto& c : job_.collectives()) {
+      const auto [at, added] = places.try_emplace({c.name, c.bytes}, out.size());
+      if (added) {
+        out.emplace_back();
+        out.back().name = c.name;
+        out.back().bytes = known(c.bytes);
+      }
+      auto& row = out[at->second];
+      ++row.count;
+      row.wait_ns += c.wait();
+      for (const auto& m : c.members) {
+        row.transfer_ns += m.transfer;
+        row.exposed_ns += job_.ranks()[m.rank].collectives[m.collective].exposed;
+      }
+    }
+    for (auto& row : out) {
+      row.small =
+          row.bytes && *row.bytes < kSmallBytes && row.count > 1 && row.transfer_ns > 0;
+    }
+    sort_descending(out, [](const auto& row) { return row.wait_ns + row.transfer_ns; });
+    return out;
+  }
+
+  std::vector<StepOfRank> steps() const {
+    std::vector<StepOfRank> out;
+    for (std::uint32_t r = 0; r < records_.size(); ++r) {
+      for (const auto& s : job_.ranks()[r].steps) {
+        out.push_back({records_[r]->row.rank, s.number, moment(r, s.begin) - begin_,
+                       moment(r, s.end) - begin_});
+      }
+    }
+    return out;
+  }
+
+  JobFacts facts() const {
+    JobFacts out;
+    for (const auto& work : job_.ranks()) {
+      out.steps = std::max<std::uint64_t>(out.steps, work.steps.size());
+    }
+    out.step_us = job_.recorded_step_ns() / 1000;
+    out.replayed_us = step_ns_ / 1000;
+    out.even_us = job_.replayed_step_ns(Selection{}) / 1000;
+    if (out.even_us > 0) out.slowdown = out.replayed_us / out.even_us;
+    int steps = 0;
+    for (const auto& [number, step] : job_.steps()) {
+      const auto [recorded, replayed] = step;
+      if (recorded <= 0) continue;
+      out.replay_error += static_cast<double>(std::abs(replayed - recorded)) /
+                          static_cast<double>(recorded);
+      ++steps;
+    }
+    if (steps > 0) out.replay_error /= steps;
+    for (const auto& c : job_.collectives()) out.waited_ns += c.wait();
+    out.joined_collectives = job_.collectives().size();
+    out.unmatched = job_.unmatched();
+    out.contradicted = job_.contradicted();
+    for (const auto& clock : job_.clocks()) {
+      out.clock_residual_ns = std::max(out.clock_residual_ns, clock.residual);
+    }
+    return out;
+  }
+
+  std::vector<Culprit> culprits(const JobResult& rows) const {
+    std::vector<Culprit> out;
+    if (job_.collectives().empty()) return out;
+    const double lost = rows.facts.replayed_us - rows.facts.even_us;
+    const auto add = [&](const char* what, std::string name, double gain) {
+      out.push_back({what, std::move(name), gain, lost > 0 ? gain / lost : 0});
+    };
+    for (const auto& row : rows.ranks) {
+      if (row.gain_us) add("rank", std::to_string(row.rank), *row.gain_us);
+    }
+    std::set<int64_t> stages;
+    for (const auto& work : job_.ranks()) {
+      if (work.stage >= 0) stages.insert(work.stage);
+    }
+    for (const auto stage : stages) {
+      add("stage", std::to_string(stage), gain_us({.stage = stage}));
+    }
+    for (const auto& kind : job_.kinds()) add("kind", kind, gain_us({.kind = kind}));
+    sort_descending(out, &Culprit::gain_us);
+    return out;
+  }
+
+ private:
+  // A moment of a rank on the common clock.
+  int64_t moment(std::uint32_t rank, std::uint32_t stop) const {
+    return job_.ranks()[rank].recorded[stop] + job_.clocks()[rank].shift;
+  }
+  double gain_us(const Selection& usual) const {
+    return (step_ns_ - job_.replayed_step_ns(usual)) / 1000;
+  }
+
+  const Job& job_;
+  std::vector<const RankRecord*> records_;
+  double step_ns_;
+  int64_t begin_;
+};
+
+}  // namespace
+
+JobResult join_ranks(std::vector<RankRecord> ranks) {
+  JobResult out;
+  std::vector<replay::RankWork> works;
+  std::vector<const RankRecord*> records;
+  std::vector<std::size_t> joined;
+  for (auto& rank : ranks) {
+    out.ranks.push_back(rank.row);
+    out.ranks.back().span_ns = 0;
+    if (!rank.work) continue;
+    works.push_back(std::move(*rank.work));
+    works.back().rank = rank.row.rank;
+    records.push_back(&rank);
+    joined.push_back(out.ranks.size() - 1);
+  }
+  if (works.empty()) return out;
+  const Job job(std::move(works), replay::Usual::kPeers);
+  const auto lateness = replay::blame_for_waits(job);
+  const Rows rows(job, records);
+  out.facts = rows.facts();
+  auto late = late_rows(job, records, lateness);
+  out.late = std::move(late.late);
+  out.causes = std::move(late.causes);
+  if (!out.late.empty() && out.late[0].culprit) out.facts.culprit = out.late[0].rank;
+  std::vector<RankRow*> joined_rows;
+  for (const auto place : joined) joined_rows.push_back(&out.ranks[place]);
+  rows.fill_ranks(joined_rows, lateness);
+  out.steps = rows.steps();
+  out.joined_collectives = rows.joined_collectives();
+  out.collectives = rows.collectives();
+  out.culprits = rows.culprits(out);
+  return out;
+}
+
+}  // namespace tta::pipeline

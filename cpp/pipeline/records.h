@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/records.h: the records of a report, as Python, JSON and tables have them.
+//
+// To add a column, add a row here (record/record.h) and fill it where the record is
+// made; `make stubs` writes the stubs and the JSON schema anew.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "patterns/finding.h"
+#include "patterns/pattern.h"
+#include "record/record.h"
+
+namespace tta::pipeline {
+
+using record::Figure;
+using record::Figures;
+using record::Identity;
+using record::Process;
+using record::SharesByName;
+using record::TimesByName;
+
+/// How far a trace can be trusted.
+enum class Verdict : std::uint8_t {
+  kOk,
+  kDegraded,  ///< Something is missing; the notes say which figures suffer.
+  kUnusable,  ///< Device time cannot be judged: no balance and no device findings.
+};
+constexpr auto words_of(Verdict) {
+  return std::array<std::string_view, 3>{"ok", "degraded", "unusable"};
+}
+
+/// Who found something; kDryRun: a rule, in a simulated trace.
+enum class Origin : std::uint8_t { kRule, kDryRun, kModel };
+constexpr auto words_of(Origin) {
+  return std::array<std::string_view, 3>{"rule", "dry-run", "model"};
+}
+
+/// What a finding's figures rest on.
+enum class Basis : std::uint8_t { kMeasured, kSimulated, kEstimate, kModel };
+constexpr auto words_of(Basis) {
+  return std::array<std::string_view, 4>{"measured", "simulated", "estimate", "model"};
+}
+
+using patterns::PatternSide;
+using patterns::Severity;
+using timeline::LineOf;
+
+// --- Places and events
+// ----------------------------------------------------------------
+
+#define TTA_LOCATION(FIELD)                                                          \
+  FIELD(std::string, file, {},                                                       \
+        "As in the trace, often relative to a folder of sys.path.")                  \
+  FIELD(std::optional<std::int64_t>, line, {},                                       \
+        "Line of the call: as in the trace, else as found in the source file; None " \
+        "if neither has it, or if several lines match.")                             \
+  FIELD(std::string, function, {}, "Name of the function.")                          \
+  FIELD(bool, user, true, "False if only library code was there.")                   \
+  FIELD(std::optional<std::int64_t>, recorded_line, {},                              \
+        "The line in the trace; by default `line`.")                                 \
+  FIELD(LineOf, recorded_at, LineOf::kCall,                                          \
+        "Position of the recorded line: \"call\"; \"function\", where the function " \
+        "begins; or \"start\", where it was when recording began, which says "       \
+        "nothing about a finding.")
+TTA_RECORD(Location, TTA_LOCATION, "A function of Python code.")
+
+/// Gives a location made by Python the default of its recorded line.
+inline void finish(Location& made) {
+  if (!made.recorded_line) made.recorded_line = made.line;
+}
+
+#define TTA_EVENT(FIELD)                                           \
+  FIELD(std::uint32_t, index, 0, "Row in `Trace.columns`.")        \
+  FIELD(std::string, name, {}, "Name in the trace.")               \
+  FIELD(std::int64_t, start_ns, 0, "Start, on the trace's clock.") \
+  FIELD(std::int64_t, duration_ns, 0, "Length.")
+TTA_RECORD(Event, TTA_EVENT, "An event of the trace that takes time.")
+
+#define TTA_UNEXPLAINED(FIELD)                                             \
+  FIELD(std::optional<std::int32_t>, device, {},                           \
+        "None: of a process in a trace without device work.")              \
+  FIELD(std::int64_t, start_ns, 0, "Start, on the trace's clock.")         \
+  FIELD(std::int64_t, end_ns, 0, "End, on the trace's clock.")             \
+  FIELD(std::optional<Event>, during, {},                                  \
+        "What the host was in for most of it. None: nothing is recorded.") \
+  FIELD(Process, pid, {}, "The process, or the one that feeds the device.")
+TTA_RECORD(Unexplained, TTA_UNEXPLAINED,
+           "A long stretch of idle time that no pattern accounts for.")
+
+// --- Windows
+// --------------------------------------------------------------------------
+
+#define TTA_LABEL(FIELD)                                                             \
+  FIELD(std::string, pattern, {}, "Name of the pattern.")                            \
+  FIELD(PatternSide, side, PatternSide::kCpu,                                        \
+        "\"cpu\" or \"gpu\": whose code has to change.")                             \
+  FIELD(double, wasted_fraction, 0,                                                  \
+        "Its own part of the window, 0 to 1: `wasted_us` as a share. Those of a "    \
+        "window add up to at most 1.")                                               \
+  FIELD(double, saved_fraction, 0,                                                   \
+        "Share of the window that a fix of this pattern alone saves, 0 to 1, by "    \
+        "replay. Several fixes may save the same time, so those of a window may "    \
+        "add up to more than 1. Where nothing could be replayed, the same as "       \
+        "`wasted_fraction`; of the model, its guess.")                               \
+  FIELD(Origin, origin, Origin::kRule,                                               \
+        "\"rule\": exact; \"dry-run\": the same in a simulated trace; \"model\": "   \
+        "the learned detector, which claims no time (`wasted_us` is 0).")            \
+  FIELD(std::int64_t, wasted_ns, 0, "Its own part of the window, each moment once.") \
+  FIELD(std::optional<double>, probability, {},                                      \
+        "That patterns of this side cost 5 % and more; None for a rule.")
+TTA_RECORD(Label, TTA_LABEL, "A pattern that a window shows.")
+
+#define TTA_WINDOW(FIELD)                                                             \
+  FIELD(std::uint32_t, index, 0, "Place in `Report.windows`.")                        \
+  FIELD(std::int64_t, start_ns, 0, "Start, on the trace's clock.")                    \
+  FIELD(std::int64_t, end_ns, 0, "End, on the trace's clock.")                        \
+  FIELD(std::optional<std::int64_t>, step, {}, "N of the ProfilerStep#N it lies in.") \
+  FIELD(std::optional<std::int32_t>, device, {},                                      \
+        "Number of the device; None in a trace without device work.")                 \
+  FIELD(Process, pid, {}, "The process, or the one that feeds the device.")           \
+  FIELD(std::uint32_t, events, 0,                                                     \
+        "Operators, annotations, calls and device work that start in it.")            \
+  FIELD(std::int64_t, busy_ns, 0, "Busy time of the device; 0 without one.")          \
+  FIELD(std::vector<Label>, labels, {},                                               \
+        "Most wasted time first; those of the model last.")                           \
+  FIELD(double, cpu_wasted_fraction, 0,                                               \
+        "Share wasted by patterns of the CPU side, 0 to 1.")                          \
+  FIELD(double, gpu_wasted_fraction, 0, "The same for the GPU side.")                 \
+  FIELD(std::optional<double>, cpu_probability, {},                                   \
+        "By the learned detector: that patterns of the CPU side cost 5 % and more. "  \
+        "None: it was not run, or abstains from this window.")                        \
+  FIELD(std::optional<double>, gpu_probability, {},                                   \
+        "The same for the GPU side; None also without a device.")
+TTA_RECORD(Window, TTA_WINDOW,
+           "A half-open stretch of one device's time. The windows of a device do not "
+           "overlap and cover the analyzed span; without device work those of each "
+           "process do.")
+
+// --- Findings
+// -------------------------------------------------------------------------
+
+#define TTA_FINDING(FIELD)                                                             \
+  FIELD(std::string, id, {},                                                           \
+        "The same for the same pattern at the same place of another trace.")           \
+  FIELD(std::string, pattern, {},                                                      \
+        "Name of the pattern; \"unexplained\" for the model's.")                       \
+  FIELD(std::optional<std::string>, subtype, {}, "None if the pattern has none.")      \
+  FIELD(PatternSide, side, PatternSide::kCpu,                                          \
+        "\"cpu\" or \"gpu\": whose code has to change.")                               \
+  FIELD(Severity, severity, Severity::kLow,                                            \
+        "\"low\", \"medium\" (3 % of the span and more), \"high\" (10 %).")            \
+  FIELD(std::uint64_t, count, 0, "Occurrences.")                                       \
+  FIELD(std::optional<std::uint64_t>, waits, {},                                       \
+        "Of `sync_stall`, in a trace that lists the waits of a dry run: how often "    \
+        "the host waits here, whatever that costs.")                                   \
+  FIELD(std::int64_t, wasted_ns, 0,                                                    \
+        "Idle and excess time; no moment is in two findings.")                         \
+  FIELD(Basis, basis, Basis::kMeasured,                                                \
+        "\"measured\"; \"simulated\" in a simulated trace; \"estimate\": mostly an "   \
+        "upper bound, what faster work could save; \"model\": claims no time.")        \
+  FIELD(std::int64_t, idle_ns, 0,                                                      \
+        "The part of `wasted_us` in which the device was idle.")                       \
+  FIELD(std::optional<std::int64_t>, recoverable_ns, {},                               \
+        "What the replay takes off the trace without what this finding alone claims "  \
+        "(a fix may do less or more). None if the replay is unreliable; "              \
+        "`Report.recovery` says why.")                                                 \
+  FIELD(std::optional<std::int64_t>, recoverable_low_ns, {},                           \
+        "What can be counted on of that: 3/4, or 0.")                                  \
+  FIELD(std::optional<double>, recoverable_fraction, {},                               \
+        "`recoverable_us` as a share of the span.")                                    \
+  FIELD(std::string, edit, {},                                                         \
+        "What the replay does in place of a fix, see docs/replay.md.")                 \
+  FIELD(std::vector<std::string>, shares_gain_with, {},                                \
+        "Patterns of other findings whose fixes save a quarter of the same idle time " \
+        "and more, the most first: do not add up gains of findings that share.")       \
+  FIELD(std::optional<Location>, location, {},                                         \
+        "None: no Python frames, or several places.")                                  \
+  FIELD(std::string, operator_, {},                                                    \
+        "Deepest operator above the evidence; of a line, the one with over half of "   \
+        "the time; or \"\".")                                                          \
+  FIELD(std::string, message, {}, "One sentence, in figures.")                         \
+  FIELD(std::string, advice, {}, "How to fix it.")                                     \
+  FIELD(std::vector<std::uint32_t>, windows, {}, "Indices into `Report.windows`.")     \
+  FIELD(std::vector<Event>, events, {}, "Costliest first, at most eight.")             \
+  FIELD(std::vector<Identity>, processes, {},                                          \
+        "The processes whose time it is, or that feed the devices, if known.")         \
+  FIELD(Origin, origin, Origin::kRule,                                                 \
+        "\"rule\": found in a recording; \"dry-run\": by the same rules in a "         \
+        "simulated trace; \"model\": windows that the learned detector flags and no "  \
+        "rule explains. That is no proof; `events` are those it attended to most.")    \
+  FIELD(std::optional<Location>, deepest, {},                                          \
+        "Deepest function below `location` with four fifths of the time and more.")    \
+  FIELD(std::string, docs, {},                                                         \
+        "The page that explains the pattern, in torchtraceap's repository.")
+TTA_RECORD(Finding, TTA_FINDING, "One anti-pattern at one place, with its cost.")
+
+// --- The trace
+// ------------------------------------------------------------------------
+
+#define TTA_DEVICE(FIELD)                                                 \
+  FIELD(std::int32_t, id, 0, "Its number.")                               \
+  FIELD(std::string, name, {}, "From deviceProperties; \"\" if unknown.") \
+  FIELD(std::uint64_t, events, 0, "Kernels, copies and memsets recorded on it.")
+TTA_RECORD(Device, TTA_DEVICE, "A device that the trace lists or that worked in it.")
+
+#define TTA_SIMULATED(FIELD)                                                 \
+  FIELD(std::string, gpu, {},                                                \
+        "The GPU whose kernels were estimated; \"\" if the trace has none.") \
+  FIELD(std::optional<double>, host_us_per_op, {},                           \
+        "Assumed host time of an operator, in microseconds.")
+TTA_RECORD(Simulated, TTA_SIMULATED,
+           "The assumptions of a simulated trace: no time in it was measured.")
+
+#define TTA_TRACE_FACTS(FIELD)                                                         \
+  FIELD(std::string, path, {},                                                         \
+        "As given; \"<bytes>\" for a trace from memory, \"<dry run>\" for a dry run.") \
+  FIELD(std::uint64_t, events, 0, "Objects with a phase in traceEvents.")              \
+  FIELD(std::int64_t, start_ns, 0, "Start of the analyzed span, on its own clock.")    \
+  FIELD(std::int64_t, end_ns, 0, "End of the analyzed span.")                          \
+  FIELD(std::vector<Device>, devices, {}, "In order of their numbers.")                \
+  FIELD(std::optional<std::int64_t>, rank, {}, "From distributedInfo.")                \
+  FIELD(std::optional<std::int64_t>, world_size, {}, "From distributedInfo.")          \
+  FIELD(std::uint64_t, processes, 0,                                                   \
+        "In a trace without device work: how many processes worked, each with a "      \
+        "balance.")                                                                    \
+  FIELD(std::optional<Simulated>, simulated, {}, "None: a profiler recorded it.")
+TTA_RECORD(TraceFacts, TTA_TRACE_FACTS, "Basic facts about a trace.")
+
+#define TTA_NOTE(FIELD)                                                         \
+  FIELD(std::string, kind, {},                                                  \
+        "Stable word, such as \"launches_without_work\"; see docs/reading.md.") \
+  FIELD(std::uint64_t, count, 0, "How often.")                                  \
+  FIELD(std::string, detail, {}, "A sentence or more.")                         \
+  FIELD(Verdict, verdict, Verdict::kOk, "Verdict on the trace from this note alone.")
+TTA_RECORD(Note, TTA_NOTE, "Something that readers of the figures should know.")
+
+#define TTA_QUALITY(FIELD)                                                           \
+  FIELD(Verdict, verdict, Verdict::kOk,                                              \
+        "\"ok\", \"degraded\" or \"unusable\": the worst of the warnings.")          \
+  FIELD(std::vector<Note>, warnings, {}, "Reasons, and the loader's warnings.")      \
+  FIELD(bool, incomplete, false,                                                     \
+        "Device work is missing: busy time is understated, idle time overstated, "   \
+        "and a device without findings is not a healthy one.")                       \
+  FIELD(std::optional<double>, linking_rate, {},                                     \
+        "Of the device events with an id, those whose launch is in the trace, 0 to " \
+        "1; None if no event carries one.")
+TTA_RECORD(Quality, TTA_QUALITY, "How far the trace can be trusted.")
+
+// --- Where time went
+// ------------------------------------------------------------------
+
+#define TTA_BALANCE(FIELD)                                                             \
+  FIELD(std::optional<std::int32_t>, device, {},                                       \
+        "None: no device worked, or several did in the step.")                         \
+  FIELD(std::int64_t, span_ns, 0, "Of a step: its length, once for each device.")      \
+  FIELD(std::int64_t, busy_ns, 0, "In a trace without device work: inside operators.") \
+  FIELD(TimesByName, idle_ns, {}, "Idle time of each pattern.")                        \
+  FIELD(std::int64_t, unattributed_ns, 0, "Idle time that no pattern explains.")       \
+  FIELD(TimesByName, excess_ns, {}, "Part of `busy_us` that a pattern wastes.")        \
+  FIELD(std::uint32_t, devices, 1,                                                     \
+        "Number of devices it adds up; 0 without device work.")                        \
+  FIELD(std::int64_t, delay_ns, 0,                                                     \
+        "Of a device, part of `unattributed_us`: gaps under 3 us between kernels "     \
+        "that were queued, its own delay from one to the next. 0 for a step.")         \
+  FIELD(Process, pid, {}, "The process whose time it is, or that feeds the device.")   \
+  FIELD(std::int64_t, pause_start_ns, 0,                                               \
+        "Start of the longest time between two pieces of a device's work.")            \
+  FIELD(std::int64_t, pause_end_ns, 0, "End of it; the start if there is none.")       \
+  FIELD(std::optional<std::uint32_t>, pause_finding, {},                               \
+        "Index of the finding to which most of that pause is attributed.")
+TTA_RECORD(Balance, TTA_BALANCE,
+           "Where time went: span = busy + idle by pattern + unattributed. Of one "
+           "device; of a step, of all devices that its process feeds, whose times are "
+           "added up. Without device work it is the time of one process.")
+
+#define TTA_STEP(FIELD)                                                        \
+  FIELD(std::int64_t, number, 0, "N of ProfilerStep#N.")                       \
+  FIELD(std::int64_t, start_ns, 0, "Start, on the trace's clock.")             \
+  FIELD(std::int64_t, end_ns, 0, "End, on the trace's clock.")                 \
+  FIELD(std::int64_t, busy_ns, 0, "Of its process's devices together.")        \
+  FIELD(std::optional<Balance>, balance, {},                                   \
+        "None: the trace is unusable, or the step's process feeds no device.") \
+  FIELD(Process, pid, {}, "The process whose step it is.")
+TTA_RECORD(Step, TTA_STEP, "One ProfilerStep#N.")
+
+#define TTA_STAGE(FIELD)                                                              \
+  FIELD(std::string, id, {}, "busy, idle, limit, work, overlap or gain.")             \
+  FIELD(std::string, question, {}, "For people.")                                     \
+  FIELD(std::string, answer, {}, "Sentences; names in them are from the trace.")      \
+  FIELD(std::string, verdict, {},                                                     \
+        "The answer in a stable word: the side (host, device or turns), the pattern " \
+        "or the kind of work that comes first; \"\" if the figures are the answer, "  \
+        "or if there is none.")                                                       \
+  FIELD(bool, known, true,                                                            \
+        "False: the trace does not allow an answer, and `answer` gives the reason.")  \
+  FIELD(std::optional<Severity>, severity, {},                                        \
+        "By the cost as a share of the time of all devices, as of a finding; None: "  \
+        "no cost.")                                                                   \
+  FIELD(Figures, figures, {}, "Times end in `_us`; the rest are counts.")
+TTA_RECORD(Stage, TTA_STAGE, "One question about the trace, answered in figures.")
+
+// --- The replay
+// -----------------------------------------------------------------------
+
+#define TTA_GAIN(FIELD)                                                              \
+  FIELD(std::int64_t, low_ns, 0,                                                     \
+        "What can be counted on: 3/4 of what is saved without the edits that count " \
+        "for nothing, so 0 where all do, as they do without device work.")           \
+  FIELD(std::int64_t, high_ns, 0, "As replayed.")                                    \
+  FIELD(std::optional<double>, recomputed_share, {},                                 \
+        "Share of `high_us` that is waits made shorter, not work taken away: it "    \
+        "depends on the rules of the replay. None: scheduled by events.")            \
+  FIELD(std::optional<double>, inferred_share, {},                                   \
+        "Share of the critical path afterwards on inferred dependencies.")
+TTA_RECORD(Gain, TTA_GAIN, "Time that a fix takes off the trace, and its evidence.")
+
+#define TTA_RECOMPUTED(FIELD)                                 \
+  FIELD(std::uint64_t, count, 0, "How many.")                 \
+  FIELD(std::int64_t, recorded_ns, 0, "Their recorded time.") \
+  FIELD(std::int64_t, error_ns, 0, "Sum of the differences, call by call.")
+TTA_RECORD(Recomputed, TTA_RECOMPUTED,
+           "Waits that the replay computes instead of copying them.")
+
+#define TTA_FIDELITY(FIELD)                                                          \
+  FIELD(bool, replayable, false, "Whether gains are given.")                         \
+  FIELD(std::vector<std::string>, refusals, {}, "The reasons not to, in sentences.") \
+  FIELD(std::int64_t, span_ns, 0, "As recorded.")                                    \
+  FIELD(std::int64_t, replayed_span_ns, 0, "Replayed unchanged.")                    \
+  FIELD(std::int64_t, null_span_ns, 0,                                               \
+        "Replayed without any wait: where it is near `span_us`, a right span is "    \
+        "little evidence.")                                                          \
+  FIELD(bool, informative, false, "They are over 2 % of `span_us` apart.")           \
+  FIELD(Recomputed, long_waits, {},                                                  \
+        "Synchronizations and blocking copies over 100 us.")                         \
+  FIELD(Recomputed, queue_waits, {}, "Launches that found the queue full.")          \
+  FIELD(Recomputed, hand_overs, {}, "Gaps of threads that waited for another one.")  \
+  FIELD(std::int64_t, copied_waits_ns, 0,                                            \
+        "Long calls without known work to wait for.")                                \
+  FIELD(double, explained_share, 1,                                                  \
+        "Share of launched device work that starts when its predecessors allow.")    \
+  FIELD(std::int64_t, unexplained_ns, 0, "Sum of how late the rest starts.")         \
+  FIELD(SharesByName, shares, {},                                                    \
+        "The critical path by source, 0 to 1: copied, recomputed, anchored.")        \
+  FIELD(std::int64_t, anchored_ns, 0,                                                \
+        "Part of the critical path before work from before the trace had begun.")
+TTA_RECORD(Fidelity, TTA_FIDELITY,
+           "How near the unchanged replay comes to the recording.")
+
+#define TTA_STEP_TIMES(FIELD)                                            \
+  FIELD(std::int64_t, number, 0, "N of ProfilerStep#N.")                 \
+  FIELD(std::int64_t, span_ns, 0, "As recorded.")                        \
+  FIELD(std::int64_t, replayed_span_ns, 0, "Replayed without a change.") \
+  FIELD(std::optional<std::int64_t>, changed_span_ns, {},                \
+        "With the edits; None if the replay is unreliable.")
+TTA_RECORD(StepTimes, TTA_STEP_TIMES, "Length of one step, replayed with edits.")
+
+#define TTA_PATH_PLACE(FIELD)                                                    \
+  FIELD(std::optional<Location>, location, {}, "None: no frame is known.")       \
+  FIELD(std::string, name, {}, "The operator or event where there is no frame.") \
+  FIELD(double, us, 0, "Its part, in microseconds.")
+TTA_RECORD(PathPlace, TTA_PATH_PLACE,
+           "A line's part of a critical path. No event counts with more than its "
+           "length: time between events, or in a queue, is in no place.")
+
+#define TTA_CRITICAL_PATH(FIELD)                                                       \
+  FIELD(std::optional<std::int64_t>, step, {}, "None: the whole trace.")               \
+  FIELD(std::int64_t, span_ns, 0, "Length; the categories add up to it.")              \
+  FIELD(TimesByName, by_category, {}, "Microseconds by category, see docs/replay.md.") \
+  FIELD(std::vector<PathPlace>, places, {}, "Ten at most, the longest first.")
+TTA_RECORD(CriticalPath, TTA_CRITICAL_PATH,
+           "What bounds a step, or the whole trace: chained work without which it "
+           "would be shorter.")
+
+#define TTA_RECOVERY(FIELD)                                                    \
+  FIELD(std::optional<Fidelity>, fidelity, {},                                 \
+        "None: there is no schedule; `refusal` gives the reason.")             \
+  FIELD(std::string, refusal, {}, "\"\" if the trace is replayable.")          \
+  FIELD(std::vector<std::optional<Gain>>, gains, {},                           \
+        "Of each finding, in their order.")                                    \
+  FIELD(std::vector<std::string>, doubts, {},                                  \
+        "For each finding why it has no gain in a replayable trace; or \"\".") \
+  FIELD(std::optional<Gain>, together, {},                                     \
+        "All findings fixed at once. Not their sum: one may hide another.")    \
+  FIELD(std::string, together_doubt, {},                                       \
+        "Why that is missing although findings have gains; or \"\".")          \
+  FIELD(std::vector<double>, windows, {},                                      \
+        "Share of each window that is saved then; or empty.")
+TTA_RECORD(Recovery, TTA_RECOVERY, "The replay of a report's trace.")
+
+#define TTA_RULE_OUTCOME(FIELD)                                                     \
+  FIELD(std::string, rule, {}, "Name of the rule.")                                 \
+  FIELD(std::uint64_t, claims, 0, "How many it made.")                              \
+  FIELD(std::int64_t, asked_ns, 0, "Claimed together, inside the span.")            \
+  FIELD(std::int64_t, claimed_ns, 0,                                                \
+        "Lost time in it that no rule had claimed before, each moment once.")       \
+  FIELD(std::int64_t, taken_ns, 0, "Lost time in it that rules before it claimed.") \
+  FIELD(bool, counted, false,                                                       \
+        "False: too little, so it is in no finding and no balance.")
+TTA_RECORD(RuleOutcome, TTA_RULE_OUTCOME,
+           "Claims of a user's own rule, and what it got of them.")
+
+// --- What ran
+// -------------------------------------------------------------------------
+//
+// Work on several streams overlaps, and so do launches of one kernel. So each row has
+// both: `total_us` adds durations up as recorded, and may exceed the time there was;
+// `union_us` counts each moment of a device inside the span once, and never does.
+
+#define TTA_WORK_TIMES(FIELD)                                                         \
+  FIELD(std::uint64_t, count, 0, "How often it ran.")                                 \
+  FIELD(std::int64_t, total_ns, 0, "Sum of the durations as recorded.")               \
+  FIELD(std::int64_t, union_ns, 0, "Time in which at least one ran, of each device.") \
+  FIELD(double, mean_us, 0, "Mean duration.")                                         \
+  FIELD(std::int64_t, min_ns, 0, "Shortest duration.")                                \
+  FIELD(std::int64_t, max_ns, 0, "Longest duration.")
+
+#define TTA_KERNEL(FIELD)                                                      \
+  FIELD(std::string, name, {}, "Name of the kernel.")                          \
+  FIELD(bool, communication, false, "Of NCCL, RCCL and their like.")           \
+  TTA_WORK_TIMES(FIELD)                                                        \
+  FIELD(double, busy_share, 0,                                                 \
+        "`union_us` as a share of the busy time of all devices.")              \
+  FIELD(std::optional<std::int64_t>, blocks, {},                               \
+        "Of the grid: the most frequent launch, of equally frequent ones the " \
+        "smallest. None: not recorded.")                                       \
+  FIELD(std::optional<std::int64_t>, block_threads, {},                        \
+        "Threads of a block, of the same launch.")                             \
+  FIELD(std::optional<double>, occupancy, {},                                  \
+        "Estimated, in percent, weighted by duration; None: not recorded.")
+TTA_RECORD(Kernel, TTA_KERNEL, "All launches of one kernel, on all devices together.")
+
+#define TTA_COPY(FIELD)                                                               \
+  FIELD(                                                                              \
+      std::string, direction, {},                                                     \
+      "\"HtoD\", \"DtoH\", \"DtoD\", \"PtoP\", \"HtoH\", \"memset\"; \"\": unknown.") \
+  FIELD(std::string, memory, {},                                                      \
+        "Of the host: \"pageable\", \"pinned\"; \"\": not recorded, or none.")        \
+  TTA_WORK_TIMES(FIELD)                                                               \
+  FIELD(std::optional<std::int64_t>, bytes, {},                                       \
+        "Of those with a recorded size; None: there are none.")                       \
+  FIELD(std::optional<std::int64_t>, median_bytes, {}, "Of those; the lower of two.") \
+  FIELD(std::optional<double>, bandwidth, {},                                         \
+        "Bytes over the sum of their durations, in GB/s.")
+TTA_RECORD(Copy, TTA_COPY,
+           "All copies of one direction and kind of host memory, or all memsets.")
+
+#define TTA_OPERATOR(FIELD)                                                            \
+  FIELD(std::string, name, {}, "Name of the operator.")                                \
+  FIELD(std::uint64_t, count, 0, "How many calls.")                                    \
+  FIELD(std::int64_t, total_ns, 0,                                                     \
+        "Host time. Of calls inside a call of the same operator, only the outer one.") \
+  FIELD(std::int64_t, self_ns, 0, "Outside of the operators it called.")               \
+  FIELD(std::int64_t, min_ns, 0, "Shortest call, with all that it called.")            \
+  FIELD(std::int64_t, max_ns, 0, "Longest call.")                                      \
+  FIELD(std::int64_t, device_ns, 0,                                                    \
+        "Sum of the device work launched inside it, which may overlap.")               \
+  FIELD(std::int64_t, self_device_ns, 0,                                               \
+        "Of that, the part that no operator inside it launched.")                      \
+  FIELD(std::uint64_t, work, 0, "Kernels, copies and memsets in `device_us`.")
+TTA_RECORD(Operator, TTA_OPERATOR, "All calls of one operator, on all threads.")
+
+#define TTA_COUNTS(FIELD)                   \
+  FIELD(std::uint64_t, min, 0, "Smallest.") \
+  FIELD(double, median, 0, "Median.")       \
+  FIELD(std::uint64_t, max, 0, "Largest.")  \
+  FIELD(std::vector<std::uint64_t>, each, {}, "In the report's order.")
+TTA_RECORD(Counts, TTA_COUNTS, "Kernels in each of several parts of a trace.")
+
+#define TTA_KERNEL_COUNTS(FIELD)                                                      \
+  FIELD(std::optional<Counts>, steps, {},                                             \
+        "Launched in each of `Report.steps` by its process, wherever they ran; of "   \
+        "kernels without a known launch, those that start in it. None: there are no " \
+        "steps or no device work.")                                                   \
+  FIELD(std::optional<Counts>, windows, {},                                           \
+        "Started in each of `Report.windows`, on its device.")
+TTA_RECORD(KernelCounts, TTA_KERNEL_COUNTS, "Numbers of kernels, no copies.")
+
+#define TTA_OVERLAP(FIELD)                                                           \
+  FIELD(std::int32_t, device, 0, "Its number.")                                      \
+  FIELD(Process, pid, {}, "The process that feeds it.")                              \
+  FIELD(std::int64_t, compute_ns, 0, "Kernels but those of communication.")          \
+  FIELD(std::int64_t, communication_ns, 0, "Kernels of collectives.")                \
+  FIELD(std::int64_t, copy_ns, 0, "Copies; memsets are not.")                        \
+  FIELD(std::int64_t, communication_hidden_ns, 0, "With a computing kernel beside.") \
+  FIELD(std::int64_t, copy_hidden_ns, 0, "With a computing kernel beside.")
+TTA_RECORD(Overlap, TTA_OVERLAP,
+           "One device's time by kind of work, each a union over all streams: work of "
+           "two kinds at once counts for both.")
+
+#define TTA_THREAD(FIELD)                                                      \
+  FIELD(Process, pid, {}, "As the file has it.")                               \
+  FIELD(Process, tid, {}, "As the file has it.")                               \
+  FIELD(std::string, name, {}, "\"\" if the trace does not name it.")          \
+  FIELD(std::uint64_t, events, 0, "Events on it.")                             \
+  FIELD(std::int64_t, busy_ns, 0, "Sum of the next four.")                     \
+  FIELD(std::int64_t, operators_ns, 0,                                         \
+        "Inside operators, with all that they call but waits.")                \
+  FIELD(std::int64_t, calls_ns, 0,                                             \
+        "Inside calls of CUDA, HIP and their like, outside of operators.")     \
+  FIELD(std::int64_t, compile_ns, 0, "torch.compile or Triton compiling.")     \
+  FIELD(std::int64_t, python_ns, 0,                                            \
+        "In Python frames or ranges of the program, in none of the above.")    \
+  FIELD(std::int64_t, waiting_ns, 0, "Sum of the next four.")                  \
+  FIELD(std::int64_t, wait_loader_ns, 0, "Inside the data loader's marks.")    \
+  FIELD(std::int64_t, wait_comm_ns, 0,                                         \
+        "In collectives between CPU tensors: waiting for one, or running it.") \
+  FIELD(std::int64_t, wait_device_ns, 0, "In calls that wait for a device.")   \
+  FIELD(std::int64_t, wait_other_ns, 0,                                        \
+        "For locks, files, processes, autograd's threads; asleep.")            \
+  FIELD(std::int64_t, profiler_ns, 0, "Inside the profiler's own work.")       \
+  FIELD(std::int64_t, idle_ns, 0, "Without any event, steps aside.")           \
+  FIELD(double, busy_share, 0, "`busy_us` as a share of the span, 0 to 1.")
+TTA_RECORD(Thread, TTA_THREAD,
+           "One thread's time: busy, waiting, profiler and idle add up to the span. "
+           "Each moment counts once, by the innermost event that has a meaning; inside "
+           "a loader's mark, a compilation or a collective of the backend it counts as "
+           "that, whatever runs inside.")
+
+}  // namespace tta::pipeline
