@@ -246,10 +246,47 @@ def check_cpp(root: Path) -> Iterator[str]:
                         yield f"{where}: includes {match[2]}: {rule}"
 
 
+NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\{")
+TYPE = re.compile(r"(?:struct|class|enum class|enum|union)\s+(\w+)(?!\w|::)")
+
+
+def types_of(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each type that formatted C++ defines in a named namespace, and its line."""
+    spaces: list[str] = []
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
+        if match := NAMESPACE.match(line):
+            spaces.append(match[1])
+        elif line.startswith("}  // namespace") and spaces:
+            spaces.pop()
+        elif (match := TYPE.match(line)) and spaces and all(spaces):
+            rest = " ".join(lines[i : i + 3])[match.end() :]
+            if "{" in rest and ";" not in rest[: rest.index("{")]:
+                yield "::".join([*spaces, match[1]]), i + 1
+
+
+def check_types(root: Path) -> Iterator[str]:
+    """Yield a message for each type of C++ that two files define.
+
+    They may be linked into one program, where the destructor of either may run for
+    both: no compiler sees that.
+    """
+    first: dict[str, str] = {}
+    for base in ("cpp", "benchmarks/lab/cpp", "tests/cpp"):
+        for path in sorted((root / base).rglob("*")):
+            if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
+                continue
+            for name, line in types_of(path.read_text()):
+                where = f"{path.relative_to(root)}:{line}"
+                if name in first:
+                    yield f"{where}: defines {name}: {first[name]} does too"
+                first.setdefault(name, where)
+
+
 def main() -> int:
     """Check the tree given, or the one this file lies in."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1])
-    broken = [*check_tables(), *check_cmake(root), *check_cpp(root)]
+    broken = [*check_tables(), *check_cmake(root), *check_cpp(root), *check_types(root)]
     broken += [*check_python(root), *check_rooms(root), *check_benchmarks(root)]
     print("\n".join(broken) or "layers: every include and import follows the table")
     return 1 if broken else 0

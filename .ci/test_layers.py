@@ -243,3 +243,18 @@ def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_an_allowed_line_is_let_pass(tmp_path: Path, file: str, line: str) -> None:
     assert check_file(tmp_path, file, line)[0] == 0
+
+
+def test_a_type_is_defined_once(tmp_path: Path) -> None:
+    text = "namespace a {{\n{}\n}}  // namespace a\n"
+    folder = tmp_path / "cpp" / "trace"
+    folder.mkdir(parents=True)
+    for name, line in {
+        "a.h": "struct One {\n};\nclass Two;\nstruct Two::Own {};\nclass Three {};",
+        "b.h": "class Two\n    : One {};\nstruct Own {};\nstruct Three {};",
+        "c.cpp": "namespace {\nstruct One {};\n}  // namespace",
+    }.items():
+        (folder / name).write_text(text.format(line))
+    code, said = check(tmp_path)
+    assert code == 1
+    assert said == "cpp/trace/b.h:5: defines a::Three: cpp/trace/a.h:6 does too\n"

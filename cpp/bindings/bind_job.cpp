@@ -154,7 +154,7 @@ py::dict form(const pipeline::Late& l) {
       "gain_us"_a = l.gain_us, "culprit"_a = l.culprit);
 }
 
-py::dict form(const pipeline::Cause& c) {
+py::dict form(const pipeline::CollectiveWait& c) {
   return py::dict("collective"_a = c.collective, "rank"_a = c.rank, "late"_a = c.late,
                   "late_us"_a = record::us_of(c.late_ns),
                   "waited_us"_a = record::us_of(c.waited_ns));

@@ -79,7 +79,7 @@ struct Late {
 };
 
 /// Waiting in one collective because of one rank.
-struct Cause {
+struct CollectiveWait {
   std::uint32_t collective = 0;       ///< Place in JobResult::joined_collectives.
   std::int64_t rank = -1;             ///< The rank that was waited for.
   std::optional<std::uint32_t> late;  ///< Place in JobResult::late; none: too little.
@@ -151,7 +151,7 @@ struct JobResult {
   JobFacts facts;
   std::vector<RankRow> ranks;  ///< In the order given.
   std::vector<Late> late;      ///< Culprits first, unexplained last; most waited first.
-  std::vector<Cause> causes;
+  std::vector<CollectiveWait> causes;
   std::vector<StepOfRank> steps;                     ///< By rank.
   std::vector<JoinedCollective> joined_collectives;  ///< By time.
   std::vector<CollectiveRow> collectives;            ///< Most time first.

@@ -162,7 +162,7 @@ LateRows late_rows(const Job& job, const std::vector<const RankRecord*>& records
   }
   for (const auto& one : lateness) {
     const auto at = place_of.find(key_of(one));
-    Cause cause{.collective = one.collective,
+    CollectiveWait cause{.collective = one.collective,
                 .rank = records[one.rank]->row.rank,
                 .late = {},
                 .late_ns = one.late,

@@ -11,7 +11,7 @@ namespace tta::pipeline {
 
 struct LateRows {
   std::vector<Late> late;     ///< As JobResult::late.
-  std::vector<Cause> causes;  ///< One for each Lateness, in its order.
+  std::vector<CollectiveWait> causes;  ///< One for each Lateness, in its order.
 };
 
 /// Groups lateness by rank and place. Causes of less than a thousandth of all waiting
