@@ -60,7 +60,7 @@ PARTS = [
     package("checking", 1_900, 1_400),
     package("cli", 2_600, 1_800),
     package("data", 2_200, 1_200),
-    package("detection", 700, 400),
+    package("detection", 420, 400),
     package("explain", 3_400, 2_000),
     package("gate", 2_300, 1_500),
     package("integrations", 1_300, 800),
@@ -71,7 +71,7 @@ PARTS = [
     package("waits", 1_000, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 26_500, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 26_300, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_700, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -80,9 +80,9 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 52_700, 48_000, ("cpp",)),
-    Budget("cpp", 485, 350, ("cpp",), unit="files"),
-    Budget("tests", 63_800, 50_000, ("tests",)),
+    Budget("cpp", 53_400, 48_000, ("cpp",)),
+    Budget("cpp", 486, 350, ("cpp",), unit="files"),
+    Budget("tests", 64_100, 50_000, ("tests",)),
     Budget("benchmarks", 46_800, 30_000, ("benchmarks",)),
     Budget("docs", 60, 60, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),

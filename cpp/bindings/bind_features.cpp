@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bindings/bind_features.cpp: a report's arrays as NumPy views, and their tables.
+// bindings/bind_features.cpp: the arrays that a model reads as NumPy views, their
+// tables, and the verdicts on its scores.
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
@@ -8,10 +9,12 @@
 
 #include "bindings/analysis.h"
 #include "bindings/bindings.h"
+#include "bindings/record.h"
 #include "bindings/signals.h"
 #include "features/feature_table.h"
 #include "features/kind.h"
 #include "pipeline/tables/windows_as_arrays.h"
+#include "pipeline/verdicts/verdicts.h"
 #include "timeline/frames.h"
 
 namespace tta::bindings {
@@ -64,6 +67,108 @@ std::vector<ColumnInfo> list(std::span<const ColumnInfo> columns) {
   return {columns.begin(), columns.end()};
 }
 
+// --- Verdicts ------------------------------------------------------------------------
+
+using pipeline::ModelScores;
+using pipeline::Verdicts;
+
+template <typename T>
+using Values = py::array_t<T, py::array::c_style | py::array::forcecast>;
+
+template <typename T>
+std::span<const T> span_of(const Values<T>& array) {
+  return {array.data(), static_cast<std::size_t>(array.size())};
+}
+
+// As rows of windows, each of `columns` values.
+template <typename T>
+py::array rows_of(const std::vector<T>& values, std::size_t columns,
+                  const py::object& owner) {
+  const auto width = static_cast<py::ssize_t>(columns);
+  const auto rows = static_cast<py::ssize_t>(columns ? values.size() / columns : 0);
+  return view(values, {rows, width}, owner);
+}
+
+// A view of flags as NumPy's bool.
+py::array flags(const py::array& bytes) { return bytes.attr("view")("bool"); }
+
+Verdicts verdicts_of(
+    const Analysis& a, const Values<float>& probability, const Values<float>& types,
+    const Values<float>& recoverable, const Values<float>& strangeness,
+    const Values<std::int64_t>& events, const Values<std::uint32_t>& token_rows,
+    std::vector<std::string> patterns, std::vector<std::string> not_asked,
+    std::array<double, 2> thresholds, double window_from, double trace_from) {
+  const ModelScores scores{
+      .patterns = std::move(patterns),
+      .not_asked = std::move(not_asked),
+      .probability = span_of(probability),
+      .types = span_of(types),
+      .recoverable = span_of(recoverable),
+      .strangeness = span_of(strangeness),
+      .tokens = span_of(events),
+      .token_rows = span_of(token_rows),
+      .thresholds = thresholds,
+      .window_from = window_from,
+      .trace_from = trace_from,
+  };
+  const py::gil_scoped_release release;
+  return pipeline::model_verdicts(a.report, scores);
+}
+
+void bind_verdicts(py::module_& m, py::class_<Analysis>& report) {
+  bind_record<pipeline::Agreement>(m);
+  bind_record<pipeline::VerdictCounts>(m);
+  const auto held = [](const py::object& self) -> const Verdicts& {
+    return self.cast<const Verdicts&>();
+  };
+  py::class_<Verdicts>(m, "Verdicts", "See pipeline/verdicts/verdicts.h.")
+      .def(py::init<>(), "Of no windows.")
+      .def_readonly("strange", &Verdicts::strange,
+                    "The trace as a whole is unlike those learned from.")
+      .def_readonly("counts", &Verdicts::counts, "Windows by verdict.")
+      .def_property_readonly("probability",
+                             [held](const py::object& self) {
+                               return rows_of(held(self).probability, 2, self);
+                             })
+      .def_property_readonly(
+          "guess",
+          [held](const py::object& self) { return rows_of(held(self).guess, 2, self); })
+      .def_property_readonly("events",
+                             [held](const py::object& self) {
+                               const auto& v = held(self);
+                               return rows_of(v.events, v.events_each, self);
+                             })
+      .def_property_readonly("abstained",
+                             [held](const py::object& self) {
+                               return flags(view(held(self).abstained, self));
+                             })
+      .def_property_readonly("flagged",
+                             [held](const py::object& self) {
+                               return flags(rows_of(held(self).flagged, 2, self));
+                             })
+      .def_property_readonly("by_rules",
+                             [held](const py::object& self) {
+                               return flags(rows_of(held(self).by_rules, 2, self));
+                             })
+      .def_property_readonly("unexplained",
+                             [held](const py::object& self) {
+                               return flags(view(held(self).unexplained, self));
+                             })
+      .def_property_readonly(
+          "windows", [](const Verdicts& v) { return as_tuple(v.windows); },
+          "The report's, with probabilities and the model's labels.")
+      .def_property_readonly(
+          "findings", [](const Verdicts& v) { return as_tuple(v.findings); },
+          "Of windows that no rule explains, by place.");
+  report.def("model_verdicts", &verdicts_of, py::kw_only(), py::arg("probability"),
+             py::arg("types"), py::arg("recoverable"), py::arg("strangeness"),
+             py::arg("events"), py::arg("token_rows"), py::arg("patterns"),
+             py::arg("not_asked"), py::arg("thresholds"), py::arg("window_from"),
+             py::arg("trace_from"),
+             "Verdicts of what `Model.say` returned; ValueError names an array of "
+             "another shape.");
+}
+
 }  // namespace
 
 void bind_features(py::module_& m, py::class_<Analysis>& report) {
@@ -112,6 +217,7 @@ void bind_features(py::module_& m, py::class_<Analysis>& report) {
       },
       py::arg("rows"),
       "The line of the program behind each row, None if none is known.");
+  bind_verdicts(m, report);
 }
 
 }  // namespace tta::bindings

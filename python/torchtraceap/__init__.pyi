@@ -2,6 +2,7 @@
 # The public names, and where they come from: type checkers read this, and so does
 # __init__.py.
 from torchtraceap import edits as edits
+from torchtraceap._core import Agreement as Agreement
 from torchtraceap._core import Balance as Balance
 from torchtraceap._core import Copy as Copy
 from torchtraceap._core import Counts as Counts
@@ -60,7 +61,6 @@ from torchtraceap.data.rule_view import RuleView as RuleView
 from torchtraceap.data.rules import Claim as Claim
 from torchtraceap.data.rules import Rule as Rule
 from torchtraceap.data.rules import rule as rule
-from torchtraceap.detection.detection import Agreement as Agreement
 from torchtraceap.detection.detection import Detection as Detection
 from torchtraceap.explain.digest import Digest as Digest
 from torchtraceap.explain.explanation import CodeChange as CodeChange

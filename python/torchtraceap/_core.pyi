@@ -11,6 +11,7 @@ import numpy
 import numpy.typing
 
 __all__: list[str] = [
+    "Agreement",
     "Balance",
     "BlockingCall",
     "Claim",
@@ -67,6 +68,8 @@ __all__: list[str] = [
     "Trace",
     "TraceFacts",
     "Unexplained",
+    "VerdictCounts",
+    "Verdicts",
     "Warning",
     "Window",
     "WorkTables",
@@ -1673,6 +1676,27 @@ class Report:
         ]
         | None = None,
     ) -> DrawnLanes: ...
+    def model_verdicts(
+        self,
+        *,
+        probability: typing.Annotated[numpy.typing.ArrayLike, numpy.float32],
+        types: typing.Annotated[numpy.typing.ArrayLike, numpy.float32],
+        recoverable: typing.Annotated[numpy.typing.ArrayLike, numpy.float32],
+        strangeness: typing.Annotated[numpy.typing.ArrayLike, numpy.float32],
+        events: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        token_rows: typing.Annotated[numpy.typing.ArrayLike, numpy.uint32],
+        patterns: collections.abc.Sequence[str],
+        not_asked: collections.abc.Sequence[str],
+        thresholds: typing.Annotated[
+            collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex],
+            "FixedSize(2)",
+        ],
+        window_from: typing.SupportsFloat | typing.SupportsIndex,
+        trace_from: typing.SupportsFloat | typing.SupportsIndex,
+    ) -> Verdicts:
+        """
+        Verdicts of what `Model.say` returned; ValueError names an array of another shape.
+        """
     def occurrences_ns(
         self, finding: typing.SupportsInt | typing.SupportsIndex
     ) -> list[int]:
@@ -2535,6 +2559,145 @@ class Features:
     def window_begin(self) -> numpy.ndarray: ...
     @property
     def windows(self) -> numpy.ndarray: ...
+
+class Agreement:
+    """
+    In how many windows rules and model see a loss on a side, of those with a verdict.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Agreement:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Agreement:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def both(self) -> int:
+        """
+        Rules and model.
+        """
+    @property
+    def model(self) -> int:
+        """
+        The model alone.
+        """
+    @property
+    def neither(self) -> int:
+        """
+        Neither.
+        """
+    @property
+    def rules(self) -> int:
+        """
+        Rules alone.
+        """
+
+class VerdictCounts:
+    """
+    Windows by the verdict of a model.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> VerdictCounts:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> VerdictCounts:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def abstained(self) -> int:
+        """
+        Windows unlike those it learned from.
+        """
+    @property
+    def cpu(self) -> Agreement:
+        """
+        Of the CPU side.
+        """
+    @property
+    def flagged(self) -> int:
+        """
+        Windows with a flagged side.
+        """
+    @property
+    def gpu(self) -> Agreement:
+        """
+        Of the GPU side.
+        """
+    @property
+    def rules_alone(self) -> int:
+        """
+        Windows with a verdict where rules see a loss and the model flags no side.
+        """
+    @property
+    def with_rules(self) -> int:
+        """
+        Those where rules see a loss on that side.
+        """
+
+class Verdicts:
+    """
+    See pipeline/verdicts/verdicts.h.
+    """
+    def __init__(self) -> None:
+        """
+        Of no windows.
+        """
+    @property
+    def abstained(self) -> numpy.ndarray: ...
+    @property
+    def by_rules(self) -> numpy.ndarray: ...
+    @property
+    def counts(self) -> VerdictCounts:
+        """
+        Windows by verdict.
+        """
+    @property
+    def events(self) -> numpy.ndarray: ...
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """
+        Of windows that no rule explains, by place.
+        """
+    @property
+    def flagged(self) -> numpy.ndarray: ...
+    @property
+    def guess(self) -> numpy.ndarray: ...
+    @property
+    def probability(self) -> numpy.ndarray: ...
+    @property
+    def strange(self) -> bool:
+        """
+        The trace as a whole is unlike those learned from.
+        """
+    @property
+    def unexplained(self) -> numpy.ndarray: ...
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """
+        The report's, with probabilities and the model's labels.
+        """
 
 class Gain:
     """

@@ -39,7 +39,6 @@ from torchtraceap.data.findings import read_findings
 from torchtraceap.data.opinion import Opinion, Ranked, ranked
 from torchtraceap.detection.detecting import detect
 from torchtraceap.detection.detection import Detection
-from torchtraceap.detection.said import model_findings, with_model
 
 
 class ReportData:
@@ -84,9 +83,7 @@ class ReportData:
         where none is known, the most wasted time. Of a dry run's trace also the waits
         that cost no time in it. Last, with the origin "model", what the learned
         detector flags and no rule explains."""
-        return self.rule_findings + model_findings(
-            self.core, self.loaded, self.rule_windows, self.detection
-        )
+        return self.rule_findings + self.detection.findings
 
     @cached_property
     def rule_findings(self) -> tuple[Finding, ...]:
@@ -148,7 +145,7 @@ class ReportData:
     def windows(self) -> tuple[Window, ...]:
         """Tiles of the analysed time with their labels, by device, then time: those of
         rules, and after them those of the learned detector, where it is run."""
-        return with_model(self.rule_windows, self.detection)
+        return self.detection.windows if self.detection.run else self.rule_windows
 
     @cached_property
     def rule_windows(self) -> tuple[Window, ...]:
@@ -161,9 +158,7 @@ class ReportData:
         run. The first use in a process loads torch and the weights, about a second.
 
         Raises ValueError if weights that were named cannot be used."""
-        return detect(
-            self._detector, self.quality.verdict, self.rule_windows, self.features
-        )
+        return detect(self._detector, self.core, self.features)
 
     @cached_property
     def balance(self) -> tuple[Balance, ...]:

@@ -186,7 +186,7 @@ def test_agreement_is_counted_and_told_in_a_line(
     count = len(exact.windows)
     for side in (0, 1):
         agreement = detection.agreement(side)
-        assert sum(vars(agreement).values()) == count - 1
+        assert sum(agreement.to_dict().values()) == count - 1
     cpu = detection.agreement(0)
     assert (cpu.both, cpu.model) == (1, 2) and cpu.rules > 0
     line = " ".join(report.summary().split())
@@ -314,7 +314,7 @@ def test_the_device_side_of_no_device_is_not_told(
     assert not report.windows[0].labels
     assert report.windows[0].gpu_probability is None
     assert report.windows[0].cpu_probability == pytest.approx(0.1)
-    assert sum(vars(report.detection.agreement(1)).values()) == 0
+    assert sum(report.detection.agreement(1).to_dict().values()) == 0
 
 
 @pytest.mark.parametrize("missing", ["torch", "weights"])

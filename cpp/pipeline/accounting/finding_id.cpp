@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <set>
 
 namespace tta::pipeline {
 namespace {
@@ -85,7 +84,33 @@ std::string key_of(const patterns::Finding& f, std::string_view subtype) {
          std::to_string(where.line) + ", " + repr(where.function) + "), '')";
 }
 
+std::string name_and_digits(std::string_view name, std::string_view key) {
+  return std::string(name) + "-" + sha256(key).substr(0, 8);
+}
+
+// Adds a number to an id that is taken.
+std::string unlike(const std::string& id, std::set<std::string>& taken) {
+  auto out = id;
+  for (int n = 2; !taken.insert(out).second; ++n) {
+    out = id + "-" + std::to_string(n);
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string id_of_place(std::string_view name,
+                        const std::optional<timeline::Frame>& frame,
+                        std::string_view operator_name, std::set<std::string>& taken) {
+  auto place = repr(operator_name);
+  if (frame) {
+    const bool of_call = frame->line_of == timeline::LineOf::kCall;
+    place = "(" + repr(frame->file) + ", " +
+            (of_call ? std::to_string(frame->line) : "None") + ", " +
+            repr(frame->function) + ")";
+  }
+  return unlike(name_and_digits(name, "(" + place + ",)"), taken);
+}
 
 std::string sha256(std::string_view bytes) {
   State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -112,12 +137,7 @@ void name_findings(std::span<patterns::Finding> findings,
   for (auto& f : findings) {
     const auto& pattern = patterns[f.pattern];
     const auto subtype = pattern.subtypes.empty() ? "" : pattern.subtypes[f.subtype];
-    const auto base =
-        std::string(pattern.name) + "-" + sha256(key_of(f, subtype)).substr(0, 8);
-    f.id = base;
-    for (int n = 2; !taken.insert(f.id).second; ++n) {
-      f.id = base + "-" + std::to_string(n);
-    }
+    f.id = unlike(name_and_digits(pattern.name, key_of(f, subtype)), taken);
   }
 }
 

@@ -3,6 +3,8 @@
 // next.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +21,12 @@ namespace tta::pipeline {
 /// change.
 void name_findings(std::span<patterns::Finding> findings,
                    const patterns::PatternTable& patterns);
+
+/// Returns the id of a finding of no pattern: `name`, and eight digits for its line or,
+/// where no frame is known, its operator; unlike those in `taken`, which it joins.
+std::string id_of_place(std::string_view name,
+                        const std::optional<timeline::Frame>& frame,
+                        std::string_view operator_name, std::set<std::string>& taken);
 
 /// Returns the SHA-256 of some bytes, in small hexadecimal digits.
 std::string sha256(std::string_view bytes);

@@ -163,10 +163,10 @@ LateRows late_rows(const Job& job, const std::vector<const RankRecord*>& records
   for (const auto& one : lateness) {
     const auto at = place_of.find(key_of(one));
     CollectiveWait cause{.collective = one.collective,
-                .rank = records[one.rank]->row.rank,
-                .late = {},
-                .late_ns = one.late,
-                .waited_ns = one.waited};
+                         .rank = records[one.rank]->row.rank,
+                         .late = {},
+                         .late_ns = one.late,
+                         .waited_ns = one.waited};
     if (at != place_of.end()) cause.late = at->second;
     out.causes.push_back(cause);
   }

@@ -10,7 +10,7 @@
 namespace tta::pipeline {
 
 struct LateRows {
-  std::vector<Late> late;     ///< As JobResult::late.
+  std::vector<Late> late;              ///< As JobResult::late.
   std::vector<CollectiveWait> causes;  ///< One for each Lateness, in its order.
 };
 

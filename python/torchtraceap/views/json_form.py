@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Container, Sequence
-from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any
 
@@ -87,10 +86,10 @@ def detector_form(detection: Detection) -> dict[str, Any]:
             side: value if math.isfinite(value) else None
             for side, value in zip(SIDES, detection.thresholds, strict=True)
         },
-        "flagged_windows": int(detection.flagged.any(axis=1).sum()),
-        "abstained_windows": int(detection.abstained.sum()),
+        "flagged_windows": detection.counts.flagged,
+        "abstained_windows": detection.counts.abstained,
         "agree": {
-            side: asdict(detection.agreement(number))
+            side: detection.agreement(number).to_dict()
             for number, side in enumerate(SIDES)
         },
         "seconds": {"load": detection.load_seconds, "score": detection.score_seconds}

@@ -139,18 +139,18 @@ def detector_text(detection: Detection) -> str:
     name = printable(detection.name or "", NAME_WIDTH)
     if detection.why:
         return f"Detector ({name}): nothing is said, for {detection.why}."
-    flagged, rules = detection.flagged, detection.by_rules
-    any_flagged = flagged.any(axis=1)
-    as_rules = (flagged & rules).any(axis=1)
-    missed = (detection.judged & rules).any(axis=1) & ~any_flagged
-    alone = any_flagged & ~as_rules
+    counts = detection.counts
     text = (
-        f"Detector ({name}): {any_flagged.sum():,} of {len(flagged):,} windows "
-        f"flagged, {as_rules.sum():,} as rules say, {alone.sum():,} by it alone; "
-        f"{missed.sum():,} more by rules alone."
+        f"Detector ({name}): {counts.flagged:,} of {len(detection.flagged):,} windows "
+        f"flagged, {counts.with_rules:,} as rules say, "
+        f"{counts.flagged - counts.with_rules:,} by it alone; "
+        f"{counts.rules_alone:,} more by rules alone."
     )
-    if strange := int(detection.abstained.sum()):
-        text += f" Of {strange:,} it says nothing: they are unlike what it learned."
+    if counts.abstained:
+        text += (
+            f" Of {counts.abstained:,} it says nothing: they are unlike what it "
+            "learned."
+        )
     return text
 
 
