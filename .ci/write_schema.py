@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-""".ci/write_schema.py [--write]: holds report.schema.json against the records.
+""".ci/write_schema.py [--write]: holds the JSON schemas against the records.
 
-What is a record of the core (cpp/pipeline/records.h) is described by its own rows; the
-rest of the schema, the report's own members and those of the detector and the second
-opinion, is written by hand in the file itself and kept. Without ``--write`` the exit
-code is 1 if the file is not what the records say.
+A record of the core (cpp/pipeline/records.h, cpp/pipeline/ranks/job_result.h) is
+described by its own rows. The rest, such as the report's own members and those of the
+detector and the second opinion, is written by hand in the files themselves and kept.
+Without ``--write`` the exit code is 1 if a file differs from the records.
 """
 
 from __future__ import annotations
@@ -18,19 +18,32 @@ from typing import Any
 
 from torchtraceap import _core
 
-SCHEMA = Path(__file__).parent.parent / "python/torchtraceap/report.schema.json"
-RECORDS = (
+PACKAGE = Path(__file__).parent.parent / "python/torchtraceap"
+OF_REPORT = (
     *("Location", "Event", "Unexplained", "Label", "Window", "Finding", "Device"),
     *("Simulated", "TraceFacts", "Note", "Quality", "Balance", "Step", "Stage"),
     *("RuleOutcome", "Gain", "Recomputed", "Fidelity", "PathPlace", "CriticalPath"),
     *("Recovery", "Thread"),
 )
+OF_JOB = (
+    *("Location", "Note", "RankRow", "RankFinding", "Late", "Arrival", "JobFacts"),
+    *("JoinedCollective", "CollectiveRow", "Culprit"),
+)
+SCHEMAS = {"report.schema.json": OF_REPORT, "job.schema.json": OF_JOB}
+RECORDS = frozenset(OF_REPORT) | frozenset(OF_JOB)
 PATTERN = {"$ref": "#/$defs/pattern"}
 # Members whose values are fewer than their type allows.
 NARROWER: dict[str, dict[str, Any]] = {
     "Label.pattern": PATTERN,
     "Finding.pattern": PATTERN,
     "RuleOutcome.rule": PATTERN,
+    "RankFinding.pattern": PATTERN,
+    "Culprit.what": {"enum": ["rank", "stage", "kind"]},
+    "Culprit.gain_us": {"type": "number"},
+    "Culprit.share": {"type": "number"},  # above 1 where others make up for it
+    "RankRow.gain_us": {"type": "number"},
+    "RankRow.clock_shift_us": {"type": "number"},
+    "Late.gain_us": {"type": "number"},
     "Finding.docs": {"type": "string", "pattern": r"^docs/.+\.md$"},
     "Stage.id": {"enum": ["busy", "idle", "limit", "work", "overlap", "gain"]},
 }
@@ -88,7 +101,7 @@ def member(record: str, name: str, kind: str) -> dict[str, Any]:
     if kind == "float":
         if re.search(r"(fraction|share|probability|rate|^windows)$", name):
             return {"$ref": "#/$defs/share"}
-        is_length = name.endswith("us") and not re.search("(start|end)_us$", name)
+        is_length = name.endswith("us") and not re.search("(start|begin|end)_us$", name)
         return {"$ref": "#/$defs/length_us"} if is_length else {"type": "number"}
     return {
         "text": {"type": "string"},
@@ -127,18 +140,21 @@ def described(name: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Compare or write the file, and return the exit code."""
-    text = SCHEMA.read_text("utf-8")
-    schema = json.loads(text)
-    for name in RECORDS:
-        schema["$defs"][definition(name)] = described(name)
-    new = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-    if "--write" in sys.argv[1:]:
-        SCHEMA.write_text(new, "utf-8")
-    elif new != text:
-        print(f"{SCHEMA.name} is not what the records say: run make stubs")
-        return 1
-    return 0
+    """Compare or write the files, and return the exit code."""
+    stale = False
+    for file, records in SCHEMAS.items():
+        path = PACKAGE / file
+        text = path.read_text("utf-8")
+        schema = json.loads(text)
+        for name in records:
+            schema["$defs"][definition(name)] = described(name)
+        new = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        if "--write" in sys.argv[1:]:
+            path.write_text(new, "utf-8")
+        elif new != text:
+            print(f"{file} differs from the records: run make stubs")
+            stale = True
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bindings/bind_job.cpp: ranks reduced, jobs of them, and the rows of a job as dicts.
+// bindings/bind_job.cpp: ranks reduced, jobs of them, and the rows of a job.
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/record.h"
 #include "pipeline/ranks/job_result.h"
 #include "replay/job.h"
 
@@ -22,7 +23,6 @@ namespace {
 
 namespace py = pybind11;
 using namespace replay;  // NOLINT: this file is a list of its names
-using namespace py::literals;
 using pipeline::JobResult;
 
 using Parts = std::vector<std::pair<std::uint32_t, std::int64_t>>;
@@ -110,146 +110,57 @@ void bind_joined(py::module_& m) {
           "have it, everything if nothing is selected.");
 }
 
-// --- The rows of a job, in the public names and units
-// ---------------------------------
+// --- The rows of a job
+// ------------------------------------------------------------------
 
-// As mypy wants dicts and lists of them.
-using Row = py::typing::Dict<py::str, py::object>;
-using Rows = py::typing::List<Row>;
-
-py::dict form(const pipeline::JobFacts& f) {
-  return py::dict("steps"_a = f.steps, "step_us"_a = f.step_us,
-                  "replayed_us"_a = f.replayed_us, "even_us"_a = f.even_us,
-                  "slowdown"_a = f.slowdown, "replay_error"_a = f.replay_error,
-                  "waited_us"_a = record::us_of(f.waited_ns),
-                  "joined_collectives"_a = f.joined_collectives,
-                  "unmatched"_a = f.unmatched, "contradicted"_a = f.contradicted,
-                  "clock_residual_us"_a = record::us_of(f.clock_residual_ns),
-                  "culprit"_a = f.culprit);
-}
-
-py::dict form(const pipeline::RankRow& r) {
-  return py::dict(
-      "rank"_a = r.rank, "path"_a = r.path, "host"_a = r.host, "device"_a = r.device,
-      "verdict"_a = words_of(r.verdict)[static_cast<std::size_t>(r.verdict)],
-      "stage"_a = r.stage, "steps"_a = r.steps,
-      "begin_us"_a = record::us_of(r.begin_ns), "end_us"_a = record::us_of(r.end_ns),
-      "span_us"_a = record::us_of(r.span_ns), "busy_us"_a = record::us_of(r.busy_ns),
-      "waited_us"_a = record::us_of(r.waited_ns),
-      "transfer_us"_a = record::us_of(r.transfer_ns),
-      "exposed_us"_a = record::us_of(r.exposed_ns),
-      "caused_us"_a = record::us_of(r.caused_ns), "last"_a = r.last,
-      "gain_us"_a = r.gain_us, "clock_shift_us"_a = record::us_of(r.clock_shift_ns),
-      "clock_residual_us"_a = record::us_of(r.clock_residual_ns));
-}
-
-py::dict form(const pipeline::Late& l) {
-  const auto location =
-      l.location ? std::optional(pipeline::location_of(*l.location)) : std::nullopt;
-  return py::dict(
-      "rank"_a = l.rank, "kind"_a = l.kind, "location"_a = location, "name"_a = l.name,
-      "finding"_a = l.finding, "late_us"_a = record::us_of(l.late_ns),
-      "waited_us"_a = record::us_of(l.waited_ns), "count"_a = l.count,
-      "collective"_a = l.collective, "sequence"_a = l.sequence, "waiting"_a = l.waiting,
-      "gain_us"_a = l.gain_us, "culprit"_a = l.culprit);
-}
-
-py::dict form(const pipeline::CollectiveWait& c) {
-  return py::dict("collective"_a = c.collective, "rank"_a = c.rank, "late"_a = c.late,
-                  "late_us"_a = record::us_of(c.late_ns),
-                  "waited_us"_a = record::us_of(c.waited_ns));
-}
-
-py::dict form(const pipeline::StepOfRank& s) {
-  return py::dict("rank"_a = s.rank, "number"_a = s.number,
-                  "begin_us"_a = record::us_of(s.begin_ns),
-                  "end_us"_a = record::us_of(s.end_ns));
-}
-
-py::dict form(const pipeline::Arrival& a) {
-  return py::dict("rank"_a = a.rank, "begin_us"_a = record::us_of(a.begin_ns),
-                  "end_us"_a = record::us_of(a.end_ns),
-                  "wait_us"_a = record::us_of(a.wait_ns));
-}
-
-py::dict form(const pipeline::CollectiveRow& c) {
-  return py::dict("name"_a = c.name, "bytes"_a = c.bytes, "count"_a = c.count,
-                  "wait_us"_a = record::us_of(c.wait_ns),
-                  "transfer_us"_a = record::us_of(c.transfer_ns),
-                  "exposed_us"_a = record::us_of(c.exposed_ns), "small"_a = c.small);
-}
-
-py::dict form(const pipeline::Culprit& c) {
-  return py::dict("what"_a = c.what, "name"_a = c.name, "gain_us"_a = c.gain_us,
-                  "share"_a = c.share);
-}
-
-py::dict form(const pipeline::JoinedCollective& c);
-
-template <typename T>
-Rows forms(const std::vector<T>& rows) {
-  Rows out(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = form(rows[i]);
-  return out;
-}
-
-py::dict form(const pipeline::JoinedCollective& c) {
-  return py::dict("name"_a = c.name, "group"_a = c.group, "sequence"_a = c.sequence,
-                  "step"_a = c.step, "bytes"_a = c.bytes,
-                  "transfer_us"_a = record::us_of(c.transfer_ns),
-                  "wait_us"_a = record::us_of(c.wait_ns), "last"_a = c.last,
-                  "arrivals"_a = forms(c.arrivals));
-}
-
-pipeline::RankRecord record_of(std::int64_t rank, std::string path, std::string host,
-                               std::string device, const std::string& verdict,
-                               std::uint64_t steps, std::int64_t span_ns,
-                               std::int64_t busy_ns, std::vector<std::string> findings,
+pipeline::RankRecord record_of(pipeline::RankRow row,
+                               std::vector<pipeline::RankFinding> findings,
                                const std::optional<py::bytes>& work) {
-  pipeline::RankRecord out;
-  out.row.rank = rank;
-  out.row.path = std::move(path);
-  out.row.host = std::move(host);
-  out.row.device = std::move(device);
-  const auto verdicts = words_of(pipeline::Verdict::kOk);
-  const auto at = std::ranges::find(verdicts, verdict);
-  if (at == verdicts.end()) throw py::value_error("no verdict is " + verdict);
-  out.row.verdict = static_cast<pipeline::Verdict>(at - verdicts.begin());
-  out.row.steps = steps;
-  out.row.span_ns = span_ns;
-  out.row.busy_ns = busy_ns;
-  out.findings = std::move(findings);
+  pipeline::RankRecord out{std::move(row), std::move(findings), {}};
   if (work) out.work = rank_work_from(std::string(*work));
   return out;
 }
 
 void bind_result(py::module_& m) {
+  bind_record<pipeline::RankRow>(m);
+  bind_record<pipeline::RankFinding>(m);
+  bind_record<pipeline::Late>(m).def_property_readonly(
+      "what",
+      [](const pipeline::Late& l) {
+        if (l.finding) return l.finding->pattern;
+        auto kind = l.kind.empty() ? "not explained by its trace" : l.kind;
+        std::ranges::replace(kind, '_', ' ');
+        return kind;
+      },
+      "The cause: a pattern, else the kind of work.");
+  bind_record<pipeline::CollectiveWait>(m);
+  bind_record<pipeline::StepOfRank>(m);
+  bind_record<pipeline::Arrival>(m);
+  bind_record<pipeline::JoinedCollective>(m);
+  bind_record<pipeline::CollectiveRow>(m);
+  bind_record<pipeline::Culprit>(m);
+  bind_record<pipeline::JobFacts>(m);
   py::class_<pipeline::RankRecord>(m, "RankRecord", "What a job needs of one rank.")
-      .def(py::init(&record_of), py::kw_only(), py::arg("rank"), py::arg("path"),
-           py::arg("host"), py::arg("device"), py::arg("verdict"), py::arg("steps"),
-           py::arg("span_ns"), py::arg("busy_ns"), py::arg("findings"), py::arg("work"),
-           "`findings`: their patterns; `work`: RankWork.to_bytes(), None without a "
-           "schedule.");
-  py::class_<JobResult>(m, "JobResult", "The rows of a job, by their public names.")
+      .def(py::init(&record_of), py::arg("row"), py::arg("findings"), py::arg("work"),
+           "`row`: all that does not depend on other ranks; `findings`: of its report; "
+           "`work`: RankWork.to_bytes(), None without a schedule.");
+  const auto rows = [](auto JobResult::* list) {
+    return [list](const JobResult& j) { return as_tuple(j.*list); };
+  };
+  py::class_<JobResult>(m, "JobResult", "The rows of a job.")
       .def(py::init([](std::vector<pipeline::RankRecord> ranks) {
              const py::gil_scoped_release release;
              return pipeline::join_ranks(std::move(ranks));
            }),
            py::arg("ranks"), "Raises RuntimeError if ranks contradict each other.")
-      .def_property_readonly("facts",
-                             [](const JobResult& j) -> Row { return form(j.facts); })
-      .def_property_readonly("ranks", [](const JobResult& j) { return forms(j.ranks); })
-      .def_property_readonly("late", [](const JobResult& j) { return forms(j.late); })
-      .def_property_readonly("causes",
-                             [](const JobResult& j) { return forms(j.causes); })
-      .def_property_readonly("steps", [](const JobResult& j) { return forms(j.steps); })
-      .def_property_readonly(
-          "joined_collectives",
-          [](const JobResult& j) { return forms(j.joined_collectives); })
-      .def_property_readonly("collectives",
-                             [](const JobResult& j) { return forms(j.collectives); })
-      .def_property_readonly("culprits",
-                             [](const JobResult& j) { return forms(j.culprits); });
+      .def_readonly("facts", &JobResult::facts)
+      .def_property_readonly("ranks", rows(&JobResult::ranks))
+      .def_property_readonly("late", rows(&JobResult::late))
+      .def_property_readonly("causes", rows(&JobResult::causes))
+      .def_property_readonly("steps", rows(&JobResult::steps))
+      .def_property_readonly("joined_collectives", rows(&JobResult::joined_collectives))
+      .def_property_readonly("collectives", rows(&JobResult::collectives))
+      .def_property_readonly("culprits", rows(&JobResult::culprits));
 }
 
 }  // namespace

@@ -12,12 +12,16 @@ import numpy.typing
 
 __all__: list[str] = [
     "Agreement",
+    "Arrival",
     "Balance",
     "BlockingCall",
     "Claim",
+    "CollectiveRow",
+    "CollectiveWait",
     "Copy",
     "Counts",
     "CriticalPath",
+    "Culprit",
     "Device",
     "DrawnLane",
     "DrawnLanes",
@@ -30,10 +34,13 @@ __all__: list[str] = [
     "Gain",
     "Gpu",
     "Job",
+    "JobFacts",
     "JobResult",
+    "JoinedCollective",
     "Kernel",
     "KernelCounts",
     "Label",
+    "Late",
     "LoadOptions",
     "Location",
     "NO_ID",
@@ -49,7 +56,9 @@ __all__: list[str] = [
     "Program",
     "Quality",
     "RankCollective",
+    "RankFinding",
     "RankRecord",
+    "RankRow",
     "RankWork",
     "Recomputed",
     "Recovery",
@@ -62,6 +71,7 @@ __all__: list[str] = [
     "SortOfEvent",
     "Stage",
     "Step",
+    "StepOfRank",
     "StepTimes",
     "Thread",
     "Threshold",
@@ -771,52 +781,889 @@ class Job:
         By number: length recorded, length replayed as it was.
         """
 
+class RankRow:
+    """
+    One rank, compared with the others.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> RankRow:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> RankRow:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def begin_ns(self) -> int:
+        """
+        First moment of its recording.
+        """
+    @property
+    def begin_us(self) -> float:
+        """
+        First moment of its recording.
+        """
+    @property
+    def busy_ns(self) -> int:
+        """
+        Busy time of its devices; without a device, of its process in operators.
+        """
+    @property
+    def busy_us(self) -> float:
+        """
+        Busy time of its devices; without a device, of its process in operators.
+        """
+    @property
+    def caused_ns(self) -> int:
+        """
+        Waiting of other ranks for this one.
+        """
+    @property
+    def caused_us(self) -> float:
+        """
+        Waiting of other ranks for this one.
+        """
+    @property
+    def clock_residual_ns(self) -> int:
+        """
+        Uncertainty of that: median distance of its collectives' ends from those of the others.
+        """
+    @property
+    def clock_residual_us(self) -> float:
+        """
+        Uncertainty of that: median distance of its collectives' ends from those of the others.
+        """
+    @property
+    def clock_shift_ns(self) -> int:
+        """
+        Added to its clock for the common one.
+        """
+    @property
+    def clock_shift_us(self) -> float:
+        """
+        Added to its clock for the common one.
+        """
+    @property
+    def device(self) -> str:
+        """
+        Where it computes: "NVIDIA H100 80GB HBM3"; "CPU" without device work.
+        """
+    @property
+    def end_ns(self) -> int:
+        """
+        Last moment.
+        """
+    @property
+    def end_us(self) -> float:
+        """
+        Last moment.
+        """
+    @property
+    def exposed_ns(self) -> int:
+        """
+        In collectives, with no computation beside.
+        """
+    @property
+    def exposed_us(self) -> float:
+        """
+        In collectives, with no computation beside.
+        """
+    @property
+    def gain_us(self) -> float | None:
+        """
+        How much shorter a step of the job would be if this rank ran at the others' speed; None: not replayed, as 16 ranks caused more waiting.
+        """
+    @property
+    def host(self) -> str:
+        """
+        "" if unknown.
+        """
+    @property
+    def last(self) -> int:
+        """
+        Collectives in which it arrived last.
+        """
+    @property
+    def path(self) -> str:
+        """
+        Of its trace.
+        """
+    @property
+    def rank(self) -> int:
+        """
+        Its number; -1: unknown.
+        """
+    @property
+    def span_ns(self) -> int:
+        """
+        From begin to end; 0 if it is not joined.
+        """
+    @property
+    def span_us(self) -> float:
+        """
+        From begin to end; 0 if it is not joined.
+        """
+    @property
+    def stage(self) -> int | None:
+        """
+        Of a pipeline; None: no pipeline, or unknown.
+        """
+    @property
+    def steps(self) -> int:
+        """
+        Number of its steps.
+        """
+    @property
+    def transfer_ns(self) -> int:
+        """
+        In collectives, from then on.
+        """
+    @property
+    def transfer_us(self) -> float:
+        """
+        In collectives, from then on.
+        """
+    @property
+    def verdict(self) -> str:
+        """
+        Of its trace.
+        """
+    @property
+    def waited_ns(self) -> int:
+        """
+        In collectives, from its own start until all had started.
+        """
+    @property
+    def waited_us(self) -> float:
+        """
+        In collectives, from its own start until all had started.
+        """
+
+class RankFinding:
+    """
+    A finding of one rank's own report, as far as a job needs it.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> RankFinding:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> RankFinding:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def advice(self) -> str:
+        """
+        How to fix it.
+        """
+    @property
+    def count(self) -> int:
+        """
+        Occurrences.
+        """
+    @property
+    def id(self) -> str:
+        """
+        As in the rank's own report.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        The pattern, with its sub-type if it has one.
+        """
+    @property
+    def location(self) -> Location | None:
+        """
+        None: no Python frames are known.
+        """
+    @property
+    def message(self) -> str:
+        """
+        One sentence, in figures.
+        """
+    @property
+    def operator(self) -> str:
+        """
+        Deepest operator above the evidence; or "".
+        """
+    @property
+    def pattern(self) -> str:
+        """
+        Name of the pattern.
+        """
+    @property
+    def recoverable_ns(self) -> int | None:
+        """
+        Gain of a fix in the rank's own replay; None if that is unreliable.
+        """
+    @property
+    def recoverable_us(self) -> float | None:
+        """
+        Gain of a fix in the rank's own replay; None if that is unreliable.
+        """
+    @property
+    def side(self) -> str:
+        """
+        "cpu" or "gpu": whose code has to change.
+        """
+    @property
+    def wasted_ns(self) -> int:
+        """
+        Idle and excess time.
+        """
+    @property
+    def wasted_us(self) -> float:
+        """
+        Idle and excess time.
+        """
+
+class Late:
+    """
+    What made one rank late, and the waiting of the others for it.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Late:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Late:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def collective(self) -> str:
+        """
+        Where others waited longest for it.
+        """
+    @property
+    def count(self) -> int:
+        """
+        Collectives in which others waited for it.
+        """
+    @property
+    def culprit(self) -> bool:
+        """
+        Not chance: a step would gain 2 % and a quarter of the spread between steps (their middle half), and others wait for it in three of four steps. Never for what nothing explains.
+        """
+    @property
+    def finding(self) -> RankFinding | None:
+        """
+        The finding of its own report that claims most of that time; None: no finding does, or only one about collectives, which explains no lateness.
+        """
+    @property
+    def gain_us(self) -> float | None:
+        """
+        How much shorter a step would be without it; None: not replayed.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        Kind of its work: "host", "runtime_calls", "compute" or "copies"; "" if nothing that was recorded explains it.
+        """
+    @property
+    def late_ns(self) -> int:
+        """
+        Longer than others took, at most.
+        """
+    @property
+    def late_us(self) -> float:
+        """
+        Longer than others took, at most.
+        """
+    @property
+    def location(self) -> Location | None:
+        """
+        The line of that work, if known.
+        """
+    @property
+    def name(self) -> str:
+        """
+        Operator or kernel, where no line is known; or "".
+        """
+    @property
+    def rank(self) -> int:
+        """
+        The rank that was late.
+        """
+    @property
+    def sequence(self) -> int | None:
+        """
+        Number of that collective in its process group.
+        """
+    @property
+    def waited_ns(self) -> int:
+        """
+        By all others together, in `count` collectives.
+        """
+    @property
+    def waited_us(self) -> float:
+        """
+        By all others together, in `count` collectives.
+        """
+    @property
+    def waiting(self) -> int:
+        """
+        Ranks that waited there.
+        """
+    @property
+    def what(self) -> str:
+        """
+        The cause: a pattern, else the kind of work.
+        """
+
+class CollectiveWait:
+    """
+    Waiting in one collective because of one rank.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> CollectiveWait:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> CollectiveWait:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def collective(self) -> int:
+        """
+        Place in `JobReport.joined_collectives`.
+        """
+    @property
+    def late(self) -> int | None:
+        """
+        Its cause: place in `JobReport.late`; None: too little to have a row there.
+        """
+    @property
+    def late_ns(self) -> int:
+        """
+        Longer than others took.
+        """
+    @property
+    def late_us(self) -> float:
+        """
+        Longer than others took.
+        """
+    @property
+    def rank(self) -> int:
+        """
+        The rank that was waited for.
+        """
+    @property
+    def waited_ns(self) -> int:
+        """
+        By all others together.
+        """
+    @property
+    def waited_us(self) -> float:
+        """
+        By all others together.
+        """
+
+class StepOfRank:
+    """
+    A step of one rank.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> StepOfRank:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> StepOfRank:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def begin_ns(self) -> int:
+        """
+        First moment.
+        """
+    @property
+    def begin_us(self) -> float:
+        """
+        First moment.
+        """
+    @property
+    def end_ns(self) -> int:
+        """
+        Last moment.
+        """
+    @property
+    def end_us(self) -> float:
+        """
+        Last moment.
+        """
+    @property
+    def number(self) -> int:
+        """
+        Of the step.
+        """
+    @property
+    def rank(self) -> int:
+        """
+        The rank.
+        """
+
+class Arrival:
+    """
+    A rank in a collective.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Arrival:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Arrival:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def begin_ns(self) -> int:
+        """
+        Its own start.
+        """
+    @property
+    def begin_us(self) -> float:
+        """
+        Its own start.
+        """
+    @property
+    def end_ns(self) -> int:
+        """
+        Its own end.
+        """
+    @property
+    def end_us(self) -> float:
+        """
+        Its own end.
+        """
+    @property
+    def rank(self) -> int:
+        """
+        The rank.
+        """
+    @property
+    def wait_ns(self) -> int:
+        """
+        From its own start until all had started.
+        """
+    @property
+    def wait_us(self) -> float:
+        """
+        From its own start until all had started.
+        """
+
+class JoinedCollective:
+    """
+    A collective, or a message, that two ranks or more recorded.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> JoinedCollective:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> JoinedCollective:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def arrivals(self) -> tuple[Arrival, ...]:
+        """
+        By rank.
+        """
+    @property
+    def bytes(self) -> int | None:
+        """
+        Its size, if recorded.
+        """
+    @property
+    def group(self) -> str:
+        """
+        Name of its process group; "" if unknown.
+        """
+    @property
+    def last(self) -> int:
+        """
+        The rank that arrived last.
+        """
+    @property
+    def name(self) -> str:
+        """
+        "allreduce", as the operator is called.
+        """
+    @property
+    def sequence(self) -> int | None:
+        """
+        Its number in the group.
+        """
+    @property
+    def step(self) -> int | None:
+        """
+        N of the ProfilerStep#N.
+        """
+    @property
+    def transfer_ns(self) -> int:
+        """
+        From the last start to the first end.
+        """
+    @property
+    def transfer_us(self) -> float:
+        """
+        From the last start to the first end.
+        """
+    @property
+    def wait_ns(self) -> int:
+        """
+        Of all ranks together, before that.
+        """
+    @property
+    def wait_us(self) -> float:
+        """
+        Of all ranks together, before that.
+        """
+
+class CollectiveRow:
+    """
+    All collectives of one name and size.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> CollectiveRow:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> CollectiveRow:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def bytes(self) -> int | None:
+        """
+        Size of each, if recorded.
+        """
+    @property
+    def count(self) -> int:
+        """
+        How many there are.
+        """
+    @property
+    def exposed_ns(self) -> int:
+        """
+        Of all ranks together, with no computation beside.
+        """
+    @property
+    def exposed_us(self) -> float:
+        """
+        Of all ranks together, with no computation beside.
+        """
+    @property
+    def name(self) -> str:
+        """
+        Name of the collective.
+        """
+    @property
+    def small(self) -> bool:
+        """
+        Less than 1 MiB, and more than one: starting them costs more than sending.
+        """
+    @property
+    def transfer_ns(self) -> int:
+        """
+        Of all ranks together: from then on.
+        """
+    @property
+    def transfer_us(self) -> float:
+        """
+        Of all ranks together: from then on.
+        """
+    @property
+    def wait_ns(self) -> int:
+        """
+        Of all ranks together: from their own start until all had started.
+        """
+    @property
+    def wait_us(self) -> float:
+        """
+        Of all ranks together: from their own start until all had started.
+        """
+
+class Culprit:
+    """
+    How much shorter a step would be if one part of the work took its usual time.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Culprit:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Culprit:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def gain_us(self) -> float:
+        """
+        How much shorter a step would be.
+        """
+    @property
+    def name(self) -> str:
+        """
+        The rank, the stage, or the kind of work: "host", "runtime_calls", "compute", "copies", or a collective.
+        """
+    @property
+    def share(self) -> float:
+        """
+        Of all that is lost; above 1 where others make up for it.
+        """
+    @property
+    def what(self) -> str:
+        """
+        "rank", "stage" or "kind" of work.
+        """
+
+class JobFacts:
+    """
+    The job as a whole.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> JobFacts:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> JobFacts:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def clock_residual_ns(self) -> int:
+        """
+        Of the worst rank.
+        """
+    @property
+    def clock_residual_us(self) -> float:
+        """
+        Of the worst rank.
+        """
+    @property
+    def contradicted(self) -> int:
+        """
+        Collectives whose ranks were not in them at one time: not joined.
+        """
+    @property
+    def culprit(self) -> int | None:
+        """
+        Rank of the first culprit in `late`; None: there is none.
+        """
+    @property
+    def even_us(self) -> float:
+        """
+        The same with each rank's work at the others' median, and that of pipeline stages shared evenly.
+        """
+    @property
+    def joined_collectives(self) -> int:
+        """
+        Collectives and messages that two ranks or more recorded.
+        """
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """
+        Ranks without a trace.
+        """
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """
+        On the ranks, and on how they were joined.
+        """
+    @property
+    def ranks(self) -> int:
+        """
+        Those with a trace that could be read.
+        """
+    @property
+    def recording(self) -> str:
+        """
+        The recording there.
+        """
+    @property
+    def replay_error(self) -> float:
+        """
+        Mean of |replayed - recorded| / recorded over the steps.
+        """
+    @property
+    def replayed_us(self) -> float:
+        """
+        The same in the replay of the unchanged job.
+        """
+    @property
+    def slowdown(self) -> float:
+        """
+        replayed_us / even_us; 1: no stragglers.
+        """
+    @property
+    def source(self) -> str:
+        """
+        As named: a folder, a pattern, a file, or "the list".
+        """
+    @property
+    def step_us(self) -> float:
+        """
+        Mean length of a step of all ranks together, recorded; without steps, of the whole recording.
+        """
+    @property
+    def steps(self) -> int:
+        """
+        Steps that were recorded.
+        """
+    @property
+    def unmatched(self) -> int:
+        """
+        Collectives that only one rank recorded.
+        """
+    @property
+    def waited_ns(self) -> int:
+        """
+        Of all ranks together.
+        """
+    @property
+    def waited_us(self) -> float:
+        """
+        Of all ranks together.
+        """
+    @property
+    def world_size(self) -> int | None:
+        """
+        None if no trace has it.
+        """
+
 class RankRecord:
     """
     What a job needs of one rank.
     """
     def __init__(
         self,
-        *,
-        rank: typing.SupportsInt | typing.SupportsIndex,
-        path: str,
-        host: str,
-        device: str,
-        verdict: str,
-        steps: typing.SupportsInt | typing.SupportsIndex,
-        span_ns: typing.SupportsInt | typing.SupportsIndex,
-        busy_ns: typing.SupportsInt | typing.SupportsIndex,
-        findings: collections.abc.Sequence[str],
+        row: RankRow,
+        findings: collections.abc.Sequence[RankFinding],
         work: bytes | None,
     ) -> None:
         """
-        `findings`: their patterns; `work`: RankWork.to_bytes(), None without a schedule.
+        `row`: all that does not depend on other ranks; `findings`: of its report; `work`: RankWork.to_bytes(), None without a schedule.
         """
 
 class JobResult:
     """
-    The rows of a job, by their public names.
+    The rows of a job.
     """
     def __init__(self, ranks: collections.abc.Sequence[RankRecord]) -> None:
         """
         Raises RuntimeError if ranks contradict each other.
         """
     @property
-    def causes(self) -> list[dict[str, typing.Any]]: ...
+    def causes(self) -> tuple[CollectiveWait, ...]: ...
     @property
-    def collectives(self) -> list[dict[str, typing.Any]]: ...
+    def collectives(self) -> tuple[CollectiveRow, ...]: ...
     @property
-    def culprits(self) -> list[dict[str, typing.Any]]: ...
+    def culprits(self) -> tuple[Culprit, ...]: ...
     @property
-    def facts(self) -> dict[str, typing.Any]: ...
+    def facts(self) -> JobFacts: ...
     @property
-    def joined_collectives(self) -> list[dict[str, typing.Any]]: ...
+    def joined_collectives(self) -> tuple[JoinedCollective, ...]: ...
     @property
-    def late(self) -> list[dict[str, typing.Any]]: ...
+    def late(self) -> tuple[Late, ...]: ...
     @property
-    def ranks(self) -> list[dict[str, typing.Any]]: ...
+    def ranks(self) -> tuple[RankRow, ...]: ...
     @property
-    def steps(self) -> list[dict[str, typing.Any]]: ...
+    def steps(self) -> tuple[StepOfRank, ...]: ...
 
 class Unexplained:
     """

@@ -14,141 +14,185 @@
 
 #include "pipeline/report.h"
 #include "replay/job.h"
-#include "timeline/frames.h"
 
 namespace tta::pipeline {
 
-/// One rank, compared with the others.
-struct RankRow {
-  std::int64_t rank = -1;  ///< -1: unknown.
-  std::string path;        ///< Of its trace.
-  std::string host;        ///< "" if unknown.
-  std::string device;      ///< What it computes on: "NVIDIA H100 80GB HBM3", "CPU".
-  Verdict verdict = Verdict::kOk;     ///< Of its trace.
-  std::optional<std::int64_t> stage;  ///< Of a pipeline; none: no pipeline, or unknown.
-  std::uint64_t steps = 0;
-  std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t span_ns = 0;  ///< From begin to end; 0 if not joined.
-  std::int64_t busy_ns = 0;  ///< Its devices; without one, its processes in operators.
-  std::int64_t waited_ns = 0;    ///< In collectives, until all members had started.
-  std::int64_t transfer_ns = 0;  ///< In collectives, from then on.
-  std::int64_t exposed_ns = 0;   ///< In collectives, with no computation beside.
-  std::int64_t caused_ns = 0;    ///< Waiting of other ranks for this one.
-  std::uint64_t last = 0;        ///< Collectives in which it arrived last.
-  /// How much shorter a step of the job would be if this rank ran at the others' speed,
-  /// in microseconds; none: not replayed, as 16 ranks caused more waiting.
-  std::optional<double> gain_us;
-  std::int64_t clock_shift_ns = 0;  ///< Added to its clock for the common one.
-  /// Uncertainty of that: median distance of its collectives' ends from the others'.
-  std::int64_t clock_residual_ns = 0;
-};
+#define TTA_RANK_ROW(FIELD)                                                            \
+  FIELD(std::int64_t, rank, -1, "Its number; -1: unknown.")                            \
+  FIELD(std::string, path, {}, "Of its trace.")                                        \
+  FIELD(std::string, host, {}, "\"\" if unknown.")                                     \
+  FIELD(std::string, device, {},                                                       \
+        "Where it computes: \"NVIDIA H100 80GB HBM3\"; \"CPU\" without device work.")  \
+  FIELD(Verdict, verdict, Verdict::kOk, "Of its trace.")                               \
+  FIELD(std::optional<std::int64_t>, stage, {},                                        \
+        "Of a pipeline; None: no pipeline, or unknown.")                               \
+  FIELD(std::uint64_t, steps, 0, "Number of its steps.")                               \
+  FIELD(std::int64_t, begin_ns, 0, "First moment of its recording.")                   \
+  FIELD(std::int64_t, end_ns, 0, "Last moment.")                                       \
+  FIELD(std::int64_t, span_ns, 0, "From begin to end; 0 if it is not joined.")         \
+  FIELD(std::int64_t, busy_ns, 0,                                                      \
+        "Busy time of its devices; without a device, of its process in operators.")    \
+  FIELD(std::int64_t, waited_ns, 0,                                                    \
+        "In collectives, from its own start until all had started.")                   \
+  FIELD(std::int64_t, transfer_ns, 0, "In collectives, from then on.")                 \
+  FIELD(std::int64_t, exposed_ns, 0, "In collectives, with no computation beside.")    \
+  FIELD(std::int64_t, caused_ns, 0, "Waiting of other ranks for this one.")            \
+  FIELD(std::uint64_t, last, 0, "Collectives in which it arrived last.")               \
+  FIELD(std::optional<double>, gain_us, {},                                            \
+        "How much shorter a step of the job would be if this rank ran at the others' " \
+        "speed; None: not replayed, as 16 ranks caused more waiting.")                 \
+  FIELD(std::int64_t, clock_shift_ns, 0, "Added to its clock for the common one.")     \
+  FIELD(std::int64_t, clock_residual_ns, 0,                                            \
+        "Uncertainty of that: median distance of its collectives' ends from those of " \
+        "the others.")
+TTA_RECORD(RankRow, TTA_RANK_ROW, "One rank, compared with the others.")
+
+#define TTA_RANK_FINDING(FIELD)                                                      \
+  FIELD(std::string, id, {}, "As in the rank's own report.")                         \
+  FIELD(std::string, pattern, {}, "Name of the pattern.")                            \
+  FIELD(std::string, kind, {}, "The pattern, with its sub-type if it has one.")      \
+  FIELD(PatternSide, side, PatternSide::kCpu,                                        \
+        "\"cpu\" or \"gpu\": whose code has to change.")                             \
+  FIELD(std::optional<Location>, location, {}, "None: no Python frames are known.")  \
+  FIELD(std::string, operator_, {}, "Deepest operator above the evidence; or \"\".") \
+  FIELD(std::uint64_t, count, 0, "Occurrences.")                                     \
+  FIELD(std::int64_t, wasted_ns, 0, "Idle and excess time.")                         \
+  FIELD(std::optional<std::int64_t>, recoverable_ns, {},                             \
+        "Gain of a fix in the rank's own replay; None if that is unreliable.")       \
+  FIELD(std::string, message, {}, "One sentence, in figures.")                       \
+  FIELD(std::string, advice, {}, "How to fix it.")
+TTA_RECORD(RankFinding, TTA_RANK_FINDING,
+           "A finding of one rank's own report, as far as a job needs it.")
 
 /// One rank's trace, analyzed and reduced to what its job needs.
 struct RankRecord {
   RankRow row;                        ///< All that does not depend on other ranks.
-  std::vector<std::string> findings;  ///< Patterns of its report's findings, in order.
+  std::vector<RankFinding> findings;  ///< Of its report, in order.
   /// None if nothing in the trace could be scheduled: it is listed, but not joined.
   std::optional<replay::RankWork> work;
 };
 
-/// What made one rank late, and the waiting of the others for it.
-struct Late {
-  std::int64_t rank = -1;
-  /// Kind of its work: "host", "runtime_calls", "compute" or "copies"; "" if nothing
-  /// that was recorded explains it.
-  std::string kind;
-  std::optional<timeline::Frame> location;
-  std::string name;  ///< Operator or kernel, where there is no location; or "".
-  /// Place in the rank's findings of the one that claims most of that time; none: no
-  /// finding does, or only one about collectives, which explains no lateness.
-  std::optional<std::uint32_t> finding;
-  std::int64_t late_ns = 0;    ///< Longer than others took, at most.
-  std::int64_t waited_ns = 0;  ///< By all others together, in `count` collectives.
-  std::uint64_t count = 0;
-  /// The collective in which others waited longest for it, its number in the process
-  /// group, and how many ranks waited there.
-  std::string collective;
-  std::optional<std::int64_t> sequence;
-  std::uint64_t waiting = 0;
-  /// How much shorter a step would be without it, in microseconds; none: not replayed.
-  std::optional<double> gain_us;
-  /// Not chance: a step would gain 2 % and a quarter of the spread between steps (their
-  /// middle half), and others wait for it in three of four steps. Never for what
-  /// nothing explains.
-  bool culprit = false;
-};
+#define TTA_LATE(FIELD)                                                                \
+  FIELD(std::int64_t, rank, -1, "The rank that was late.")                             \
+  FIELD(std::string, kind, {},                                                         \
+        "Kind of its work: \"host\", \"runtime_calls\", \"compute\" or \"copies\"; "   \
+        "\"\" "                                                                        \
+        "if nothing that was recorded explains it.")                                   \
+  FIELD(std::optional<Location>, location, {}, "The line of that work, if known.")     \
+  FIELD(std::string, name, {}, "Operator or kernel, where no line is known; or \"\".") \
+  FIELD(std::optional<RankFinding>, finding, {},                                       \
+        "The finding of its own report that claims most of that time; None: no "       \
+        "finding does, or only one about collectives, which explains no lateness.")    \
+  FIELD(std::int64_t, late_ns, 0, "Longer than others took, at most.")                 \
+  FIELD(std::int64_t, waited_ns, 0, "By all others together, in `count` collectives.") \
+  FIELD(std::uint64_t, count, 0, "Collectives in which others waited for it.")         \
+  FIELD(std::string, collective, {}, "Where others waited longest for it.")            \
+  FIELD(std::optional<std::int64_t>, sequence, {},                                     \
+        "Number of that collective in its process group.")                             \
+  FIELD(std::uint64_t, waiting, 0, "Ranks that waited there.")                         \
+  FIELD(std::optional<double>, gain_us, {},                                            \
+        "How much shorter a step would be without it; None: not replayed.")            \
+  FIELD(bool, culprit, false,                                                          \
+        "Not chance: a step would gain 2 % and a quarter of the spread between steps " \
+        "(their middle half), and others wait for it in three of four steps. Never "   \
+        "for what nothing explains.")
+TTA_RECORD(Late, TTA_LATE,
+           "What made one rank late, and the waiting of the others for it.")
 
-/// Waiting in one collective because of one rank.
-struct CollectiveWait {
-  std::uint32_t collective = 0;       ///< Place in JobResult::joined_collectives.
-  std::int64_t rank = -1;             ///< The rank that was waited for.
-  std::optional<std::uint32_t> late;  ///< Place in JobResult::late; none: too little.
-  std::int64_t late_ns = 0;           ///< Longer than others took.
-  std::int64_t waited_ns = 0;         ///< By all others together.
-};
+#define TTA_COLLECTIVE_WAIT(FIELD)                                                     \
+  FIELD(std::uint32_t, collective, 0, "Place in `JobReport.joined_collectives`.")      \
+  FIELD(std::int64_t, rank, -1, "The rank that was waited for.")                       \
+  FIELD(std::optional<std::uint32_t>, late, {},                                        \
+        "Its cause: place in `JobReport.late`; None: too little to have a row there.") \
+  FIELD(std::int64_t, late_ns, 0, "Longer than others took.")                          \
+  FIELD(std::int64_t, waited_ns, 0, "By all others together.")
+TTA_RECORD(CollectiveWait, TTA_COLLECTIVE_WAIT,
+           "Waiting in one collective because of one rank.")
 
-/// A step of one rank.
-struct StepOfRank {
-  std::int64_t rank = -1, number = 0;
-  std::int64_t begin_ns = 0, end_ns = 0;
-};
+#define TTA_STEP_OF_RANK(FIELD)                     \
+  FIELD(std::int64_t, rank, -1, "The rank.")        \
+  FIELD(std::int64_t, number, 0, "Of the step.")    \
+  FIELD(std::int64_t, begin_ns, 0, "First moment.") \
+  FIELD(std::int64_t, end_ns, 0, "Last moment.")
+TTA_RECORD(StepOfRank, TTA_STEP_OF_RANK, "A step of one rank.")
 
-/// A rank in a collective.
-struct Arrival {
-  std::int64_t rank = -1;
-  std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t wait_ns = 0;  ///< From its own start until all had started.
-};
+#define TTA_ARRIVAL(FIELD)                           \
+  FIELD(std::int64_t, rank, -1, "The rank.")         \
+  FIELD(std::int64_t, begin_ns, 0, "Its own start.") \
+  FIELD(std::int64_t, end_ns, 0, "Its own end.")     \
+  FIELD(std::int64_t, wait_ns, 0, "From its own start until all had started.")
+TTA_RECORD(Arrival, TTA_ARRIVAL, "A rank in a collective.")
 
-/// A collective, or a message, that two ranks or more recorded.
-struct JoinedCollective {
-  std::string name, group;  ///< Group: of processes; "" if unknown.
-  std::optional<std::int64_t> sequence, step, bytes;  ///< Sequence: in the group.
-  std::int64_t transfer_ns = 0;   ///< From the last start to the first end.
-  std::int64_t wait_ns = 0;       ///< Of all ranks together, before that.
-  std::int64_t last = -1;         ///< The rank that arrived last.
-  std::vector<Arrival> arrivals;  ///< By rank.
-};
+#define TTA_JOINED_COLLECTIVE(FIELD)                                           \
+  FIELD(std::string, name, {}, "\"allreduce\", as the operator is called.")    \
+  FIELD(std::string, group, {}, "Name of its process group; \"\" if unknown.") \
+  FIELD(std::optional<std::int64_t>, sequence, {}, "Its number in the group.") \
+  FIELD(std::optional<std::int64_t>, step, {}, "N of the ProfilerStep#N.")     \
+  FIELD(std::optional<std::int64_t>, bytes, {}, "Its size, if recorded.")      \
+  FIELD(std::int64_t, transfer_ns, 0, "From the last start to the first end.") \
+  FIELD(std::int64_t, wait_ns, 0, "Of all ranks together, before that.")       \
+  FIELD(std::int64_t, last, -1, "The rank that arrived last.")                 \
+  FIELD(std::vector<Arrival>, arrivals, {}, "By rank.")
+TTA_RECORD(JoinedCollective, TTA_JOINED_COLLECTIVE,
+           "A collective, or a message, that two ranks or more recorded.")
 
-/// All collectives of one name and size.
-struct CollectiveRow {
-  std::string name;
-  std::optional<std::int64_t> bytes;
-  std::uint64_t count = 0;
-  std::int64_t wait_ns = 0, transfer_ns = 0, exposed_ns = 0;  ///< Of all ranks.
-  /// Less than 1 MiB, and more than one: starting them costs more than sending.
-  bool small = false;
-};
+#define TTA_COLLECTIVE_ROW(FIELD)                                             \
+  FIELD(std::string, name, {}, "Name of the collective.")                     \
+  FIELD(std::optional<std::int64_t>, bytes, {}, "Size of each, if recorded.") \
+  FIELD(std::uint64_t, count, 0, "How many there are.")                       \
+  FIELD(std::int64_t, wait_ns, 0,                                             \
+        "Of all ranks together: from their own start until all had started.") \
+  FIELD(std::int64_t, transfer_ns, 0, "Of all ranks together: from then on.") \
+  FIELD(std::int64_t, exposed_ns, 0,                                          \
+        "Of all ranks together, with no computation beside.")                 \
+  FIELD(bool, small, false,                                                   \
+        "Less than 1 MiB, and more than one: starting them costs more than sending.")
+TTA_RECORD(CollectiveRow, TTA_COLLECTIVE_ROW, "All collectives of one name and size.")
 
-/// How much shorter a step would be if one part of the work took its usual time.
-struct Culprit {
-  std::string what;  ///< "rank", "stage" or "kind" of work.
-  std::string name;
-  double gain_us = 0;
-  double share = 0;  ///< Of all that is lost; above 1 where others make up for it.
-};
+#define TTA_CULPRIT(FIELD)                                                        \
+  FIELD(std::string, what, {}, "\"rank\", \"stage\" or \"kind\" of work.")        \
+  FIELD(std::string, name, {},                                                    \
+        "The rank, the stage, or the kind of work: \"host\", \"runtime_calls\", " \
+        "\"compute\", \"copies\", or a collective.")                              \
+  FIELD(double, gain_us, 0, "How much shorter a step would be.")                  \
+  FIELD(double, share, 0, "Of all that is lost; above 1 where others make up for it.")
+TTA_RECORD(Culprit, TTA_CULPRIT,
+           "How much shorter a step would be if one part of the work took its usual "
+           "time.")
 
-/// The job as a whole.
-struct JobFacts {
-  std::uint64_t steps = 0;
-  /// Mean length of a step of all ranks together, recorded and in the unchanged replay,
-  /// in microseconds; without steps, of the whole recording.
-  double step_us = 0, replayed_us = 0;
-  /// The same with each rank's work at the others' median, and that of pipeline stages
-  /// shared evenly.
-  double even_us = 0;
-  double slowdown = 1;      ///< replayed_us / even_us; 1: no stragglers.
-  double replay_error = 0;  ///< Mean of |replayed - recorded| / recorded over steps.
-  std::int64_t waited_ns = 0;
-  std::uint64_t joined_collectives = 0;
-  std::uint64_t unmatched = 0;     ///< Collectives that only one rank recorded.
-  std::uint64_t contradicted = 0;  ///< Members were not in it at one time: not joined.
-  std::int64_t clock_residual_ns = 0;   ///< Of the worst rank.
-  std::optional<std::int64_t> culprit;  ///< Rank of the first culprit in `late`.
-};
+#define TTA_JOB_FACTS(FIELD)                                                          \
+  FIELD(std::string, source, {},                                                      \
+        "As named: a folder, a pattern, a file, or \"the list\".")                    \
+  FIELD(std::string, recording, {}, "The recording there.")                           \
+  FIELD(std::uint64_t, ranks, 0, "Those with a trace that could be read.")            \
+  FIELD(std::optional<std::int64_t>, world_size, {}, "None if no trace has it.")      \
+  FIELD(std::vector<std::int64_t>, missing, {}, "Ranks without a trace.")             \
+  FIELD(std::uint64_t, steps, 0, "Steps that were recorded.")                         \
+  FIELD(                                                                              \
+      double, step_us, 0,                                                             \
+      "Mean length of a step of all ranks together, recorded; without steps, of the " \
+      "whole recording.")                                                             \
+  FIELD(double, replayed_us, 0, "The same in the replay of the unchanged job.")       \
+  FIELD(double, even_us, 0,                                                           \
+        "The same with each rank's work at the others' median, and that of pipeline " \
+        "stages shared evenly.")                                                      \
+  FIELD(double, replay_error, 0,                                                      \
+        "Mean of |replayed - recorded| / recorded over the steps.")                   \
+  FIELD(double, slowdown, 1, "replayed_us / even_us; 1: no stragglers.")              \
+  FIELD(std::int64_t, waited_ns, 0, "Of all ranks together.")                         \
+  FIELD(std::uint64_t, joined_collectives, 0,                                         \
+        "Collectives and messages that two ranks or more recorded.")                  \
+  FIELD(std::uint64_t, unmatched, 0, "Collectives that only one rank recorded.")      \
+  FIELD(std::uint64_t, contradicted, 0,                                               \
+        "Collectives whose ranks were not in them at one time: not joined.")          \
+  FIELD(std::int64_t, clock_residual_ns, 0, "Of the worst rank.")                     \
+  FIELD(std::optional<std::int64_t>, culprit, {},                                     \
+        "Rank of the first culprit in `late`; None: there is none.")                  \
+  FIELD(std::vector<Note>, notes, {}, "On the ranks, and on how they were joined.")
+TTA_RECORD(JobFacts, TTA_JOB_FACTS, "The job as a whole.")
 
 struct JobResult {
-  JobFacts facts;
+  JobFacts facts;              ///< Without the source, its recording, ranks and notes.
   std::vector<RankRow> ranks;  ///< In the order given.
   std::vector<Late> late;      ///< Culprits first, unexplained last; most waited first.
   std::vector<CollectiveWait> causes;

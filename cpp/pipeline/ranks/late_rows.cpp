@@ -123,12 +123,12 @@ Late row_of(const Job& job, const RankRecord& record, const SameCause& cause) {
   if (first.place == Job::kNoPlace) return out;
   const auto& place = job.places()[first.place];
   out.kind = place.kind;
-  out.location = place.frame;
+  if (place.frame) out.location = location_of(*place.frame);
   out.name = place.name;
   const auto at = job.finding_of(first.rank, first.place);
   if (at < 0 || static_cast<std::size_t>(at) >= record.findings.size()) return out;
-  const auto finding = static_cast<std::uint32_t>(at);
-  if (explains(record.findings[finding])) out.finding = finding;
+  const auto& finding = record.findings[static_cast<std::size_t>(at)];
+  if (explains(finding.pattern)) out.finding = finding;
   return out;
 }
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from torchtraceap._core import Late
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.job import JobData, Late
+from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import BudgetData, Violation, broken, untold
 from torchtraceap.views.job_words import late_place, late_why, step_text
 

@@ -11,17 +11,17 @@ from torchtraceap.base.errors import TraceError
 from torchtraceap.base.files import write_text
 
 if TYPE_CHECKING:
-    from torchtraceap.data.job import (
-        Cause,
+    from torchtraceap._core import (
         CollectiveRow,
+        CollectiveWait,
         Culprit,
-        JobData,
         JobFacts,
         JoinedCollective,
         Late,
         RankRow,
         StepOfRank,
     )
+    from torchtraceap.data.job import JobData
     from torchtraceap.report import Report
 
 
@@ -113,7 +113,7 @@ class JobReport(Sequence["Report"]):
         return self._job().culprits
 
     @property
-    def causes(self) -> tuple[Cause, ...]:
+    def causes(self) -> tuple[CollectiveWait, ...]:
         """What was waited in each collective because of whom."""
         return self._job().causes
 

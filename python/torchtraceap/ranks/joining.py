@@ -5,24 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, TypeVar
 
 from torchtraceap import _core
 from torchtraceap._core import Note
 from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.job import (
-    Arrival,
-    Cause,
-    CollectiveRow,
-    Culprit,
-    JobFacts,
-    JoinedCollective,
-    Late,
-    RankRow,
-    StepOfRank,
-)
 from torchtraceap.data.source import LIST
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.rank_record import RankRecord
@@ -104,7 +91,7 @@ def _rank_notes(ranks: Sequence[AnalyzedRank]) -> Iterable[Note]:
         if rank.record.work is None:
             why = f"{rank.file.path}: {rank.record.refusal}. It is not joined."
             yield Note("rank_not_joined", 1, printable(why, 600), "degraded")
-    counts = {rank.record.step_count for rank in ranks}
+    counts = {rank.record.row.steps for rank in ranks}
     if len(counts) > 1:
         text = (
             f"the ranks recorded {min(counts)} to {max(counts)} steps: only those that "
@@ -125,76 +112,26 @@ class JoinedJob:
     ) -> None:
         """Join ranks in order of their numbers. Raises RuntimeError if they contradict
         each other."""
-        self._findings = {_number(one): one.record.findings for one in ranks}
-        self._core = _core.JobResult([_core_record(one) for one in ranks])
-        self.facts = JobFacts(
+        job = _core.JobResult([_core_record(one) for one in ranks])
+        self.facts = job.facts.replace(
             source=source,
             recording=recording.name,
             ranks=len(ranks),
             world_size=recording.world_size,
             missing=recording.missing,
             notes=tuple(notes),
-            **self._core.facts,
         )
-
-    @cached_property
-    def ranks(self) -> tuple[RankRow, ...]:
-        return _rows(RankRow, self._core.ranks)
-
-    @cached_property
-    def late(self) -> tuple[Late, ...]:
-        rows = self._core.late
-        for row in rows:
-            if row["finding"] is not None:
-                row["finding"] = self._findings[row["rank"]][row["finding"]]
-        return _rows(Late, rows)
-
-    @cached_property
-    def causes(self) -> tuple[Cause, ...]:
-        return _rows(Cause, self._core.causes)
-
-    @cached_property
-    def steps(self) -> tuple[StepOfRank, ...]:
-        return _rows(StepOfRank, self._core.steps)
-
-    @cached_property
-    def joined_collectives(self) -> tuple[JoinedCollective, ...]:
-        rows = self._core.joined_collectives
-        for row in rows:
-            row["arrivals"] = _rows(Arrival, row["arrivals"])
-        return _rows(JoinedCollective, rows)
-
-    @cached_property
-    def collectives(self) -> tuple[CollectiveRow, ...]:
-        return _rows(CollectiveRow, self._core.collectives)
-
-    @cached_property
-    def culprits(self) -> tuple[Culprit, ...]:
-        return _rows(Culprit, self._core.culprits)
-
-
-_Row = TypeVar("_Row")
-
-
-def _rows(cls: type[_Row], rows: Iterable[dict[str, Any]]) -> tuple[_Row, ...]:
-    return tuple(cls(**row) for row in rows)
-
-
-def _number(rank: AnalyzedRank) -> int:
-    return -1 if rank.file.rank is None else rank.file.rank
+        self.ranks = job.ranks
+        self.late = job.late
+        self.causes = job.causes
+        self.steps = job.steps
+        self.joined_collectives = job.joined_collectives
+        self.collectives = job.collectives
+        self.culprits = job.culprits
 
 
 def _core_record(rank: AnalyzedRank) -> _core.RankRecord:
     record = rank.record
-    return _core.RankRecord(
-        rank=_number(rank),
-        path=rank.file.path,
-        host=record.host,
-        device=record.device,
-        verdict=record.verdict,
-        steps=record.step_count,
-        span_ns=record.span_ns,
-        busy_ns=record.busy_ns,
-        findings=[finding.pattern for finding in record.findings],
-        work=record.work,
-    )
+    number = -1 if rank.file.rank is None else rank.file.rank
+    row = record.row.replace(rank=number, path=rank.file.path)
+    return _core.RankRecord(row, record.findings, record.work)

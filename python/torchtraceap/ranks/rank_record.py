@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
-from torchtraceap._core import TraceFacts
-from torchtraceap.data.job import RankFinding
+from torchtraceap._core import RankFinding, RankRow, TraceFacts
 
 if TYPE_CHECKING:
     from torchtraceap.report_data import ReportData
 
 # By what process groups of a pipeline are called: Megatron, DeepSpeed, torchtitan.
 _PIPELINE = ("PIPELINE", "PP", "PIPE")
-_OF_FINDINGS = tuple(field.name for field in fields(RankFinding))
+_OF_FINDINGS = tuple(name for name, *_ in _core.fields(RankFinding))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +24,7 @@ class RankRecord:
     kilobyte, or less."""
 
     facts: TraceFacts
-    host: str
-    device: str
-    verdict: str
-    span_ns: int
-    busy_ns: int
-    step_count: int
+    row: RankRow  #: All that does not depend on other ranks.
     findings: tuple[RankFinding, ...]
     work: bytes | None  #: Of ``_core.RankWork``; None if nothing can be scheduled.
     refusal: str  #: Why not.
@@ -56,12 +50,16 @@ def record_of(report: ReportData) -> RankRecord:
     devices = sorted({device.name or "GPU" for device in facts.working_devices})
     return RankRecord(
         facts=facts,
-        host=host if isinstance(host, str) else "",
-        device=", ".join(devices) or "CPU",
-        verdict=report.quality.verdict,
-        span_ns=report.core.trace.end_ns - report.core.trace.start_ns,
-        busy_ns=sum(row.busy_ns for row in report.core.balance),
-        step_count=report.step_count,
+        row=RankRow(
+            rank=rank,
+            path=facts.path,
+            host=host if isinstance(host, str) else "",
+            device=", ".join(devices) or "CPU",
+            verdict=report.quality.verdict,
+            steps=report.step_count,
+            span_us=facts.span_us,
+            busy_us=sum(row.busy_us for row in report.core.balance),
+        ),
         findings=tuple(
             RankFinding(**{name: getattr(finding, name) for name in _OF_FINDINGS})
             for finding in report.rule_findings

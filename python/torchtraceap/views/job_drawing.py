@@ -10,7 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-from torchtraceap.data.job import Arrival, Cause, JobData, JoinedCollective, Late
+from torchtraceap._core import Arrival, CollectiveWait, JoinedCollective, Late
+from torchtraceap.data.job import JobData
 from torchtraceap.views.job_words import collective_text, late_place, late_why
 
 # Of ranks in collectives; about 30 bytes each on the page, 300 for Perfetto.
@@ -25,7 +26,7 @@ class DrawnCollective:
     collective: JoinedCollective
     last: Arrival  #: Of the rank that came last.
     late_us: float  #: How long after the median of the others that was.
-    causes: tuple[Cause, ...]  #: The most waited for first.
+    causes: tuple[CollectiveWait, ...]  #: The most waited for first.
 
     @property
     def title(self) -> str:
@@ -45,7 +46,7 @@ class Drawing:
 def drawing_of(job: JobData, most: int = _MOST_ARRIVALS) -> Drawing:
     """Choose the collectives in which ranks were longest, with at most so many ranks
     in all of them together."""
-    causes: dict[int, list[Cause]] = defaultdict(list)
+    causes: dict[int, list[CollectiveWait]] = defaultdict(list)
     for cause in job.causes:
         causes[cause.collective].append(cause)
     collectives = job.joined_collectives
@@ -64,7 +65,7 @@ def drawing_of(job: JobData, most: int = _MOST_ARRIVALS) -> Drawing:
 
 
 def _drawn(
-    place: int, collective: JoinedCollective, causes: list[Cause]
+    place: int, collective: JoinedCollective, causes: list[CollectiveWait]
 ) -> DrawnCollective:
     last = next(a for a in collective.arrivals if a.rank == collective.last)
     others = [a.begin_us for a in collective.arrivals if a.rank != collective.last]
@@ -73,7 +74,9 @@ def _drawn(
     return DrawnCollective(place, collective, last, late_us, tuple(most))
 
 
-def shown_causes(job: JobData, drawn: DrawnCollective) -> list[tuple[str, Cause]]:
+def shown_causes(
+    job: JobData, drawn: DrawnCollective
+) -> list[tuple[str, CollectiveWait]]:
     """Return who was late in a collective and why, the most waited for first, without
     causes that have no row."""
     return [

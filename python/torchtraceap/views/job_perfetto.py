@@ -12,9 +12,10 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from torchtraceap._core import RankRow
 from torchtraceap.base.files import new_file, refuse_trace
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.job import JobData, RankRow
+from torchtraceap.data.job import JobData
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.job_drawing import DrawnCollective, drawing_of, shown_causes
 from torchtraceap.views.perfetto import finish

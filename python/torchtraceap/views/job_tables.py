@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from torchtraceap._core import RankRow
 from torchtraceap.base.units import time_text
-from torchtraceap.data.job import JobData, RankRow
+from torchtraceap.data.job import JobData
 from torchtraceap.views.job_words import collective_text, culprit_text, notable_culprits
 from torchtraceap.views.work_tables import (
     NO_CELL,

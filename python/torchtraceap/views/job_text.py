@@ -7,10 +7,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
+from torchtraceap._core import CollectiveRow, Late, RankRow
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import bytes_text, counted, share_text, time_text
-from torchtraceap.data.job import CollectiveRow, JobData, Late, RankRow
+from torchtraceap.data.job import JobData
 from torchtraceap.views.job_words import (
     collective_text,
     culprit_text,

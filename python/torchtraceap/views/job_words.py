@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torchtraceap._core import Culprit, Late
 from torchtraceap.base.location import place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import time_text
-from torchtraceap.data.job import Culprit, JobData, Late
+from torchtraceap.data.job import JobData
 
 #: A step that would be shorter by less than this share counts as even: healthy ranks
 #: differ by more from one step to the next.

@@ -7,8 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from torchtraceap import _core
-from torchtraceap._core import TraceFacts
-from torchtraceap.data.job import RankFinding
+from torchtraceap._core import RankFinding, RankRow, TraceFacts
 from torchtraceap.ranks.joining import AnalyzedRank, JoinedJob
 from torchtraceap.ranks.rank_record import RankRecord
 from torchtraceap.ranks.recordings import RankFile, Recording
@@ -37,12 +36,13 @@ def _record(work: _core.RankWork) -> RankRecord:
     begin, end = work.recorded_ns[0], max(work.recorded_ns)
     return RankRecord(
         facts=TraceFacts("<bytes>", 1, begin / _US, end / _US, (), work.rank, None),
-        host="node",
-        device="NVIDIA H100 80GB HBM3",
-        verdict="ok",
-        span_ns=end - begin,
-        busy_ns=(end - begin) // 2,
-        step_count=work.step_count,
+        row=RankRow(
+            host="node",
+            device="NVIDIA H100 80GB HBM3",
+            steps=work.step_count,
+            span_us=(end - begin) / _US,
+            busy_us=(end - begin) // 2 / _US,
+        ),
         findings=tuple[RankFinding, ...](),
         work=work.to_bytes(),
         refusal="",

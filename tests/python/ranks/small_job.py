@@ -6,15 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torchtraceap._core import Location, Note
-from torchtraceap.data.job import (
+from torchtraceap._core import (
     Arrival,
-    Cause,
     CollectiveRow,
+    CollectiveWait,
     Culprit,
     JobFacts,
     JoinedCollective,
     Late,
+    Location,
+    Note,
     RankFinding,
     RankRow,
     StepOfRank,
@@ -46,85 +47,76 @@ class SmallJob:
     joined_collectives: tuple[JoinedCollective, ...] = ()
     collectives: tuple[CollectiveRow, ...] = ()
     culprits: tuple[Culprit, ...] = ()
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[CollectiveWait, ...] = ()
     steps: tuple[StepOfRank, ...] = ()
 
     def with_facts(self, **changes: Any) -> SmallJob:
-        return replace(self, facts=replace(self.facts, **changes))
+        return replace(self, facts=self.facts.replace(**changes))
 
 
 def facts(**changes: Any) -> JobFacts:
-    return replace(
-        JobFacts(
-            source="runs",
-            recording="rank*.json",
-            ranks=8,
-            world_size=8,
-            missing=(),
-            steps=6,
-            step_us=30e3,
-            replayed_us=30e3,
-            even_us=20e3,
-            replay_error=0.012,
-            slowdown=1.5,
-            waited_us=500e3,
-            joined_collectives=6,
-            unmatched=0,
-            contradicted=0,
-            clock_residual_us=12.5,
-            culprit=3,
-            notes=(),
-        ),
-        **changes,
-    )
+    return JobFacts(
+        source="runs",
+        recording="rank*.json",
+        ranks=8,
+        world_size=8,
+        missing=(),
+        steps=6,
+        step_us=30e3,
+        replayed_us=30e3,
+        even_us=20e3,
+        replay_error=0.012,
+        slowdown=1.5,
+        waited_us=500e3,
+        joined_collectives=6,
+        unmatched=0,
+        contradicted=0,
+        clock_residual_us=12.5,
+        culprit=3,
+        notes=(),
+    ).replace(**changes)
 
 
 def row(rank: int, **changes: Any) -> RankRow:
-    return replace(
-        RankRow(
-            rank=rank,
-            path=f"runs/rank{rank}.json",
-            host="node0",
-            device=H100,
-            verdict="ok",
-            stage=None,
-            steps=6,
-            begin_us=0.0,
-            end_us=180e3,
-            span_us=180e3,
-            busy_us=90e3,
-            waited_us=70e3,
-            transfer_us=12e3,
-            exposed_us=82e3,
-            caused_us=0.0,
-            last=0,
-            gain_us=None,
-            clock_shift_us=0.0,
-            clock_residual_us=12.5,
-        ),
-        **changes,
-    )
+    return RankRow(
+        rank=rank,
+        path=f"runs/rank{rank}.json",
+        host="node0",
+        device=H100,
+        verdict="ok",
+        stage=None,
+        steps=6,
+        begin_us=0.0,
+        end_us=180e3,
+        span_us=180e3,
+        busy_us=90e3,
+        waited_us=70e3,
+        transfer_us=12e3,
+        exposed_us=82e3,
+        caused_us=0.0,
+        last=0,
+        gain_us=None,
+        clock_shift_us=0.0,
+        clock_residual_us=12.5,
+    ).replace(**changes)
 
 
 def late(rank: int = 3, **changes: Any) -> Late:
-    return replace(
-        Late(
-            rank=rank,
-            kind="host",
-            location=Location("data.py", 41, "load", True),
-            name="",
-            finding=LOADER,
-            late_us=11e3,
-            waited_us=462e3,
-            count=6,
-            collective="allreduce",
-            sequence=118,
-            waiting=7,
-            gain_us=8.3e3,
-            culprit=True,
-        ),
-        **changes,
-    )
+    return Late(
+        rank=rank,
+        kind="host",
+        location=Location("data.py", 41, "load", True),
+        name="",
+        finding=LOADER,
+        late_us=11e3,
+        waited_us=462e3,
+        count=6,
+        collective="allreduce",
+        sequence=118,
+        waiting=7,
+        gain_us=8.3e3,
+        culprit=True,
+    ).replace(**changes)
 
 
 def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
@@ -153,7 +145,7 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
     return SmallJob(
         facts(ranks=ranks, world_size=ranks),
         tuple(rows),
-        (late(), replace(unexplained, gain_us=None, culprit=False), noise),
+        (late(), unexplained.replace(gain_us=None, culprit=False), noise),
         (collective,),
         (
             CollectiveRow(
@@ -172,7 +164,7 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
             Culprit(what="rank", name="5", gain_us=40.0, share=0.004),
         ),
         (
-            Cause(
+            CollectiveWait(
                 collective=0, rank=3, late=0, late_us=11e3, waited_us=collective.wait_us
             ),
         ),

@@ -62,7 +62,7 @@ def test_what_cannot_be_told_is_no_pass() -> None:
 
 def test_late_ranks_that_were_not_replayed_are_no_pass() -> None:
     job = slow_loader()
-    unasked = replace(job.ranks[6], caused_us=6 * 1001.0)
+    unasked = job.ranks[6].replace(caused_us=6 * 1001.0)
     job = replace(job, ranks=(*job.ranks[:6], unasked, *job.ranks[7:]))
     assert budget(max_late_us=9000).check_ranks(job) == ()
     broken, untold = budget(max_late_us=1000).check_ranks(job)

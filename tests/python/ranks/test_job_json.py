@@ -77,7 +77,7 @@ def test_of_many_collectives_those_with_most_waiting_are_listed(
     monkeypatch.setattr(job_json, "MOST_ARRIVALS", 20)
     job = slow_loader()
     collectives = tuple(
-        replace(job.joined_collectives[0], wait_us=w) for w in (1.0, 9.0, 2.0, 8.0)
+        job.joined_collectives[0].replace(wait_us=w) for w in (1.0, 9.0, 2.0, 8.0)
     )
     form = job_json.job_json(replace(job, joined_collectives=collectives))
     assert [one["wait_us"] for one in form["joined_collectives"]] == [9.0, 8.0]

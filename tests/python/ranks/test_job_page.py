@@ -81,7 +81,7 @@ def test_every_rank_is_a_row_on_the_common_clock() -> None:
 def test_a_rank_that_another_made_late_is_told_apart() -> None:
     job = slow_loader()
     (cause,) = job.causes
-    data = data_of(job_page(replace(job, causes=(replace(cause, rank=2),))))
+    data = data_of(job_page(replace(job, causes=(cause.replace(rank=2),))))
     assert [collective["own"] for collective in data["collectives"]] == [False]
 
 
@@ -106,10 +106,10 @@ def test_512_ranks_make_a_page_of_bounded_size() -> None:
 
 def hostile_job() -> JobData:
     job = slow_loader()
-    finding = replace(LOADER, pattern=HOSTILE, message=HOSTILE, advice=HOSTILE)
-    rows = [replace(r, host=HOSTILE, device=HOSTILE, path=HOSTILE) for r in job.ranks]
+    finding = LOADER.replace(pattern=HOSTILE, message=HOSTILE, advice=HOSTILE)
+    rows = [r.replace(host=HOSTILE, device=HOSTILE, path=HOSTILE) for r in job.ranks]
     collectives = tuple(
-        replace(m, name=HOSTILE, group=HOSTILE) for m in job.joined_collectives
+        m.replace(name=HOSTILE, group=HOSTILE) for m in job.joined_collectives
     )
     lates = (late(finding=finding, location=None, name=HOSTILE, collective=HOSTILE),)
     job = replace(job, ranks=tuple(rows), joined_collectives=collectives, late=lates)

@@ -48,7 +48,7 @@ def test_what_is_chance_is_not_listed() -> None:
     job = slow_loader()
     assert [one.waited_us for one in notable_causes(job)] == [462e3]
     assert [one.name for one in notable_culprits(job)] == ["3", "host"]
-    chance = replace(job, late=tuple(replace(one, culprit=False) for one in job.late))
+    chance = replace(job, late=tuple(one.replace(culprit=False) for one in job.late))
     assert notable_causes(chance) == ()
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchtraceap._core import Late
 from torchtraceap.base.units import counted, time_text
-from torchtraceap.data.job import JobData, Late
+from torchtraceap.data.job import JobData
 from torchtraceap.views.html.colors import family
 from torchtraceap.views.html.document import document
 from torchtraceap.views.html.job_timeline_json import job_timeline_json

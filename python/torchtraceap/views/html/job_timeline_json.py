@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from torchtraceap._core import JoinedCollective
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import bytes_text
-from torchtraceap.data.job import JobData, JoinedCollective
+from torchtraceap.data.job import JobData
 from torchtraceap.views.html.document import script_json
 from torchtraceap.views.job_drawing import Drawing, DrawnCollective, shown_causes
 
