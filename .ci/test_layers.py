@@ -219,7 +219,7 @@ def test_no_part_of_the_core_reaches_torch(monkeypatch: pytest.MonkeyPatch) -> N
         (
             "benchmarks/lab/cpp/module.cpp",
             "#include <pybind11/stl.h>\n"
-            '#include "bindings/analysis.h"\n#include "pipeline/pricing/edits.h"',
+            '#include "bindings/analysis.h"\n#include "pipeline/pricing/what_if.h"',
         ),
         ("benchmarks/loader/a.py", "from benchmarks.lab.pages import Page"),
         ("tests/cpp/trace/a.cpp", "#include <gtest/gtest.h>\n#include <zlib.h>"),

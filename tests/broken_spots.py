@@ -146,14 +146,14 @@ SPOTS = (
     # --- Replay and pricing ---
     Spot(
         "streams-are-first-in-first-out",
-        "cpp/replay/simulation_work.cpp",
+        "cpp/replay/simulation.cpp",
         "if (s.last != kNone) wait_for(",
         "if (s.last == id) wait_for(",
         ("replay",),
     ),
     Spot(
         "places-of-the-launch-queue",
-        "cpp/replay/simulation_work.cpp",
+        "cpp/replay/simulation.cpp",
         "if (s.launches.size() > places) {",
         "if (s.launches.size() > places + 1) {",
         ("replay",),

@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-#include "replay/checkpoint.h"
+#include "replay/two_threads.h"
 
 namespace tta::bindings {
 

@@ -9,7 +9,7 @@
 #include "bindings/signals.h"
 #include "bindings/torch_bindings.h"
 #include "detector/model.h"
-#include "detector/tables_file.h"
+#include "detector/tables.h"
 
 namespace tta::bindings {
 namespace {

@@ -15,7 +15,7 @@
 #include "detector/columns.h"
 #include "detector/state.h"
 #include "detector/step.h"
-#include "detector/tables_file.h"
+#include "detector/tables.h"
 
 namespace tta::detector {
 namespace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "trace/utf8.h"
+#include "trace/escapes.h"
 
 namespace tta::detector {
 namespace {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "detector/tensors_file.h"
+
 namespace tta::detector {
 
 /// A column. One of another version has other values under the same name, and counts as
@@ -82,5 +84,21 @@ struct Matching {
 /// of the model's statistics, patterns, figures or kinds, not all of its roles, or no
 /// general kind.
 Matching match(const Tables& ours, const Tables& theirs);
+
+// The tables that a file of weights was trained on, in its metadata. Knows no torch.
+
+/// Sets the format of a file of weights and its tables in metadata.
+void name_tables(const Tables& tables, std::map<std::string, std::string>& metadata);
+
+/// Reads them back. Throws WeightsError if the format is another one, or a table is
+/// missing or none.
+Tables read_tables(const TensorsFile& file);
+
+/// As match(), of what a file holds; throws WeightsError.
+Matching match(const TensorsFile& file, const Tables& ours, const Tables& theirs);
+
+/// Copies a file with the tables given in place of its own; numbers stay as they are.
+/// Whether they fit is seen when it is loaded. Throws WeightsError.
+void relabel(const std::string& from, const std::string& to, const Tables& tables);
 
 }  // namespace tta::detector

@@ -13,7 +13,7 @@
 #include <stdexcept>
 
 #include "detector/stack_file.h"
-#include "detector/tables_file.h"
+#include "detector/tables.h"
 
 namespace tta::detector {
 namespace {

@@ -3,12 +3,15 @@
 #include "features/features.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
-#include "features/merged_windows.h"
 #include "features/tokens.h"
 #include "features/whole.h"
 #include "features/window_stats.h"
@@ -17,6 +20,66 @@
 #include "timeline/windows.h"
 
 namespace tta::features {
+
+// Coarse windows, made of fine ones.
+
+struct MergedWindows {
+  std::vector<timeline::Window> windows;
+  /// Window i is made of fine windows [begin[i], begin[i + 1]).
+  std::vector<std::int64_t> begin;
+  std::vector<float> causes;  ///< As of make_features; empty if those given are.
+};
+
+/// Makes one window of up to `most` neighbors of the same device or process and of the
+/// same step, from the first on; so the borders of steps stay, and each coarse window
+/// tiles what its fine ones did. A share of time is that of the whole, in which longer
+/// windows weigh more. Linear. `causes` has `patterns` values for each window, or none;
+/// `most` is at least 1.
+MergedWindows merge_windows(std::span<const timeline::Window> windows,
+                            std::span<const float> causes, std::size_t patterns,
+                            std::size_t most);
+
+namespace {
+
+using timeline::Window;
+
+bool are_neighbors(const Window& a, const Window& b) {
+  return a.device == b.device && a.pid == b.pid && a.step == b.step &&
+         a.end_ns == b.begin_ns;
+}
+
+double length_of(const Window& w) { return static_cast<double>(w.end_ns - w.begin_ns); }
+
+}  // namespace
+
+MergedWindows merge_windows(std::span<const Window> windows,
+                            std::span<const float> causes, std::size_t patterns,
+                            std::size_t most) {
+  MergedWindows out;
+  out.begin.push_back(0);
+  for (std::size_t first = 0; first < windows.size();) {
+    auto whole = windows[first];
+    auto end = first + 1;
+    for (; end < windows.size() && end - first < most; ++end) {
+      if (!are_neighbors(whole, windows[end])) break;
+      whole.end_ns = windows[end].end_ns;
+      whole.events += windows[end].events;
+      whole.work += windows[end].work;
+    }
+    for (std::size_t k = 0; k < patterns && !causes.empty(); ++k) {
+      double wasted = 0;
+      for (auto i = first; i < end; ++i) {
+        wasted += static_cast<double>(causes[i * patterns + k]) * length_of(windows[i]);
+      }
+      out.causes.push_back(static_cast<float>(wasted / length_of(whole)));
+    }
+    out.windows.push_back(whole);
+    out.begin.push_back(static_cast<std::int64_t>(end));
+    first = end;
+  }
+  return out;
+}
+
 namespace {
 
 using timeline::Window;

@@ -13,10 +13,8 @@
 #include "pipeline/accounting/finding_id.h"
 #include "pipeline/accounting/label.h"
 #include "pipeline/accounting/step_balance.h"
-#include "pipeline/accounting/unexplained.h"
 #include "pipeline/pricing/blame.h"
 #include "pipeline/pricing/price.h"
-#include "pipeline/quality/facts.h"
 #include "pipeline/quality/quality.h"
 #include "timeline/timeline.h"
 

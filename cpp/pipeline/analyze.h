@@ -15,7 +15,7 @@
 #include "patterns/settings.h"
 #include "pipeline/quality/listed_waits.h"
 #include "pipeline/report.h"
-#include "replay/checkpoint.h"
+#include "replay/two_threads.h"
 #include "timeline/windows.h"
 #include "trace/trace.h"
 

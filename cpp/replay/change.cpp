@@ -6,9 +6,151 @@
 #include <algorithm>
 
 #include "replay/collective_order.h"
-#include "replay/weight_edits.h"
 
 namespace tta::replay {
+
+using timeline::Interval;
+using timeline::IntervalSet;
+
+namespace {
+
+constexpr auto kAll = std::int64_t{1} << 62;
+
+}  // namespace
+
+void WeightEdits::hide(std::uint32_t lane, const IntervalSet& set, bool waits_too) {
+  if (lane >= m_.sequences.size()) return;
+  for (const auto& time : set) {
+    const Interval part{time.begin - m_.begin, time.end - m_.begin};
+    for (const auto& s : stretches(lane, part)) hide(s, part, waits_too);
+  }
+}
+
+void WeightEdits::hide(const Stretch& stretch, Interval part, bool waits_too) {
+  const auto length = stretch.time.length();
+  const auto inside = timeline::intersect(stretch.time, part).length();
+  const bool whole = waits_too && inside == length;
+  const auto [first, last] = m_.graph.into(stretch.end);
+  // Woken inside what is skipped: it does not wait, and what it did outside stays.
+  bool woken = false;
+  for (auto i = first; i < last && waits_too; ++i) {
+    const auto& e = m_.graph.edges()[i];
+    const auto by = m_.points[e.from].recorded;
+    if (e.kind != EdgeKind::kHandOver || by < part.begin || by > part.end) continue;
+    weights[i] = kAbsent;
+    woken = true;
+  }
+  for (auto i = first; i < last; ++i) {
+    const auto kind = m_.graph.edges()[i].kind;
+    if (woken && kind == EdgeKind::kThink) weights[i] = std::max(weights[i], length);
+    if (kind == EdgeKind::kThink || kind == EdgeKind::kCall ||
+        kind == EdgeKind::kWaitCost) {
+      weights[i] = std::max<std::int64_t>(0, weights[i] - inside);
+    } else if (whole && length > 0 &&
+               (kind == EdgeKind::kSync || kind == EdgeKind::kQueue ||
+                kind == EdgeKind::kBatch)) {
+      weights[i] = kAbsent;
+    }
+  }
+}
+
+void WeightEdits::drop_waits(std::uint32_t lane, const IntervalSet& set) {
+  if (lane >= m_.sequences.size()) return;
+  for (const auto& part : set) {
+    const auto [from, to] = m_.calls.in(lane, part);
+    for (auto i = from; i < to; ++i) remove(m_.calls.all[i].end_point, EdgeKind::kSync);
+  }
+}
+
+void WeightEdits::shorten(std::uint32_t row, const IntervalSet& parts) {
+  const auto* task = find(row);
+  if (task == nullptr) return;
+  const auto own = timeline::clip(parts, {task->begin, task->end});
+  lessen(task->end_point, EdgeKind::kWork, timeline::total(own));
+}
+
+void WeightEdits::untie(std::uint32_t row) {
+  if (const auto* task = find(row)) remove(task->start_point, EdgeKind::kStreamWait);
+}
+
+void WeightEdits::drop(std::uint32_t row) {
+  const auto* task = find(row);
+  if (task == nullptr) return;
+  lessen(task->end_point, EdgeKind::kWork, kAll);
+  lessen(task->start_point, EdgeKind::kFifo, kAll);
+  unlaunch(*task);
+}
+
+void WeightEdits::merge(std::uint32_t row) {
+  const auto* task = find(row);
+  if (task != nullptr && unlaunch(*task)) {
+    lessen(task->start_point, EdgeKind::kFifo, kAll);
+  }
+}
+
+void WeightEdits::keep_order(std::uint32_t row) {
+  const auto* task = find(row);
+  if (task == nullptr || task == &m_.tasks.all.back()) return;
+  const auto& next = *(task + 1);
+  if (next.stream != task->stream) return;
+  const auto length = weights[edge_into(task->end_point, EdgeKind::kWork)];
+  const auto fifo = edge_into(next.start_point, EdgeKind::kFifo);
+  if (fifo == Graph::kNoEdge || weights[fifo] == kAbsent) return;
+  weights[fifo] = std::max(weights[fifo], -length);
+}
+
+std::vector<WeightEdits::Stretch> WeightEdits::stretches(std::uint32_t lane,
+                                                         Interval part) const {
+  const auto& s = m_.sequences[lane];
+  auto it = std::upper_bound(
+      s.begin(), s.end(), part.begin,
+      [&](std::int64_t t, PointId p) { return t < m_.points[p].recorded; });
+  if (it == s.begin() && it != s.end()) ++it;
+  std::vector<Stretch> out;
+  for (; it != s.end(); ++it) {
+    const auto from = m_.points[*(it - 1)].recorded;
+    if (from >= part.end) break;
+    out.push_back({*it, {from, m_.points[*it].recorded}});
+  }
+  return out;
+}
+
+const Task* WeightEdits::find(std::uint32_t row) const {
+  const auto task = row < m_.tasks.of_row.size() ? m_.tasks.of_row[row] : kNone;
+  return task == kNone ? nullptr : &m_.tasks.all[task];
+}
+
+std::uint32_t WeightEdits::edge_into(PointId point, EdgeKind kind) const {
+  const auto [first, last] = m_.graph.into(point);
+  for (auto i = first; i < last; ++i) {
+    if (m_.graph.edges()[i].kind == kind) return i;
+  }
+  return Graph::kNoEdge;
+}
+
+void WeightEdits::lessen(PointId point, EdgeKind kind, std::int64_t ns) {
+  const auto [first, last] = m_.graph.into(point);
+  for (auto i = first; i < last; ++i) {
+    if (m_.graph.edges()[i].kind != kind || weights[i] == kAbsent) continue;
+    // A negative one is an overlap, which stays.
+    weights[i] = std::min(weights[i], std::max<std::int64_t>(0, weights[i] - ns));
+  }
+}
+
+void WeightEdits::remove(PointId point, EdgeKind kind) {
+  const auto [first, last] = m_.graph.into(point);
+  for (auto i = first; i < last; ++i) {
+    if (m_.graph.edges()[i].kind == kind) weights[i] = kAbsent;
+  }
+}
+
+bool WeightEdits::unlaunch(const Task& task) {
+  const auto fifo = edge_into(task.start_point, EdgeKind::kFifo);
+  if (fifo == Graph::kNoEdge || weights[fifo] == kAbsent) return false;
+  remove(task.start_point, EdgeKind::kLaunch);
+  return true;
+}
+
 namespace {
 
 using timeline::Interval;

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "replay/calibration.h"
-#include "replay/checkpoint.h"
 #include "replay/control.h"
 #include "replay/graph.h"
 #include "replay/hand_over.h"
 #include "replay/host_collectives.h"
+#include "replay/two_threads.h"
 
 namespace tta::replay {
 

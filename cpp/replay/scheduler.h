@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "replay/checkpoint.h"
 #include "replay/program.h"
+#include "replay/two_threads.h"
 #include "timeline/intervals.h"
 
 namespace tta::replay {

@@ -7,10 +7,30 @@
 #include <tuple>
 #include <vector>
 
-#include "replay/device_room.h"
+#include "replay/program.h"
 #include "replay/scheduler.h"
 
 namespace tta::replay {
+
+// When a device has room for work that could start.
+
+/// The copy engines of one device and the kernels that fill it. Asked in order of time.
+class DeviceRoom {
+ public:
+  explicit DeviceRoom(const Contention& rule) : rule_(rule) {}
+
+  /// Returns when work starts that is ready `now`, and takes the room from then on.
+  std::int64_t start(const DeviceWork& work, std::int64_t now);
+
+ private:
+  struct Full {
+    std::int64_t begin, end;
+    std::uint32_t stream;
+  };
+  Contention rule_;
+  std::int64_t up_free_ = 0, down_free_ = 0;
+  std::vector<Full> full_;  // by begin
+};
 
 /// A heap of moments; what happens at one causes later ones. How long work takes is
 /// known when it starts, so that its end is too, and who waits for it is told then.

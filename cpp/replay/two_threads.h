@@ -3,9 +3,18 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <future>
 
 namespace tta::replay {
+
+// How work that may take long is ended from outside.
+
+/// Called between parts of the work, in large traces several times a second. What it
+/// throws ends the work.
+using Checkpoint = std::function<void()>;
+
+inline void go_on() {}
 
 /// Calls work(0) to work(count - 1), even ones in order on this thread, where what it
 /// throws comes out, odd ones on another if there is one to be had. Returns when all

@@ -12,7 +12,6 @@
 #include "timeline/intervals.h"
 #include "timeline/lanes.h"
 #include "timeline/links.h"
-#include "timeline/spans.h"
 #include "trace/trace.h"
 
 namespace tta::timeline {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "timeline/intervals.h"
 #include "timeline/lanes.h"
 #include "timeline/links.h"
-#include "timeline/spans.h"
 
 namespace tta::timeline {
 namespace {

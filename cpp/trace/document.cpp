@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "trace/escapes.h"
-#include "trace/mended.h"
-#include "trace/utf8.h"
+#include "trace/recovery.h"
 
 namespace tta::trace {
 

@@ -4,7 +4,6 @@
 
 #include "trace/escapes.h"
 #include "trace/event_reader.h"
-#include "trace/utf8.h"
 
 namespace tta::trace {
 namespace {

@@ -2,7 +2,7 @@
 // trace/text_scan.cpp: the byte-by-byte scan.
 #include "trace/text_scan.h"
 
-#include "trace/utf8.h"
+#include "trace/escapes.h"
 
 namespace tta::trace {
 namespace {

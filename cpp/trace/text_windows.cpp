@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "trace/utf8.h"
+#include "trace/escapes.h"
 
 namespace tta::trace {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "trace/mended.h"
+#include "trace/recovery.h"
 #include "trace/source.h"
 
 namespace tta::trace {

@@ -3,11 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <ostream>
 #include <string>
 #include <string_view>
 
+#include "trace/trace.h"
+
 namespace tta::write {
+
+// A trace's text again, with more events in its list.
+
+/// Tells whether the text a trace was read from is a sound document with a closed list
+/// of events. A recovered one is none, nor is a list left open.
+bool has_whole_text(const trace::Trace& trace);
+
+/// Copies that text byte for byte, but for values that are no JSON (NaN, 007), which
+/// become null. Before the list of events is closed it calls `insert`, telling whether
+/// the list is empty. In pieces of 256 KiB; with such values, in memory as a whole.
+///
+/// Throws what Trace::visit_args throws, std::invalid_argument if there is no whole
+/// text, and what `insert` and the stream throw.
+void copy_text(const trace::Trace& trace, std::ostream& out,
+               const std::function<void(bool)>& insert);
 
 /// Returns the string with quotes and escapes. Bytes from 0x80 on stay as they are.
 std::string json_string(std::string_view text);

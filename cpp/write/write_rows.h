@@ -8,7 +8,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "replay/checkpoint.h"
+#include "replay/two_threads.h"
 #include "timeline/intervals.h"
 #include "trace/trace.h"
 #include "write/json_text.h"

@@ -17,7 +17,7 @@ import numpy as np
 
 from torchtraceap import _core
 
-#: Parts of kernels' names, in lower case, as cpp/features/kind_names.cpp has them.
+#: Parts of kernels' names, in lower case, as cpp/features/kind.cpp has them.
 _MATRIX = (
     "gemm", "gemv", "cutlass", "nvjet", "cudnn", "winograd", "fmha", "flash", "attn",
     "cijk_", "cublas", "attention", "triton_tem_", "marlin", "convolve", "_conv",

@@ -16,7 +16,7 @@
 #include "bindings/signals.h"
 #include "lab/cpp/insertion_draft.h"
 #include "lab/cpp/write_perturbed.h"
-#include "pipeline/pricing/edits.h"
+#include "pipeline/pricing/what_if.h"
 
 namespace tta::lab {
 namespace {

@@ -21,7 +21,7 @@
 #include "replay/model.h"
 #include "replay/program.h"
 #include "replay/time_maps.h"
-#include "trace/category.h"
+#include "trace/columns.h"
 
 namespace tta::lab {
 

@@ -9,7 +9,7 @@
 #include "lab/cpp/perturbation.h"
 #include "replay/model.h"
 #include "replay/program.h"
-#include "trace/category.h"
+#include "trace/columns.h"
 
 namespace tta::lab {
 

@@ -2,7 +2,7 @@
 // pipeline/drawing/perfetto.cpp: the old events, then ours.
 #include "pipeline/drawing/perfetto.h"
 
-#include "write/copy_text.h"
+#include "write/json_text.h"
 #include "write/output.h"
 #include "write/write_rows.h"
 

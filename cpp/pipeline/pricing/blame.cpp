@@ -7,7 +7,6 @@
 #include <set>
 
 #include "pipeline/pricing/causes.h"
-#include "pipeline/pricing/gap_pieces.h"
 #include "replay/device_clock.h"
 #include "replay/two_threads.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "patterns/find.h"
-#include "replay/checkpoint.h"
 #include "replay/gain.h"
+#include "replay/two_threads.h"
 #include "timeline/windows.h"
 
 namespace tta::pipeline {

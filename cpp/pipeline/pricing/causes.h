@@ -2,17 +2,50 @@
 // pipeline/pricing/causes.h: each pattern fixed everywhere, one replay a pattern.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "patterns/find.h"
-#include "pipeline/pricing/gap_pieces.h"
-#include "replay/checkpoint.h"
+#include "patterns/finding.h"
 #include "replay/gain.h"
+#include "replay/two_threads.h"
+#include "timeline/timeline.h"
+#include "timeline/windows.h"
 
 namespace tta::pipeline {
+
+// Idle time cut into pieces, each of one window, one step and one cause that the
+// rules saw.
+
+/// A part of a gap in which one event at most was blamed before.
+struct Piece {
+  timeline::Interval time;
+  std::uint32_t next = timeline::kNoRow;    ///< The work that ended the gap.
+  const patterns::Claim* before = nullptr;  ///< Who had it, by the rules alone.
+};
+
+/// The gaps of a device.
+struct Pieces {
+  std::size_t device = 0;  ///< Place in Timeline::devices.
+  std::vector<Piece> all;
+  std::vector<std::int64_t> bounds;  ///< Of each piece its begin and end.
+};
+
+/// Cuts the gaps of each device, without idle time that patterns other than `free`
+/// claim. Refers to the claims. O(n log n) in these, windows and steps.
+std::vector<Pieces> cut_gaps(const timeline::Timeline& timeline,
+                             const std::vector<patterns::Claim>& claims,
+                             const std::set<patterns::PatternId>& free,
+                             const std::vector<timeline::Window>& windows);
+
+/// Returns the windows of a device: they come in the order of devices.
+std::span<const timeline::Window> windows_of(
+    const std::vector<timeline::Window>& windows, std::int32_t device);
 
 /// One pattern, fixed everywhere.
 struct Cause {

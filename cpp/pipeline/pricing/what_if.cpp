@@ -1,16 +1,214 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pipeline/pricing/what_if.cpp: two schedules, and what one has over the other.
 #include "pipeline/pricing/what_if.h"
-#include "pipeline/pricing/path_rows.h"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
+#include "patterns/fix.h"
+#include "pipeline/pricing/path_rows.h"
 #include "replay/accept.h"
+#include "replay/fewer_launches.h"
 #include "replay/model_program.h"
 
 namespace tta::pipeline {
+
+namespace {
+
+using replay::kNone;
+using timeline::Interval;
+
+class Editor {
+ public:
+  Editor(const Report& r, const replay::Model& m)
+      : r_(r), m_(m), t_(*r.timeline), c_(t_.columns()) {}
+
+  replay::Change run(std::span<const Edit> edits) {
+    for (const auto& edit : edits) {
+      if (!(edit.factor >= 0 && edit.factor <= 1)) {
+        throw std::invalid_argument("a factor is from 0 to 1");
+      }
+      if (info(edit.kind).takes == Takes::kFindings) {
+        fix(edit);
+        continue;
+      }
+      auto rows = rows_of(edit);
+      if (edit.kind == EditKind::kBucket) {
+        replay::bucket(m_, rows, change_);
+        continue;
+      }
+      if (info(edit.kind).takes == Takes::kHostEvents) keep_outermost(rows);
+      for (const auto row : rows) {
+        info(edit.kind).takes == Takes::kHostEvents ? edit_host(edit, row)
+                                                    : edit_work(edit, row);
+      }
+    }
+    return std::move(change_);
+  }
+
+ private:
+  // The events that an edit names.
+  std::vector<std::uint32_t> rows_of(const Edit& edit) const {
+    std::vector<char> named(t_.trace->strings.size(), 0);
+    for (const auto id : edit.of) {
+      if (id < named.size()) named[id] = 1;
+    }
+    const bool host = info(edit.kind).takes == Takes::kHostEvents;
+    std::vector<std::uint32_t> rows;
+    for (std::uint32_t row = 0; row < c_.size(); ++row) {
+      if (!named[c_.name[row]] || t_.lanes.lane[row] == timeline::kNoLane) continue;
+      const bool collective =
+          edit.kind == EditKind::kOverlap && t_.named(row, timeline::Name::kBackend);
+      if (t_.lanes.on_stream(row) != host || collective) rows.push_back(row);
+    }
+    // What an edit is for, among all device work.
+    std::string of;
+    if (edit.kind == EditKind::kPin) {
+      std::erase_if(rows, [&](auto row) { return !t_.is_copy(row); });
+      of = "copies";
+    } else if (edit.kind == EditKind::kBucket) {
+      std::erase_if(rows, [&](auto row) { return !t_.is_communication(row); });
+      of = "collectives";
+    } else {
+      of = host ? "host events" : "device work";
+    }
+    if (rows.empty()) {
+      throw std::invalid_argument(std::string(info(edit.kind).name) +
+                                  " takes names of " + of + ", and these are none");
+    }
+    return rows;
+  }
+
+  // What an edit does inside an event it does inside those within as well.
+  void keep_outermost(std::vector<std::uint32_t>& rows) const {
+    const auto key = [&](std::uint32_t row) {
+      return std::tuple(t_.lanes.lane[row], c_.ts[row], -t_.tree.end(c_, row));
+    };
+    std::sort(rows.begin(), rows.end(),
+              [&](auto a, auto b) { return key(a) < key(b); });
+    auto lane = timeline::kNoLane;
+    std::int64_t reached = 0;
+    std::erase_if(rows, [&](auto row) {
+      const auto end = t_.tree.end(c_, row);
+      if (t_.lanes.lane[row] == lane && end <= reached) return true;
+      lane = t_.lanes.lane[row];
+      reached = end;
+      return false;
+    });
+  }
+
+  void fix(const Edit& edit) {
+    for (const auto i : edit.of) {
+      if (i >= r_.findings.size()) {
+        throw std::invalid_argument("there is no finding " + std::to_string(i));
+      }
+      change_.add(patterns::fix_of(m_, r_.patterns, r_.findings[i], room_));
+    }
+  }
+
+  void edit_work(const Edit& edit, std::uint32_t row) {
+    const Interval time{c_.ts[row], c_.end(row)};
+    switch (edit.kind) {
+      case EditKind::kScale: {
+        const auto left = static_cast<double>(time.length()) * edit.factor;
+        change_.shorten(row, {time.begin + static_cast<std::int64_t>(left), time.end});
+        break;
+      }
+      case EditKind::kDropWork:
+        change_.drop(row);
+        break;
+      case EditKind::kOverlap:
+        change_.untie(row);
+        break;
+      case EditKind::kPin: {
+        const auto task = m_.tasks.of_row[row];
+        const auto call = task == kNone ? kNone : m_.tasks.all[task].call;
+        if (call == kNone || c_.cat(row) != trace::Category::kGpuMemcpy) break;
+        const auto& c = m_.calls.all[call];
+        change_.drop_waits(c.lane, timeline::wait_around(t_.waits, c.lane, c.begin));
+        break;
+      }
+      default:
+        break;
+    }
+  }
+
+  void edit_host(const Edit& edit, std::uint32_t row) {
+    const auto lane = t_.lanes.lane[row];
+    const Interval time{c_.ts[row], std::max(c_.ts[row] + 1, t_.tree.end(c_, row))};
+    using replay::Fusion;
+    switch (edit.kind) {
+      case EditKind::kHide:
+        change_.skip(lane, time);
+        break;
+      case EditKind::kDropWaits:
+        change_.drop_waits(lane, time);
+        break;
+      case EditKind::kCapture:
+        replay::capture(m_, lane, time, change_);
+        break;
+      case EditKind::kFuse:
+        replay::fuse(m_, lane, time, Fusion::kAll, change_);
+        break;
+      case EditKind::kMultiTensor:
+        replay::fuse(m_, lane, time, Fusion::kSameName, change_);
+        break;
+      default:
+        break;
+    }
+  }
+
+  const Report& r_;
+  const replay::Model& m_;
+  patterns::OverlapRoom room_{*r_.timeline};
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  replay::Change change_;
+};
+
+}  // namespace
+
+std::span<const EditInfo> edit_table() {
+  static constexpr EditInfo kTable[] = {
+#define TTA_EDIT_INFO(id, name, takes, certain, doc) {name, Takes::takes, certain},
+      TTA_EDITS(TTA_EDIT_INFO)
+#undef TTA_EDIT_INFO
+  };
+  return kTable;
+}
+
+EditKind edit_kind(std::string_view name) {
+  std::string known;
+  const auto table = edit_table();
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (table[i].name == name) return static_cast<EditKind>(i);
+    known += (i == 0 ? "" : ", ") + std::string(table[i].name);
+  }
+  throw std::invalid_argument("there is no edit '" + std::string(name) +
+                              "'; there are: " + known);
+}
+
+replay::Change change_of(const Report& r, const replay::Model& m,
+                         std::span<const Edit> edits) {
+  return Editor(r, m).run(edits);
+}
+
+std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
+  std::vector<Edit> out;
+  if (r.timeline->host) return out;  // as in may_be_counted_on
+  for (auto edit : edits) {
+    if (!info(edit.kind).certain) continue;
+    if (edit.kind == EditKind::kFix) {
+      std::erase_if(edit.of,
+                    [&](auto i) { return !may_be_counted_on(r, r.findings[i]); });
+    }
+    out.push_back(std::move(edit));
+  }
+  return out;
+}
+
 namespace {
 
 // Both schedules by events; returns what speaks against them, "" if nothing.

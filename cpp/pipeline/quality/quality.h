@@ -8,6 +8,11 @@
 
 namespace tta::pipeline {
 
+// What the trace says about itself.
+
+/// Reads devices, rank, world size, span and what it says of being simulated.
+TraceFacts read_facts(const timeline::Timeline& timeline);
+
 /// Judges what is missing from the trace and what is wrong in it. docs/reading.md lists
 /// the kinds of notes, their thresholds and where these come from. `facts.devices` must
 /// be filled.

@@ -24,7 +24,7 @@ using timeline::kNoRow;
 using Kernels = std::vector<std::uint32_t>;
 
 // Names of the call and of what is around it: all that tells graphs apart.
-using Place = std::vector<std::uint32_t>;
+using NamesAbove = std::vector<std::uint32_t>;
 
 constexpr int kPlaceDepth = 64;            // bounds what a hostile nesting costs
 constexpr std::size_t kFewLaunches = 4;    // fewer show no habit
@@ -32,9 +32,9 @@ constexpr double kMissingShare = 0.025;    // as for launches without work
 constexpr std::size_t kRepeatedOften = 3;  // a set that is a graph for certain
 constexpr std::size_t kMostGraphs = 16;    // of one place; bounds the comparisons
 
-Place place_of(const timeline::Timeline& t, std::uint32_t row) {
+NamesAbove place_of(const timeline::Timeline& t, std::uint32_t row) {
   const auto& c = t.columns();
-  Place place;
+  NamesAbove place;
   for (int depth = 0; row != kNoRow && depth < kPlaceDepth; ++depth) {
     // Steps are numbered; their names would make each launch a place of its own.
     if (!t.trace->name(row).starts_with("ProfilerStep#")) place.push_back(c.name[row]);
@@ -114,7 +114,7 @@ void find_short_graphs(const timeline::Timeline& t, Quality& q) {
       if (graph != graphs.end()) graph->second.push_back(c.name[row]);
     }
   }
-  std::map<Place, std::vector<Kernels>> places;
+  std::map<NamesAbove, std::vector<Kernels>> places;
   for (auto& [row, kernels] : graphs) {
     if (kernels.empty()) continue;
     std::sort(kernels.begin(), kernels.end());

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <map>
 
-#include "detector/losses.h"
 #include "detector/made.h"
 #include "detector/step.h"
 

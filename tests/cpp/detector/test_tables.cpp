@@ -7,7 +7,7 @@
 
 #include "detector/files.h"
 #include "detector/stacked.h"
-#include "detector/tables_file.h"
+#include "detector/tables.h"
 #include "features/feature_table.h"
 #include "support/says.h"
 

@@ -8,7 +8,7 @@
 
 #include "features/feature_table.h"
 #include "features/kind.h"
-#include "features/pieces.h"
+#include "features/whole.h"
 #include "patterns/pattern.h"
 
 namespace tta::features {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "patterns/device_text.h"
-#include "pipeline/accounting/unexplained.h"
+#include "pipeline/accounting/balance.h"
 #include "pipeline/analyzed.h"
 
 namespace tta::pipeline {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which events of a rank are collectives, and what is known of them.
-#include "replay/recorded_collectives.h"
+#include "replay/condense.h"
 
 #include <gtest/gtest.h>
 

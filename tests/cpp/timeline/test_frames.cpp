@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "timeline/frames.h"
-#include "timeline/outliers.h"
 #include "timeline/timed.h"
 #include "timeline/timeline.h"
 

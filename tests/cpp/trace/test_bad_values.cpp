@@ -3,7 +3,7 @@
 // text is cut.
 #include <cctype>
 
-#include "trace/mended.h"
+#include "trace/recovery.h"
 #include "trace/samples.h"
 
 namespace tta::trace {

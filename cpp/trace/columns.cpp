@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/category.cpp: looks a category up by name.
-#include "trace/category.h"
+// trace/columns.cpp: looks a category up by name.
+#include "trace/columns.h"
 
 namespace tta::trace {
 
