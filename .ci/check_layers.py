@@ -55,7 +55,7 @@ PARTS = {
     "lab": [
         "pipeline",
         "bindings/analysis.h",
-        "bindings/scheduled_model.h",
+        "bindings/analysis.h",
         "bindings/signals.h",
     ],
 }

@@ -138,7 +138,7 @@ SPOTS = (
     ),
     Spot(
         "frames-are-no-host-time",
-        "cpp/features/thread_segments.h",
+        "cpp/features/host_parts.h",
         "return in != In::kNothing && in != In::kPython && in != In::kProfiler;",
         "return in != In::kNothing && in != In::kProfiler;",
         ("features",),

@@ -4,13 +4,13 @@
 
 #include <pybind11/pybind11.h>
 #include <pybind11/typing.h>
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "pipeline/pricing/price.h"
 #include "pipeline/report.h"
 #include "timeline/event_args.h"
 #include "trace/trace.h"
@@ -22,6 +22,13 @@ struct Analysis {
   std::shared_ptr<trace::Trace> trace;
   pipeline::Report report;
 };
+
+/// Returns the model of a report's replay. Throws value_error if there is none.
+inline const std::shared_ptr<const replay::Model>& scheduled_model(const Analysis& a) {
+  const auto& replay = *a.report.replay;
+  if (replay.model == nullptr) throw pybind11::value_error(replay.refusal);
+  return replay.model;
+}
 
 /// A number that is known, for the core says -1 of what is not.
 template <typename Number>

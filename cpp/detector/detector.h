@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "detector/arrays.h"
+#include "detector/batch.h"
 #include "detector/config.h"
-#include "detector/example.h"
 #include "detector/in_threads.h"
 #include "detector/tables.h"
 #include "detector/tensors_file.h"

@@ -3,9 +3,185 @@
 #include "features/host_parts.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "timeline/names.h"
+
 namespace tta::features {
+
+namespace {
+
+using timeline::Interval;
+using timeline::kNoRow;
+using trace::Category;
+
+// What a Python frame's name alone tells.
+enum class Named : std::uint8_t { kNothing, kCompiles, kCollects, kBlocks };
+
+Named named(std::string_view name) {
+  if (name.ends_with("(dynamo_timed)")) return Named::kCompiles;
+  if (name.starts_with("torch/_dynamo/convert_frame.py(") &&
+      name.ends_with("): _compile")) {
+    return Named::kCompiles;
+  }
+  if (timeline::contains(name, "triton/compiler/compiler.py(") &&
+      name.ends_with("): compile")) {
+    return Named::kCompiles;
+  }
+  if (name == "<built-in function collect>" || name == "Python GC") {
+    return Named::kCollects;
+  }
+  if (!name.starts_with("<built-in ")) return Named::kNothing;
+  return timeline::contains_any(
+             name, {"method acquire of", "method wait of", "method poll of",
+                    "function select>", "function sleep>", "function waitpid>",
+                    "method select of"})
+             ? Named::kBlocks
+             : Named::kNothing;
+}
+
+In in_of(Kind kind) {
+  switch (kind) {
+    case Kind::kCollect:
+      return In::kCollect;
+    case Kind::kLoader:
+      return In::kLoader;
+    case Kind::kModule:
+      return In::kCompile;
+    case Kind::kLaunch:
+    case Kind::kGraphLaunch:
+      return In::kLaunch;
+    case Kind::kMemory:
+      return In::kMemory;
+    default:
+      return is_call(kind) ? In::kCall : In::kOperator;
+  }
+}
+
+bool works(In in) {
+  return in == In::kOperator || in == In::kCall || in == In::kLaunch || in == In::kWait;
+}
+
+In in_frame(std::string_view name, In around) {
+  switch (named(name)) {
+    case Named::kCompiles:
+      return In::kCompile;
+    case Named::kCollects:
+      return In::kCollect;
+    case Named::kBlocks:
+      return In::kNothing;
+    default:
+      return works(around) ? around : In::kPython;
+  }
+}
+
+// Sweeps thread after thread.
+class Sweep {
+ public:
+  Sweep(const timeline::Timeline& t, const std::vector<Kind>& kinds,
+        const std::vector<char>& waits)
+      : t_(t),
+        kinds_(kinds),
+        waits_(waits),
+        in_(kinds.size(), In::kNothing),
+        unframed_(kinds.size(), In::kNothing),
+        kind_(kinds.size(), Kind::kOther) {}
+
+  std::vector<Segment> thread(std::uint32_t lane) {
+    const auto& c = t_.columns();
+    std::vector<Segment> out;
+    auto reached = t_.span.begin;
+    std::vector<std::uint32_t> open;
+    const auto advance = [&](std::uint32_t row, std::int64_t to) {
+      const Interval time{reached, std::min(to, t_.span.end)};
+      if (time.length() == 0) return;
+      reached = time.end;
+      if (row == kNoRow) return;
+      const Segment s{time.begin, time.end, in_[row], unframed_[row], kind_[row]};
+      if (s.in != In::kNothing || s.unframed != In::kNothing) out.push_back(s);
+    };
+    const auto close_until = [&](std::int64_t at) {
+      while (!open.empty() && t_.tree.end(c, open.back()) <= at) {
+        advance(open.back(), t_.tree.end(c, open.back()));
+        open.pop_back();
+      }
+    };
+    for (const auto row : t_.lanes.rows_of(t_.lanes.lanes[lane])) {
+      enter(row);
+      close_until(c.ts[row]);
+      advance(open.empty() ? kNoRow : open.back(), c.ts[row]);
+      open.push_back(row);
+    }
+    close_until(trace::kTimeLimit);
+    return out;
+  }
+
+ private:
+  // Tells what a row is in; what is around it has been told.
+  void enter(std::uint32_t row) {
+    const auto parent = t_.tree.parent[row];
+    const auto around = parent == kNoRow ? In::kNothing : in_[parent];
+    const auto without = parent == kNoRow ? In::kNothing : unframed_[parent];
+    if (t_.columns().cat(row) == Category::kPythonFunction) {
+      in_[row] = around >= In::kLoader ? around : in_frame(t_.trace->name(row), around);
+      unframed_[row] = without;
+      if (parent != kNoRow) kind_[row] = kind_[parent];
+    } else {
+      in_[row] = in_event(row, around);
+      unframed_[row] = in_event(row, without);
+      kind_[row] = kinds_[row];
+    }
+  }
+
+  In in_event(std::uint32_t row, In around) const {
+    const auto cat = t_.columns().cat(row);
+    const auto kind = kinds_[row];
+    if (around >= In::kLoader) return around;
+    if (cat == Category::kOverhead) return In::kProfiler;
+    switch (kind) {
+      case Kind::kCompiled:
+        return named(t_.trace->name(row)) == Named::kCompiles ? In::kCompile
+                                                              : In::kOperator;
+      case Kind::kStep:
+        return around;
+      case Kind::kRange:
+        return works(around) ? around : In::kPython;
+      case Kind::kOptimizer:
+        if (cat == Category::kCpuOp) return In::kOperator;
+        return works(around) ? around : In::kPython;
+      case Kind::kCollective:
+        if (cat != Category::kUserAnnotation) break;
+        // A backend's thread carries it out; ranges of NCCL only queue it.
+        return t_.devices.empty() ? In::kCollective : In::kPython;
+      default:
+        break;
+    }
+    return waits_[row] != 0 || (around == In::kWait && is_call(kind)) ? In::kWait
+                                                                      : in_of(kind);
+  }
+
+  const timeline::Timeline& t_;
+  const std::vector<Kind>& kinds_;
+  const std::vector<char>& waits_;
+  // Of each row, as of Segment.
+  std::vector<In> in_, unframed_;
+  std::vector<Kind> kind_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Segment>> thread_segments(const timeline::Timeline& t,
+                                                  const std::vector<Kind>& kinds,
+                                                  const std::vector<char>& waits) {
+  Sweep sweep(t, kinds, waits);
+  std::vector<std::vector<Segment>> out(t.lanes.lanes.size());
+  for (std::uint32_t lane = 0; lane < out.size(); ++lane) {
+    if (!t.lanes.lanes[lane].is_stream) out[lane] = sweep.thread(lane);
+  }
+  return out;
+}
+
 namespace {
 
 using timeline::Interval;

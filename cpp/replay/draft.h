@@ -63,7 +63,7 @@ void add_anchors(Draft& draft);       ///< Work held up by what the trace lacks.
 void add_waits(Draft& draft);         ///< What calls waited for.
 void add_queue(Draft& draft);         ///< Places in the launch queue.
 void add_stream_waits(Draft& draft);  ///< Work that waits for another stream.
-void add_oddities(Draft& draft);      ///< Late starts that no rule above explains.
+void add_anomalies(Draft& draft);     ///< Late starts that no rule above explains.
 void add_late_anchors(Draft& draft);  ///< Late starts of work from before the trace.
 
 /// Returns how much later than the edges allow each point was recorded, where those

@@ -38,14 +38,14 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
   const auto sync_rows = find_sync_rows(t, m.calls, m.tasks);
   m.sync_calls = find_sync_calls(t, constants, m.calls, m.tasks, sync_rows);
   m.calibration = options.calibrate ? Calibration(t, constants, m.calls, m.tasks,
-                                                  m.sync_calls, options.keep_oddities)
+                                                  m.sync_calls, options.keep_anomalies)
                                     : Calibration(constants);
   Draft d{m, args, options, Issued(t, m.calls, m.tasks), sync_rows, {}};
   d.add_point(PointKind::kOrigin, timeline::kNoLane, timeline::kNoRow, m.begin);
   for (const auto add : {add_threads, add_tasks, add_waits, add_queue, add_stream_waits,
-                         add_anchors, add_oddities, add_late_anchors}) {
+                         add_anchors, add_anomalies, add_late_anchors}) {
     options.checkpoint();
-    if (add != add_oddities || options.keep_oddities) add(d);
+    if (add != add_anomalies || options.keep_anomalies) add(d);
   }
   options.checkpoint();
   m.graph = Graph(m.points.size(), std::move(d.edges));

@@ -55,7 +55,7 @@ struct ModelOptions {
   bool calibrate = true;
   /// Keeps what no rule explains: overlap of two kernels of a stream, starts of first
   /// graphs, coincidences between streams. Without, the replay is `strict`.
-  bool keep_oddities = true;
+  bool keep_anomalies = true;
   /// Looks for threads that wait for each other. Without, the replay is as exact, and
   /// what a change saves is wrong: only for tests and measurements.
   bool hand_overs = true;

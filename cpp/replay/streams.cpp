@@ -128,7 +128,7 @@ void add_waits(Draft& d) {
                 frees ? own : m.calibration.wait_cost(name), took, EdgeKind::kWaitCost);
     const auto* copy = w.copy == kNone ? nullptr : &m.tasks.all[w.copy];
     const bool as_recorded =
-        frees || (d.options.keep_oddities && latest > call.begin && took <= kLongWait);
+        frees || (d.options.keep_anomalies && latest > call.begin && took <= kLongWait);
     const auto back = as_recorded ? own : m.calibration.back(name, copy);
     for (const auto target : w.targets) {
       d.add(m.tasks.all[target].end_point, call.end_point, back, EdgeKind::kSync,

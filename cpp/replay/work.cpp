@@ -62,7 +62,7 @@ void add_late_anchors(Draft& d) {
     if (!task.queued_before || late[task.start_point] <= kUnexplained) continue;
     if (!ends) ends.emplace(d);
     const auto* cause =
-        d.options.keep_oddities ? ends->just_before(task, task.begin) : nullptr;
+        d.options.keep_anomalies ? ends->just_before(task, task.begin) : nullptr;
     if (cause != nullptr) {
       d.add_contention(*cause, task);
     } else {
@@ -95,7 +95,7 @@ void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
                 task.begin - call.end, EdgeKind::kLaunch);
     return;
   }
-  if (d.options.keep_oddities && idle &&
+  if (d.options.keep_anomalies && idle &&
       (task.of_graph || task.copy == CopyKind::kUpPageableLarge ||
        (waits && length <= kLongWait))) {
     // A graph is set up, a large copy staged: no constant fits. Of a short call that
@@ -125,12 +125,12 @@ void add_tasks(Draft& d) {
       task.end_point = d.add_point(PointKind::kTaskEnd, lane, task.row, task.end);
       d.add(task.start_point, task.end_point, task.end - task.begin, EdgeKind::kWork);
       if (before != nullptr) {
-        if (d.options.keep_oddities && task.begin < before->end) {
+        if (d.options.keep_anomalies && task.begin < before->end) {
           d.add_copied(before->end_point, task.start_point, EdgeKind::kFifo);
         } else {
           const auto gap =
               m.calibration.gap(c.name[before->row], c.name[task.row], *before, task);
-          if (d.options.keep_oddities &&
+          if (d.options.keep_anomalies &&
               m.calibration.held_up(m.calls, *before, task, gap)) {
             d.add_copied(before->end_point, task.start_point, EdgeKind::kFifo);
           } else {

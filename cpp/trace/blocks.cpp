@@ -56,7 +56,7 @@ void Blocks::Worker::parse(Block& block) {
     done = block.offset;  // the document will say what it is
   }
   block.sound = done == end;
-  document.count_oddities(windows);
+  document.count_anomalies(windows);
   windows.rest(0);
   document.take_part(block.part, known);
 }

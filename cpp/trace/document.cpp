@@ -103,7 +103,7 @@ Place Document::member(Place at) {
   const Place value = at + 2;
   if (tokens.at(value) == '[' && key == "traceEvents") {
     if (has_events_ && !limits_.recover) fail_two_lists();
-    if (has_events_) tally_.count(Oddity::kTwoEventLists, position(at));
+    if (has_events_) tally_.count(Anomaly::kTwoEventLists, position(at));
     enter_events();
     return value + 1;
   }
@@ -133,7 +133,7 @@ void Document::add_metadata(std::string key, std::string_view value) {
     trace_.metadata.emplace_back(std::move(key), std::move(json));
   } else {
     trace_.metadata[metadata_index_[id]].second = std::move(json);
-    tally_.count(Oddity::kDuplicateKey, position(item_));
+    tally_.count(Anomaly::kDuplicateKey, position(item_));
   }
 }
 
@@ -177,7 +177,7 @@ Place Document::element(Place at) {
   state_ = next;
   ++elements_;
   if (!is_object) {
-    tally_.count(Oddity::kSkippedElement, where);
+    tally_.count(Anomaly::kSkippedElement, where);
   } else if (events_.finish(row, where)) {
     if (keep_.keeps(row.phase, row.category, row.ts, row.dur)) {
       keep_args(row, where);
@@ -211,7 +211,7 @@ void Document::end_of_text(bool inside_item) {
   const bool between = state_ == State::kEvent && !inside_item;
   if (list_form_ && between) {
     // The Chrome trace format lets a writer that was interrupted leave it open.
-    tally_.count(Oddity::kUnclosedList, position(window_->tokens.end));
+    tally_.count(Anomaly::kUnclosedList, position(window_->tokens.end));
   } else if (state_ != State::kDone) {
     fail_truncated();
   }
@@ -239,7 +239,7 @@ Position Document::position(Place at) const {
 void Document::count_bad_values() {
   const BadValues& bad = grammar_.bad_values();
   if (bad.count == 0) return;
-  tally_.count(Oddity::kBadValue,
+  tally_.count(Anomaly::kBadValue,
                {window_->offset + bad.first, in_events() ? elements_ : -1}, bad.count);
 }
 

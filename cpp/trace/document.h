@@ -89,12 +89,12 @@ class Document {
   /// TraceError if it is something else than a trace.
   void accept_cut(std::uint64_t offset);
   /// Counts what was found at a byte.
-  void count(Oddity oddity, std::uint64_t offset, std::uint64_t bytes = 0) {
-    tally_.count(oddity, {offset, -1}, 1, bytes);
+  void count(Anomaly anomaly, std::uint64_t offset, std::uint64_t bytes = 0) {
+    tally_.count(anomaly, {offset, -1}, 1, bytes);
   }
 
   /// Counts what the windows themselves found odd, when there will be no more of them.
-  void count_oddities(TextWindowReader& windows);
+  void count_anomalies(TextWindowReader& windows);
 
   /// What a thread has handed over before: names and texts of args.
   struct Known {

@@ -24,13 +24,13 @@ void Document::expect_rows(double fraction) {
   rows_.expect(static_cast<std::size_t>(kSlack * rows / std::max(fraction, 1e-6)));
 }
 
-void Document::count_oddities(TextWindowReader& windows) {
+void Document::count_anomalies(TextWindowReader& windows) {
   windows.use_all();
-  const auto add = [&](Oddity oddity, const OddBytes& bytes) {
-    if (bytes.count > 0) tally_.count(oddity, {bytes.first, -1}, bytes.count);
+  const auto add = [&](Anomaly anomaly, const OddBytes& bytes) {
+    if (bytes.count > 0) tally_.count(anomaly, {bytes.first, -1}, bytes.count);
   };
-  add(Oddity::kLoneSurrogate, windows.lone_surrogates());
-  add(Oddity::kBadUtf8, windows.bad_utf8());
+  add(Anomaly::kLoneSurrogate, windows.lone_surrogates());
+  add(Anomaly::kBadUtf8, windows.bad_utf8());
 }
 
 void Document::take_part(Part& part, Known& known) {

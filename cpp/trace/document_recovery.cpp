@@ -27,12 +27,12 @@ void Document::end_probe() {
   probing_ = false;
   const std::uint64_t end = window_->offset + *item_;
   if (lost_ > 0) return lose_events(lost_at_, end, lost_);
-  count(Oddity::kDamagedMetadata, lost_at_, end - lost_at_);
+  count(Anomaly::kDamagedMetadata, lost_at_, end - lost_at_);
 }
 
 void Document::lose_events(std::uint64_t begin, std::uint64_t end,
                            std::int64_t events) {
-  tally_.count(Oddity::kDamagedEvent, {begin, elements_},
+  tally_.count(Anomaly::kDamagedEvent, {begin, elements_},
                static_cast<std::uint64_t>(events), end - begin);
   elements_ += events;
 }
@@ -44,7 +44,7 @@ void Document::accept_cut(std::uint64_t offset) {
                                 : !has_events_ && (has("nodes") || has("segments") ||
                                                    has("device_traces") || has("ph"));
   if (other) fail_no_events();
-  count(Oddity::kTruncated, offset);
+  count(Anomaly::kTruncated, offset);
 }
 
 // Taken for the end of the list, a bracket must be followed by sound members and

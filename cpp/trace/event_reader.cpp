@@ -24,7 +24,7 @@ EventReader::EventReader(Grammar& grammar, StringPool& strings, Tally& tally)
 
 bool EventReader::finish(Row& row, Position where) {
   if (!has_phase_) {
-    tally_.count(Oddity::kNoPhase, where);
+    tally_.count(Anomaly::kNoPhase, where);
     return false;
   }
   CategoryName& category = categories_[category_];
@@ -34,13 +34,13 @@ bool EventReader::finish(Row& row, Position where) {
     tally_.count_category(unescape(raw_categories_.view(category_)), where);
   }
   if (row.phase == 'X') {
-    if (row.dur == kNoTime) note(Oddity::kMissingDur);
-    if (!has_ts_) note(Oddity::kMissingTs);
-    if (is_far(row.ts) || is_far(row.dur)) note(Oddity::kFarTime);
+    if (row.dur == kNoTime) note(Anomaly::kMissingDur);
+    if (!has_ts_) note(Anomaly::kMissingTs);
+    if (is_far(row.ts) || is_far(row.dur)) note(Anomaly::kFarTime);
   } else if (row.phase == 's' || row.phase == 't' || row.phase == 'f') {
     row.correlation = flow_id_;
   }
-  if (row.dur < 0 && row.dur != kNoTime) note(Oddity::kNegativeDur);
+  if (row.dur < 0 && row.dur != kNoTime) note(Anomaly::kNegativeDur);
   place_on_device(row);
   tally_.count_bits(odd_, where);
   return true;
@@ -56,7 +56,7 @@ void EventReader::place_on_device(Row& row) {
   if (device_ == kNoId && row.pid < kTextIdentity) device_ = row.pid;
   using Device = decltype(row.device);
   if (device_ < -1 || device_ > std::numeric_limits<Device>::max()) {
-    note(Oddity::kIdOutOfRange);
+    note(Anomaly::kIdOutOfRange);
   } else {
     row.device = static_cast<Device>(device_);
   }
@@ -150,7 +150,7 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
   const auto ends_with = [&](const ShortKey& known, auto read) {
     if (!known.is(key)) return false;
     matched = true;
-    if (seen & known.bit) note(Oddity::kDuplicateKey);
+    if (seen & known.bit) note(Anomaly::kDuplicateKey);
     seen |= known.bit;
     at = read(at + 2);
     return !next_member();
@@ -171,7 +171,7 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
     if (ends_with(kCategory, [&](Place value) {
           const bool is_text = text[*value] == '"';
           category_ = is_text ? category_id(tokens.string_at(value)) : 0;
-          if (!is_text) note(Oddity::kBadCategory);
+          if (!is_text) note(Anomaly::kBadCategory);
           return grammar_.skip(value, depth);
         })) {
       return at;
@@ -179,7 +179,7 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
     if (ends_with(kName, [&](Place value) {
           const bool is_text = text[*value] == '"';
           row.name = is_text ? name_id(tokens.string_at(value)) : 0;
-          if (!is_text) note(Oddity::kBadName);
+          if (!is_text) note(Anomaly::kBadName);
           return grammar_.skip(value, depth);
         })) {
       return at;
@@ -195,7 +195,7 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
     if (ends_with(kTs, [&](Place value) {
           has_ts_ = true;
           const Place after = read_time(value, depth, row.ts);
-          if (row.ts == kNoTime) note(Oddity::kBadTs);
+          if (row.ts == kNoTime) note(Anomaly::kBadTs);
           return after;
         })) {
       return at;
@@ -240,7 +240,7 @@ Place EventReader::read_args(Place at, int depth, Row& row) {
     at = grammar_.skip(at, depth);
     const bool missing =
         text[*object] == 'n' || grammar_.bad_values().count != bad_values;
-    if (!missing) note(Oddity::kBadArgs);
+    if (!missing) note(Anomaly::kBadArgs);
     return at;
   }
   ++depth;
@@ -257,7 +257,7 @@ Place EventReader::read_args(Place at, int depth, Row& row) {
       if (at != nullptr && is_kept(text + *member)) keep(member, at);
     } else {
       const std::uint32_t bit = std::uint32_t{1} << static_cast<int>(key);
-      if (seen & bit) note(Oddity::kDuplicateKey);
+      if (seen & bit) note(Anomaly::kDuplicateKey);
       seen |= bit;
       at = read_id(at, depth, id_of(key, row));
     }

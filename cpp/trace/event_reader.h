@@ -57,7 +57,7 @@ class EventReader {
   std::uint32_t name_id(std::string_view raw);
   std::uint32_t category_id(std::string_view raw);
   void place_on_device(Row& row);
-  void note(Oddity oddity) { odd_ |= bit(oddity); }
+  void note(Anomaly anomaly) { odd_ |= bit(anomaly); }
 
   struct CategoryName {
     Category category;
@@ -75,7 +75,7 @@ class EventReader {
   std::vector<CategoryName> categories_{{Category::kUnknown, true}};  // by id there
 
   // About the event being read.
-  std::uint32_t odd_ = 0;       // bits of Oddity
+  std::uint32_t odd_ = 0;       // bits of Anomaly
   std::uint32_t category_ = 0;  // id in raw_categories_
   bool has_phase_ = false;
   bool has_ts_ = false;

@@ -41,7 +41,7 @@ Place EventReader::read_odd_time(Place value, int depth, std::int64_t& nanos) {
   std::int64_t read;
   if (*p == '"' && text_is_micros(plain_text(value), read)) {
     nanos = read;
-    note(Oddity::kTextNumber);
+    note(Anomaly::kTextNumber);
   }
   return grammar_.skip(value, depth);
 }
@@ -71,7 +71,7 @@ Place EventReader::read_odd_identity(Place value, int depth, std::int64_t& ident
   const Place after = grammar_.skip(value, depth);
   if (after == nullptr || grammar_.bad_values().count != bad_values) return after;
   if (*p == '{' || *p == '[') {
-    note(Oddity::kBadIdentity);
+    note(Anomaly::kBadIdentity);
   } else {
     identity = kTextIdentity + name_id(tokens.value_text(value, after));
   }
@@ -89,10 +89,10 @@ Place EventReader::read_odd_id(Place value, int depth, std::int64_t& id) {
         id = number.value;
         break;
       case NumberKind::kOutOfRange:
-        note(Oddity::kIdOutOfRange);
+        note(Anomaly::kIdOutOfRange);
         break;
       case NumberKind::kFraction:
-        note(Oddity::kBadId);
+        note(Anomaly::kBadId);
         break;
       case NumberKind::kInvalid:
         return grammar_.skip(value, depth);
@@ -104,16 +104,16 @@ Place EventReader::read_odd_id(Place value, int depth, std::int64_t& id) {
     std::int64_t number;
     if (text_is_integer(text, number)) {
       id = number;
-      note(Oddity::kTextNumber);
+      note(Anomaly::kTextNumber);
     } else if (text_is_hex(text, number)) {
       id = number;
     } else {
-      note(Oddity::kBadId);
+      note(Anomaly::kBadId);
     }
     return value + 1;
   }
   // null is how Kineto says that there is none; NaN and the like count as bad values.
-  if (*p == '{' || *p == '[' || *p == 't' || *p == 'f') note(Oddity::kBadId);
+  if (*p == '{' || *p == '[' || *p == 't' || *p == 'f') note(Anomaly::kBadId);
   return grammar_.skip(value, depth);
 }
 
@@ -157,7 +157,7 @@ std::int64_t& EventReader::id_of(ArgKey key, Row& row) {
 char EventReader::odd_phase(std::string_view raw) {
   const std::string text = unescape(raw);
   if (text.size() == 1 && text[0] > ' ' && text[0] < 0x7f) return text[0];
-  note(Oddity::kOddPhase);
+  note(Anomaly::kOddPhase);
   return '?';
 }
 

@@ -52,7 +52,7 @@ class Walk {
       TextWindowReader windows(feed_, options_.window_bytes, offset_, options_.recover);
       if (offset_ == 0) check_beginning(windows, path);
       const bool ended = in_windows(windows, offset_ + stretch);
-      document_.count_oddities(windows);
+      document_.count_anomalies(windows);
       if (ended) return windows.text_end();
       Blocks blocks(feed_, offset_, document_, std::move(border_), options_, between_);
       blocks.run(useful_threads());
@@ -133,15 +133,15 @@ void check_container(const Feed& feed, Document& document, const std::string& pa
                      const LoadOptions& options, std::uint64_t text_bytes) {
   const Damage* const damage = feed.damage();
   if (damage == nullptr) return;
-  constexpr std::array kRecoverable = {Oddity::kGzipTruncated, Oddity::kGzipDamaged,
-                                       Oddity::kGzipChecksum, Oddity::kGzipTrailing};
-  const auto* const oddity =
+  constexpr std::array kRecoverable = {Anomaly::kGzipTruncated, Anomaly::kGzipDamaged,
+                                       Anomaly::kGzipChecksum, Anomaly::kGzipTrailing};
+  const auto* const anomaly =
       std::find_if(kRecoverable.begin(), kRecoverable.end(),
-                   [&](Oddity each) { return kind_of(each) == damage->kind; });
-  if (!options.recover || oddity == kRecoverable.end()) {
+                   [&](Anomaly each) { return kind_of(each) == damage->kind; });
+  if (!options.recover || anomaly == kRecoverable.end()) {
     refuse(*damage, document, path);
   }
-  document.count(*oddity, text_bytes);
+  document.count(*anomaly, text_bytes);
 }
 
 // Reads to the end, where a container has its checksum.

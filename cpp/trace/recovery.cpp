@@ -51,8 +51,8 @@ std::string mended(std::string_view json) {
 
 bool needs_mending(const std::vector<Warning>& warnings) {
   return std::any_of(warnings.begin(), warnings.end(), [](const Warning& warning) {
-    return warning.kind == kind_of(Oddity::kBadValue) ||
-           warning.kind == kind_of(Oddity::kBadUtf8);
+    return warning.kind == kind_of(Anomaly::kBadValue) ||
+           warning.kind == kind_of(Anomaly::kBadUtf8);
   });
 }
 
@@ -190,11 +190,11 @@ bool Recovery::go_on(const Damaged& damage, TextWindowReader& windows,
   const std::uint64_t end = windows.text_end();
   if (lost_ > 0) document.lose_events(lost_at_, end, lost_);
   if (region_ == Region::kDone) {
-    document.count(Oddity::kTrailingContent, offset);
+    document.count(Anomaly::kTrailingContent, offset);
   } else if (in_cut_ || region_ == Region::kEvents) {
     document.accept_cut(end);
   } else {
-    document.count(Oddity::kDamagedMetadata, offset, end - lost_at_);
+    document.count(Anomaly::kDamagedMetadata, offset, end - lost_at_);
   }
   return false;
 }
@@ -254,7 +254,7 @@ bool Recovery::find_list(const Damaged& damage, TextWindowReader& windows,
   const std::string_view text = windows.peek();
   windows.drop(text.find('[') + 1);
   document.count(
-      Oddity::kDamagedMetadata,
+      Anomaly::kDamagedMetadata,
       static_cast<std::uint64_t>(damage.cut ? damage.item : damage.offset()));
   guessed_list_ = true;
   document.enter_events();

@@ -3,10 +3,74 @@
 #include "trace/structural.h"
 
 #include <simdjson.h>
-
 #include <new>
 
+#include "trace/escapes.h"
+
 namespace tta::trace {
+
+namespace {
+
+constexpr Fault kBadUtf8 = {"bad_utf8", "bytes that are not UTF-8",
+                            "Re-encode the file as UTF-8, or fix the name that holds "
+                            "them in the program that was profiled, or use recover "
+                            "(recover=True, --recover) to replace them."};
+constexpr Fault kControl = {"control_character",
+                            "an unescaped control character inside a string (or a "
+                            "quote too many or too few before it)",
+                            "Escape it in the program that wrote the trace (\\n, \\t, "
+                            "\\u0000), or delete that event, or use recover "
+                            "(recover=True, --recover) to skip it."};
+
+}  // namespace
+
+TextScan scan_text(std::string_view text, bool ends) {
+  TextScan scan;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+  bool in_string = false;
+  std::size_t string_start = 0;
+  const auto fault = [&](const Fault& what, std::size_t at) {
+    scan.fault = what;
+    scan.fault.at = at;
+    scan.sound = in_string ? string_start : at;
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const unsigned char c = bytes[i];
+    if (c >= 0x80) {
+      const Utf8Sequence sequence = utf8_at(text, i);
+      const bool cut = sequence.cut && (in_string || !ends);
+      if (!sequence.valid && !cut) {
+        fault(kBadUtf8, i);
+        return scan;
+      }
+      i += sequence.length;
+      continue;
+    }
+    if (c == '\\') {
+      // Stage 1 lets a backslash escape outside strings too. A byte that must be
+      // looked at itself is not skipped.
+      const bool skip =
+          i + 1 < text.size() && bytes[i + 1] >= 0x20 && bytes[i + 1] < 0x80;
+      i += skip ? 2 : 1;
+      continue;
+    }
+    if (in_string) {
+      if (c < 0x20) {
+        fault(kControl, i);
+        return scan;
+      }
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+      string_start = i;
+    } else if (c == '\n' || c == ',' || c == '}' || c == ']' || c == '{' || c == '[') {
+      scan.last_cut = i + 1;
+    }
+    ++i;
+  }
+  if (in_string) scan.open_string = string_start;
+  return scan;
+}
 
 static_assert(simdjson::SIMDJSON_PADDING <= kPadding);
 

@@ -15,7 +15,7 @@ struct Wording {
 };
 constexpr std::array kWordings = {
 #define TTA_WORDING(id, kind, text) Wording{kind, text},
-    TTA_ODDITIES(TTA_WORDING)
+    TTA_ANOMALIES(TTA_WORDING)
 #undef TTA_WORDING
 };
 
@@ -29,13 +29,13 @@ std::string place(Position where) {
 
 }  // namespace
 
-std::string_view kind_of(Oddity oddity) {
-  return kWordings[static_cast<std::size_t>(oddity)].kind;
+std::string_view kind_of(Anomaly anomaly) {
+  return kWordings[static_cast<std::size_t>(anomaly)].kind;
 }
 
-void Tally::count(Oddity oddity, Position where, std::uint64_t times,
+void Tally::count(Anomaly anomaly, Position where, std::uint64_t times,
                   std::uint64_t bytes) {
-  Entry& entry = entries_[static_cast<std::size_t>(oddity)];
+  Entry& entry = entries_[static_cast<std::size_t>(anomaly)];
   if (entry.times == 0) entry.first = where;
   entry.times += times;
   entry.bytes += bytes;
@@ -44,7 +44,7 @@ void Tally::count(Oddity oddity, Position where, std::uint64_t times,
 void Tally::count_category(std::string_view name, Position where) {
   if (!known_.emplace(name).second) return;
   categories_.push_back({std::string(name), where});
-  count(Oddity::kUnknownCategory, where);
+  count(Anomaly::kUnknownCategory, where);
 }
 
 void Tally::add(const Tally& later, std::int64_t first_event) {
@@ -54,9 +54,9 @@ void Tally::add(const Tally& later, std::int64_t first_event) {
   };
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = later.entries_[i];
-    const auto oddity = static_cast<Oddity>(i);
-    if (entry.times == 0 || oddity == Oddity::kUnknownCategory) continue;
-    count(oddity, moved(entry.first), entry.times, entry.bytes);
+    const auto anomaly = static_cast<Anomaly>(i);
+    if (entry.times == 0 || anomaly == Anomaly::kUnknownCategory) continue;
+    count(anomaly, moved(entry.first), entry.times, entry.bytes);
   }
   for (const Unknown& category : later.categories_) {
     count_category(category.name, moved(category.first));
@@ -77,7 +77,7 @@ std::vector<Warning> Tally::warnings() const {
     const Entry& entry = entries_[i];
     if (entry.times == 0) continue;
     std::string detail = kWordings[i].text;
-    if (i == static_cast<std::size_t>(Oddity::kUnknownCategory)) detail += names();
+    if (i == static_cast<std::size_t>(Anomaly::kUnknownCategory)) detail += names();
     if (entry.bytes > 0) detail += ", " + std::to_string(entry.bytes) + " bytes in all";
     warnings.push_back({kWordings[i].kind, entry.times, detail + place(entry.first)});
   }

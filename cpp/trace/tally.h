@@ -15,7 +15,7 @@
 namespace tta::trace {
 
 // id, Warning::kind, what was done
-#define TTA_ODDITIES(X)                                                                \
+#define TTA_ANOMALIES(X)                                                               \
   X(kSkippedElement, "skipped_element",                                                \
     "elements of traceEvents that are no objects were skipped")                        \
   X(kNoPhase, "no_phase", "events without a text 'ph' were skipped")                   \
@@ -64,21 +64,21 @@ namespace tta::trace {
   X(kGzipTrailing, "gzip_trailing",                                                    \
     "recovered: what follows the gzip data was not read")
 
-enum class Oddity : std::uint8_t {
+enum class Anomaly : std::uint8_t {
 #define TTA_ID(id, kind, text) id,
-  TTA_ODDITIES(TTA_ID)
+  TTA_ANOMALIES(TTA_ID)
 #undef TTA_ID
       kCount,
 };
 
 /// Returns its Warning::kind.
-std::string_view kind_of(Oddity oddity);
+std::string_view kind_of(Anomaly anomaly);
 
-/// The bit of an oddity, to collect those of one event.
-constexpr std::uint32_t bit(Oddity oddity) {
-  return std::uint32_t{1} << static_cast<int>(oddity);
+/// The bit of an anomaly, to collect those of one event.
+constexpr std::uint32_t bit(Anomaly anomaly) {
+  return std::uint32_t{1} << static_cast<int>(anomaly);
 }
-static_assert(static_cast<int>(Oddity::kCount) <= 32);
+static_assert(static_cast<int>(Anomaly::kCount) <= 32);
 
 /// A byte offset in the JSON text and, if it is inside, an index in traceEvents.
 struct Position {
@@ -89,13 +89,13 @@ struct Position {
 class Tally {
  public:
   /// `bytes` of the text were skipped with it.
-  void count(Oddity oddity, Position where, std::uint64_t times = 1,
+  void count(Anomaly anomaly, Position where, std::uint64_t times = 1,
              std::uint64_t bytes = 0);
 
-  /// Counts each oddity whose bit is set, once.
+  /// Counts each anomaly whose bit is set, once.
   void count_bits(std::uint32_t bits, Position where) {
     for (; bits != 0; bits &= bits - 1) {
-      count(static_cast<Oddity>(std::countr_zero(bits)), where);
+      count(static_cast<Anomaly>(std::countr_zero(bits)), where);
     }
   }
 
@@ -117,7 +117,7 @@ class Tally {
   };
   std::string names() const;
 
-  std::array<Entry, static_cast<std::size_t>(Oddity::kCount)> entries_;
+  std::array<Entry, static_cast<std::size_t>(Anomaly::kCount)> entries_;
   struct Unknown {
     std::string name;
     Position first;

@@ -17,7 +17,6 @@
 
 #include "trace/source.h"
 #include "trace/structural.h"
-#include "trace/text_scan.h"
 #include "trace/tokens.h"
 
 namespace tta::trace {

@@ -18,16 +18,16 @@ namespace tta::write {
 
 namespace {
 
-using trace::Oddity;
+using trace::Anomaly;
 using trace::TextReader;
 using trace::Trace;
 using trace::TraceError;
 
 constexpr std::array kNotWhole = {
-    Oddity::kUnclosedList,    Oddity::kTruncated,     Oddity::kDamagedEvent,
-    Oddity::kDamagedMetadata, Oddity::kBadUtf8,       Oddity::kTwoEventLists,
-    Oddity::kTrailingContent, Oddity::kGzipTruncated, Oddity::kGzipDamaged,
-    Oddity::kGzipChecksum,    Oddity::kGzipTrailing};
+    Anomaly::kUnclosedList,    Anomaly::kTruncated,     Anomaly::kDamagedEvent,
+    Anomaly::kDamagedMetadata, Anomaly::kBadUtf8,       Anomaly::kTwoEventLists,
+    Anomaly::kTrailingContent, Anomaly::kGzipTruncated, Anomaly::kGzipDamaged,
+    Anomaly::kGzipChecksum,    Anomaly::kGzipTrailing};
 
 // Hands out the text of a source up to a place; a source that ends before has changed.
 class Text {
@@ -64,7 +64,7 @@ class Text {
 bool has_whole_text(const Trace& trace) {
   return trace.events_end > 0 &&
          std::none_of(trace.warnings.begin(), trace.warnings.end(), [](const auto& w) {
-           return std::any_of(kNotWhole.begin(), kNotWhole.end(), [&](Oddity each) {
+           return std::any_of(kNotWhole.begin(), kNotWhole.end(), [&](Anomaly each) {
              return w.kind == trace::kind_of(each);
            });
          });

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bindings/analysis.h"
-#include "bindings/scheduled_model.h"
 #include "bindings/signals.h"
 #include "lab/cpp/insertion_draft.h"
 #include "lab/cpp/write_perturbed.h"

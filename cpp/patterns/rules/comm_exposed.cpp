@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "patterns/comm_on_host.h"
 #include "patterns/communication.h"
 #include "patterns/rule.h"
 #include "patterns/warm_up.h"

@@ -13,6 +13,47 @@
 
 namespace tta::pipeline {
 
+// A critical path's time by the events that ran in it.
+
+/// Adds up the recorded time of paths by event. Refers to the model.
+class PathCharges {
+ public:
+  struct Charge {
+    std::int64_t ns;
+    std::uint32_t row;
+  };
+
+  /// A stretch of recorded time that passed along an edge.
+  struct Piece {
+    std::uint32_t edge;       ///< Place in Graph::edges().
+    timeline::Interval time;  ///< In nanoseconds after Model::begin.
+  };
+
+  explicit PathCharges(const replay::Model& model);
+
+  /// What of a path passed in each event, in no order: what a thread did between two
+  /// calls by the innermost event of each moment, also while it waited for a batch; all
+  /// else by the call or work that an edge leads to or comes from. No event gets more
+  /// than its length: what passed while none of them ran (between operators, in a
+  /// queue) is no event's. `since` is where the path begins, in nanoseconds after
+  /// Model::begin. Linear in the path and the events beside it.
+  std::vector<Charge> of(const std::vector<replay::Segment>& path, std::int64_t since);
+  /// The same of pieces that do not overlap. Linear likewise.
+  std::vector<Charge> of(const std::vector<Piece>& pieces);
+
+ private:
+  void charge(const replay::Edge& edge, timeline::Interval time);
+  void split(std::uint32_t lane, timeline::Interval time);
+  std::uint32_t running(std::uint32_t row, std::int64_t at) const;
+  void add(std::uint32_t row, std::int64_t ns);
+
+  const replay::Model& m_;
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  std::vector<std::int64_t> ns_;  // of each row, of the path at hand
+  std::vector<std::uint32_t> charged_;
+};
+
 /// Names of the categories: "host", "runtime_calls", "compute", and so on.
 const std::vector<std::string>& path_categories();
 

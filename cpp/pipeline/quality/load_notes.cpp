@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "patterns/rule.h"
-#include "pipeline/quality/signs.h"
+#include "pipeline/quality/quality.h"
 #include "timeline/names.h"
 #include "trace/args.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "patterns/rule.h"
-#include "pipeline/quality/signs.h"
+#include "pipeline/quality/quality.h"
 #include "timeline/intervals.h"
 #include "timeline/median.h"
 #include "timeline/sort_runs.h"

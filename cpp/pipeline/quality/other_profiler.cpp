@@ -7,7 +7,7 @@
 #include <array>
 #include <string_view>
 
-#include "pipeline/quality/signs.h"
+#include "pipeline/quality/quality.h"
 #include "timeline/names.h"
 
 namespace tta::pipeline {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "patterns/rule.h"
-#include "pipeline/quality/signs.h"
+#include "pipeline/quality/quality.h"
 
 namespace tta::pipeline {
 namespace {

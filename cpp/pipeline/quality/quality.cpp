@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "pipeline/quality/signs.h"
 #include "trace/args.h"
 
 namespace tta::pipeline {

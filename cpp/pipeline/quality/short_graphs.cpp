@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/quality/signs.h"
+#include "pipeline/quality/quality.h"
 
 namespace tta::pipeline {
 namespace {

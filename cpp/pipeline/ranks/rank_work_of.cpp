@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "patterns/communication.h"
-#include "pipeline/pricing/path_charges.h"
+#include "pipeline/pricing/path_rows.h"
 #include "pipeline/pricing/price.h"
 #include "pipeline/report.h"
 #include "replay/condense.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "patterns/comm_on_host.h"
+#include "patterns/communication.h"
 #include "pipeline/tables/tables.h"
 #include "timeline/timeline.h"
 

@@ -19,7 +19,7 @@ using test::TraceText;
 
 ModelOptions strict() {
   auto options = by_constants();
-  options.keep_oddities = false;
+  options.keep_anomalies = false;
   return options;
 }
 
@@ -200,7 +200,7 @@ TEST(Sources, AGapIsWorkedOutAndAnOverlapCopied) {
   EXPECT_EQ(sources(overlap), (TimeBySource{142'000, 8'000, 0}));
   EXPECT_EQ(count(overlap, EdgeKind::kFifo), (Counts{1, 0, 0}));
   auto strict = by_constants();
-  strict.keep_oddities = false;
+  strict.keep_anomalies = false;
   EXPECT_EQ(count(Replayed(two(100), strict), EdgeKind::kFifo), (Counts{0, 1, 0}));
 }
 
@@ -237,7 +237,7 @@ TEST(Sources, AnOverlapIsNothingThatAFixTakesAway) {
 }
 
 // Kernels queued in advance: gaps of 2 us and overlaps of 8, in turn, and one late.
-Replayed overlapping(bool keep_oddities) {
+Replayed overlapping(bool keep_anomalies) {
   TraceText t;
   for (int i = 0; i < 8; ++i) t.call("cudaLaunchKernel", 6 * i, 5, i + 1);
   double at = 10;
@@ -246,7 +246,7 @@ Replayed overlapping(bool keep_oddities) {
     at += i == 6 ? 121 : i % 2 == 0 ? 102 : 92;
   }
   ModelOptions options;
-  options.keep_oddities = keep_oddities;
+  options.keep_anomalies = keep_anomalies;
   return Replayed(t, options);
 }
 

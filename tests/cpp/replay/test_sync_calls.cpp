@@ -165,7 +165,7 @@ TEST(Waits, ARowOfTheTraceSaysForWhichStreamAStreamWaits) {
   t.call("cudaStreamWaitEvent", 8, 1, 3).launched(12, 121, 10, 4, 20);
   t.launched(20, 113, 10, 5, 21);
   auto strict = by_constants();
-  strict.keep_oddities = false;
+  strict.keep_anomalies = false;
   const auto wait = [](const Replayed& r) {
     for (const auto& e : r.model.graph.edges()) {
       if (e.kind == EdgeKind::kStreamWait) return e;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// robust/seeds.cpp: real traces cut to size, and texts written for their oddities.
+// robust/seeds.cpp: real traces cut to size, and texts written for their anomalies.
 #include "robust/seeds.h"
 
 #include <zlib.h>

@@ -29,7 +29,7 @@ inline Trace load_event(const std::string& members) {
       around(R"({"ph": "X", "cat": "cpu_op", "name": "a", )" + members + "}"));
 }
 
-/// Returns how often a kind of oddity was counted.
+/// Returns how often a kind of anomaly was counted.
 inline std::uint64_t warned(const Trace& trace, std::string_view kind) {
   for (const Warning& warning : trace.warnings) {
     if (warning.kind == kind) return warning.count;

@@ -7,7 +7,7 @@
 
 #include "support/says.h"
 #include "support/trace_text.h"
-#include "write/write_rank.h"
+#include "write/write_rows.h"
 
 namespace tta::write {
 namespace {

@@ -182,7 +182,7 @@ TEST(LoaderWarnings, AnyDamageToTheFileDegrades) {
   }
 }
 
-TEST(LoaderWarnings, OdditiesDegradeInNumbersOnly) {
+TEST(LoaderWarnings, AnomaliesDegradeInNumbersOnly) {
   const auto odd = [](const char* kind, std::uint64_t count) {
     TraceText text;
     for (int i = 0; i < 40; ++i) text.op("aten::add", i, 0.5);

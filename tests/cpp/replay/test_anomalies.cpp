@@ -37,7 +37,7 @@ std::uint64_t held_up(const Replayed& r) {
   return n;
 }
 
-TEST(Oddities, AKernelThatFillsTheDeviceLeavesRoomWhenItsBlocksEnd) {
+TEST(Anomalies, AKernelThatFillsTheDeviceLeavesRoomWhenItsBlocksEnd) {
   EXPECT_EQ(held_up(crowded(95, 10)), 1u);
   EXPECT_EQ(crowded(95, 10).starts("gemm"), 8'000 + 100'000 - 15'000);
   EXPECT_EQ(held_up(crowded(70, 1.2)), 1u);
@@ -46,7 +46,7 @@ TEST(Oddities, AKernelThatFillsTheDeviceLeavesRoomWhenItsBlocksEnd) {
   EXPECT_EQ(held_up(crowded(70, 64)), 1u) << "beyond what any device holds";
 }
 
-TEST(Oddities, ACopyWithinTheDeviceFillsItAndOneOfAnEngineDoesNot) {
+TEST(Anomalies, ACopyWithinTheDeviceFillsItAndOneOfAnEngineDoesNot) {
   for (const bool within : {true, false}) {
     TraceText t;
     t.call("cudaMemcpyAsync", 0, 5, 1);
@@ -57,7 +57,7 @@ TEST(Oddities, ACopyWithinTheDeviceFillsItAndOneOfAnEngineDoesNot) {
   }
 }
 
-TEST(Oddities, IsNoCauseWhereOthersAreLateJustTheSame) {
+TEST(Anomalies, IsNoCauseWhereOthersAreLateJustTheSame) {
   for (const bool elsewhere : {false, true}) {
     TraceText t;
     int id = 0;
@@ -86,7 +86,7 @@ Replayed unsized(double length, int times) {
   return Replayed(t, test::by_constants());
 }
 
-TEST(Oddities, AKernelOfUnknownSizeIsACauseWhereChanceFindsFewer) {
+TEST(Anomalies, AKernelOfUnknownSizeIsACauseWhereChanceFindsFewer) {
   // Each waits for 472 us; of its first 466 a tail of 50 covers 34.
   const auto r = unsized(500, 3);
   EXPECT_EQ(held_up(r), 3u);
@@ -123,11 +123,11 @@ Replayed beside(const Beside& b = {}) {
     }
   }
   auto options = test::by_constants();
-  options.keep_oddities = b.keep;
+  options.keep_anomalies = b.keep;
   return Replayed(t, options);
 }
 
-TEST(Oddities, AnEndJustBeforeALateStartMayBeItsCause) {
+TEST(Anomalies, AnEndJustBeforeALateStartMayBeItsCause) {
   const auto r = beside();
   EXPECT_EQ(held_up(r), 2u);
   EXPECT_EQ(r.times, r.model.recorded()) << "8 + 82 + 2 us into each millisecond";
@@ -138,7 +138,7 @@ TEST(Oddities, AnEndJustBeforeALateStartMayBeItsCause) {
   EXPECT_EQ(held_up(beside({.keep = false})), 0u) << "a strict replay has none";
 }
 
-TEST(Oddities, WhatChanceFindsTooIsNoCause) {
+TEST(Anomalies, WhatChanceFindsTooIsNoCause) {
   EXPECT_EQ(held_up(beside({.times = 1})), 0u) << "once is no rate";
   const auto r = beside({.times = 3, .dense = true});
   EXPECT_EQ(r.model.coincidences.delays, 3u);
@@ -148,7 +148,7 @@ TEST(Oddities, WhatChanceFindsTooIsNoCause) {
   EXPECT_EQ(judge(r.model).unexplained_ns, 3 * 64'000) << "28 to 92 us, each";
 }
 
-TEST(Oddities, AControlIsBelievedFromThreeTimesChance) {
+TEST(Anomalies, AControlIsBelievedFromThreeTimesChance) {
   // Shares found in traces, of 1000 delays each.
   const auto believed = [](std::uint64_t found, std::uint64_t by_chance) {
     return Control{1000, found, 999, by_chance}.believed();
@@ -161,7 +161,7 @@ TEST(Oddities, AControlIsBelievedFromThreeTimesChance) {
   EXPECT_TRUE(believed(301, 99));
 }
 
-TEST(Oddities, AndWhereChanceAloneIsUnlikely) {
+TEST(Anomalies, AndWhereChanceAloneIsUnlikely) {
   EXPECT_FALSE((Control{1, 1, 16, 0}.believed())) << "1 of 17";
   EXPECT_TRUE((Control{2, 2, 32, 0}.believed())) << "1 of 33 twice: 0.09 %";
   // One of two, each with 1/199: 1 - (198/199)^2 = 1.003 %; with 1/200, 0.9975 %.
@@ -172,7 +172,7 @@ TEST(Oddities, AndWhereChanceAloneIsUnlikely) {
       << "0.3 to the 20,000th is no number, and small";
 }
 
-TEST(Oddities, TriedMomentsAreSpreadOverADelay) {
+TEST(Anomalies, TriedMomentsAreSpreadOverADelay) {
   int quarters[4] = {};
   for (std::uint64_t n = 0; n < 64; ++n) {
     const auto at = moment_of(12'345, n, 1000);
@@ -184,7 +184,7 @@ TEST(Oddities, TriedMomentsAreSpreadOverADelay) {
   for (const auto n : quarters) EXPECT_GT(n, 8) << "16 each are to be expected";
 }
 
-TEST(Oddities, WhatFitsIsTheScarcestOfThree) {
+TEST(Anomalies, WhatFitsIsTheScarcestOfThree) {
   TraceText t;
   t.header(
       "\"deviceProperties\": [{\"id\": 0, \"name\": \"x\", \"numSms\": 100, "

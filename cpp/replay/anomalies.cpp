@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/oddities.cpp: late starts that no rule explains: work that waited for room on
+// replay/anomalies.cpp: late starts that no rule explains: work that waited for room on
 // the device, and coincidences between streams. What rests on times alone is held
 // against the same search at other moments of the delays.
 #include <algorithm>
@@ -180,7 +180,7 @@ Control explain(Draft& d, std::vector<Late>& late, Search search) {
 
 }  // namespace
 
-void add_oddities(Draft& d) {
+void add_anomalies(Draft& d) {
   auto& m = d.model;
   if (m.tasks.streams.size() < 2) return;
   const auto by = residuals(m.points, d.edges);
