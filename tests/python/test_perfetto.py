@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_perfetto.py: the copy of a trace with its findings as tracks.
 
-How its file is written: test_perfetto_files.py.
+How its file is written: test_target_file.py.
 """
 
 from __future__ import annotations
