@@ -117,23 +117,6 @@ def test_kinds_are_named(inference: Report) -> None:
     assert on_stream[kernels].all() and (tokens["launch_delay"][~on_stream] == -1).all()
 
 
-def test_a_trace_without_a_device_has_host_columns(cpu_only: Report) -> None:
-    features = cpu_only.features()
-    for column, values in zip(features.table(), features.windows.T, strict=True):
-        if column.missing.startswith("no device"):
-            assert np.isnan(values).all(), column
-    column = dict(zip(features.columns, features.windows.T, strict=True))
-    assert (column["operators"] > 0).any() and (column["operators_busy"] > 0).any()
-    assert (features.tokens["device_busy"] == -1).all()
-
-
-def test_an_empty_trace_has_none() -> None:
-    features = analyze(b'{"traceEvents": []}').features()
-    assert features.windows.shape == (0, len(features.columns))
-    assert features.token_begin.tolist() == [0]
-    assert all(len(values) == 0 for values in features.tokens.values())
-
-
 def test_an_unusable_trace_has_them(data: Path) -> None:
     report = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
     assert report.quality.verdict == "unusable"

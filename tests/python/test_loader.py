@@ -16,7 +16,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import torchtraceap
@@ -177,14 +176,3 @@ def test_random_traces(first: int) -> None:
         json.loads(content)  # Else the test would be of something else.
         trace = torchtraceap.load(content)
         check_all(trace, SlowTrace(parse(content)), [*range(len(trace))])
-
-
-def test_threads_change_nothing(data: Path) -> None:
-    for path in sorted(data.glob("*.json.gz")):
-        one = torchtraceap.load(path, threads=1)
-        for threads in (2, 3, 4):
-            more = torchtraceap.load(path, threads=threads)
-            for name, values in one.columns.items():
-                np.testing.assert_array_equal(more.columns[name], values, name)
-            assert more.strings == one.strings
-            assert more.metadata == one.metadata

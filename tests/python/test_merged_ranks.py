@@ -35,28 +35,6 @@ def merged() -> bytes:
     return trace_of(*rank("[TP00]", 0, 300), *rank("[TP01]", 37, 600))
 
 
-def test_each_has_its_own_figures(merged: bytes) -> None:
-    report = torchtraceap.analyze(merged)
-    busy = {(row.pid, row.device): row.busy_us for row in report.balance}
-    assert busy == {
-        ("[TP00] 4000", 0): STEPS * 300.0,
-        ("[TP01] 4000", 0): STEPS * 600.0,
-    }
-    form = report.to_dict()
-    assert [(row["device"], row["pid"]) for row in form["balance"]] == [
-        (0, "[TP00] 4000"),
-        (0, "[TP01] 4000"),
-    ]
-    assert {(w.device, w.pid) for w in report.windows} == {
-        (0, "[TP00] 4000"),
-        (0, "[TP01] 4000"),
-    }
-    assert [(o.pid, o.compute_us) for o in report.overlap] == [
-        ("[TP00] 4000", STEPS * 300.0),
-        ("[TP01] 4000", STEPS * 600.0),
-    ]
-
-
 def test_they_are_called_by_their_process(
     merged: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,6 @@ import os
 import threading
 import warnings
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,22 +17,14 @@ import torchtraceap
 
 torch = pytest.importorskip("torch")
 
-from .small_work import CPU, steps_of, work  # noqa: E402
+from .small_work import (  # noqa: E402
+    CPU,
+    loop,
+    profile_elsewhere,
+    steps_of,
+    work,
+)
 from .torch_forks import TorchForks  # noqa: E402
-
-
-def loop(steps: int, **options: Any) -> Any:
-    with torchtraceap.profile(**options) as prof:
-        for _ in range(steps):
-            work()
-            prof.step()
-    return prof
-
-
-def profile_elsewhere() -> None:
-    """Profile a little, as somebody else's code would."""
-    with torch.profiler.profile(activities=CPU):
-        work()
 
 
 @pytest.mark.parametrize("outer", ["ours", "torch's", "itself"])

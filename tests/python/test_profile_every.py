@@ -12,22 +12,9 @@ import torchtraceap
 
 torch = pytest.importorskip("torch")
 
-from .small_work import CPU, steps_of, work  # noqa: E402
+from .small_work import loop, profile_elsewhere, steps_of, work  # noqa: E402
 
 EVERY_10 = {"every": 10, "active": 2, "quiet": True}
-
-
-def loop(steps: int, **options: Any) -> Any:
-    with torchtraceap.profile(**options) as prof:
-        for _ in range(steps):
-            work()
-            prof.step()
-    return prof
-
-
-def profile_elsewhere() -> None:
-    with torch.profiler.profile(activities=CPU):
-        work()
 
 
 def test_every_ten_steps(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
@@ -60,23 +47,11 @@ def test_so_many_of_them() -> None:
     assert steps_of(prof) == [[2, 3], [12, 13]]
 
 
-def test_without_a_limit_on_reports_there_is_one_on_memory() -> None:
-    """torch would keep the events of all cycles."""
-    with pytest.raises(ValueError, match="acc_events keeps the events of all cycles"):
-        torchtraceap.profile(every=10, acc_events=True)
-
-
 @pytest.mark.parametrize("steps", [12, 13])
 def test_the_end_cuts_a_cycle(steps: int) -> None:
     """Two steps in, the warm-up is over and the first recorded step begun."""
     prof = loop(steps, **EVERY_10)
     assert steps_of(prof) == [[2, 3], [12]][: steps - 11]
-
-
-def test_too_few_steps_for_the_first() -> None:
-    with pytest.warns(RuntimeWarning, match="called 2 times.*Nothing was recorded"):
-        prof = loop(2, **EVERY_10)
-    assert prof.report is None
 
 
 def test_what_is_raised_in_the_loop_comes_out() -> None:
@@ -91,15 +66,6 @@ def test_what_is_raised_in_the_loop_comes_out() -> None:
     assert not prof.is_running
 
 
-def test_a_handler_that_fails_ends_nothing() -> None:
-    def fail(report: object) -> None:
-        raise KeyError("mine")
-
-    with pytest.warns(RuntimeWarning, match="the callback .*KeyError: 'mine'"):
-        prof = loop(25, callbacks=fail, **EVERY_10)
-    assert steps_of(prof) == [[2, 3], [12, 13], [22, 23]]
-
-
 def test_between_cycles_others_may_profile() -> None:
     prof = torchtraceap.profile(**EVERY_10)
     with prof:
@@ -111,23 +77,14 @@ def test_between_cycles_others_may_profile() -> None:
     assert steps_of(prof) == [[2, 3], [12, 13], [22, 23]]
 
 
-def test_the_decorator() -> None:
-    @torchtraceap.profile_steps(**EVERY_10)
-    def train_step() -> None:
-        work()
-
-    for _ in range(25):
-        train_step()
-    assert steps_of(train_step.session) == [[2, 3], [12, 13], [22, 23]]
-    train_step.session.stop()
-
-
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
         ({"every": 3}, ValueError, r"every must be at least 4, .*\(warmup=1, active=3"),
         ({"every": 0}, ValueError, "every must be at least 1"),
         ({"every": 9.5}, TypeError, "every must be an int"),
+        # torch would keep the events of all cycles.
+        ({"every": 10, "acc_events": True}, ValueError, "acc_events keeps the events"),
         (
             {
                 "every": 50,

@@ -281,26 +281,6 @@ def test_a_what_if_is_of_a_simulation_too(
 # --- Programs -----------------------------------------------------------------------
 
 
-def test_programs_that_mean_nothing_are_refused_by_name() -> None:
-    p = _core.Program()
-    with pytest.raises(ValueError, match="there is no thread 0; 0 were added"):
-        p.host(0, 1_000)
-    p.add_thread(1, "main")
-    p.close(0)
-    with pytest.raises(ValueError, match="closes what was not opened"):
-        p.trace_text()
-    q = _core.Program()
-    for name in ("a", "b"):
-        q.add_thread(1, name)
-    one, other = q.add_signal(), q.add_signal()
-    q.wait(0, one)
-    q.signal(0, other)
-    q.wait(1, other)
-    q.signal(1, one)
-    with pytest.raises(ValueError, match='thread "a" waits forever'):
-        q.trace_text()
-
-
 def test_a_note_that_is_no_json_is_refused() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         program().trace_text({"host": float("nan")})

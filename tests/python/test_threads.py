@@ -134,26 +134,6 @@ def two() -> torchtraceap.Report:
     return report_of(*ranks(2))
 
 
-def test_each_process_has_its_balance(two: torchtraceap.Report) -> None:
-    assert two.trace.processes == 2
-    assert two.trace.device_time_us == 20_000
-    assert [row.pid for row in two.balance] == [4711, "rank 1"]
-    for row, loading in zip(two.balance, (1000, 2000), strict=True):
-        assert row.device is None
-        assert (row.span_us, row.busy_us) == (10_000, 2000)
-        assert row.idle_us["dataloader_bound"] == loading
-        assert row.unattributed_us == 8000 - loading
-    assert {w.pid for w in two.windows} == {4711, "rank 1"}
-    assert {s.pid for s in two.steps} == {4711, "rank 1"}
-    for step in two.steps:
-        assert step.balance is not None
-        assert step.balance.pid == step.pid
-        loading = 1000 if step.pid == 4711 else 2000
-        assert step.balance.idle_us["dataloader_bound"] == loading
-    assert two.findings[0].processes == (4711, "rank 1")
-    assert two.findings[0].wasted_us == 3000
-
-
 def test_the_forms_name_processes(two: torchtraceap.Report) -> None:
     text = two.summary(windows=True)
     assert "CPU of process 4711: " in text

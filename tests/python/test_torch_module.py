@@ -271,11 +271,7 @@ def without(parts: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in parts.items() if key != name}
 
 
-FALLS = np.array([0.2, 0.1], np.float32)
 REFUSED: dict[str, Callable[[ModuleType, Any], object]] = {
-    r"trees: left\[0\] is 0": lambda m, f: model_of(
-        m, trees=one_tree(m) | {"left": np.array([0, 0, 0])}
-    ),
     "value must be a contiguous array of float32": lambda m, f: m.trees_raw(
         one_tree(m) | {"value": np.zeros(3)}, f.windows
     ),
@@ -285,7 +281,6 @@ REFUSED: dict[str, Callable[[ModuleType, Any], object]] = {
     ),
     "windows must have": lambda m, f: m.rules_input(f.windows[:, 1:]),
     "mix has another shape": lambda m, f: model_of(m, mix=np.zeros((4, 2), np.float32)),
-    "is not sorted": lambda m, f: model_of(m, calibration=(FALLS, FALLS)),
     "windows must be a contiguous array": lambda m, f: m.Arrays(
         f.windows.astype(np.float64), f.tokens, f.token_begin
     ),
@@ -294,9 +289,6 @@ REFUSED: dict[str, Callable[[ModuleType, Any], object]] = {
     ),
     "tokens lack the column gap": lambda m, f: m.Arrays(
         f.windows, without(f.tokens, "gap"), f.token_begin
-    ),
-    "arrays: token_begin ends at": lambda m, f: m.Arrays(
-        f.windows[:-1], f.tokens, f.token_begin[:-1]
     ),
     "heads must divide width": lambda m, f: m.Network(m.Config(width=30)),
     "there is no device": lambda m, f: m.Network(device="abacus"),
