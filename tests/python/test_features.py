@@ -14,20 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import torchtraceap
-from torchtraceap import Report, _core, analyze
+from torchtraceap import Report, _core, analyze, load
 from torchtraceap.data.features import Features
 
-TRACES = sorted((Path(__file__).resolve().parents[1] / "data").glob("*.json.gz"))
+from .pages import ROOT, blocks, page
+
+TRACES = sorted((ROOT / "tests" / "data").glob("*.json.gz"))
 
 
 def name_of(path: Path) -> str:
     return path.name.removesuffix(".json.gz")
-
-
-@pytest.fixture(scope="module")
-def inference(data: Path) -> Report:
-    return analyze(data / "h100-vit-nsfw-inference.json.gz")
 
 
 @pytest.mark.parametrize("path", TRACES, ids=name_of)
@@ -118,7 +114,7 @@ def test_kinds_are_named(inference: Report) -> None:
 
 
 def test_an_unusable_trace_has_them(data: Path) -> None:
-    report = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
+    report = analyze(data / "a100-cupti-range-no-kernels.json.gz")
     assert report.quality.verdict == "unusable"
     features = report.features()
     causes = [i for i, n in enumerate(features.columns) if n.startswith("cause_")]
@@ -155,18 +151,79 @@ def test_no_token_has_no_name(inference: Report) -> None:
             told([len(features.row)])
 
 
+# --- Tokens --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", TRACES, ids=name_of)
+def test_edges_lead_to_their_other_end(path: Path) -> None:
+    """Parents begin before their children; what is launched, after its call; and an
+    edge is there whenever its other end is a token of the same device."""
+    report = analyze(path)
+    features = report.features()
+    tokens, begin = features.tokens, features.token_begin
+    columns = report.loaded.columns
+    starts = columns["ts"][features.row]
+    tilings = [(w.device, w.pid) for w in report.windows]
+    of_tiling = np.repeat([tilings.index(t) for t in tilings], np.diff(begin))
+    work = tokens["lane_kind"] >= 2
+    own = np.arange(begin[-1])
+    for edge in ("parent", "launch"):
+        has = tokens[edge] >= 0
+        assert (tokens[edge] >= -1).all() and (tokens[edge] < begin[-1]).all()
+        assert (has <= (work == (edge == "launch"))).all()
+        assert (of_tiling[tokens[edge][has]] == of_tiling[has]).all()
+    parents = tokens["parent"] >= 0
+    above = tokens["parent"][parents]
+    assert (above < own[parents]).all()
+    assert (starts[above] <= starts[parents]).all()
+    depth = np.minimum(255, tokens["depth"][above].astype(int) + 1)
+    assert (tokens["depth"][parents] == depth).all()
+    assert (parents == (tokens["depth"] > 0))[~work].all()
+    launched = tokens["launch_delay"] >= 0
+    assert (launched == (tokens["launch"] >= 0)).all()
+    heads = tokens["repeats"] > 0
+    assert heads[begin[:-1][np.diff(begin) > 0]].all()
+
+
+def test_tokens_lead_to_their_events(data: Path) -> None:
+    trace = load(data / "h100-vit-nsfw-inference.json.gz")
+    report = analyze(trace)
+    features = report.features()
+    names = [trace.strings[i] for i in trace.columns["name"][features.row]]
+    assert features.names(range(len(names))) == names
+    lengths = np.log2(1 + trace.columns["dur"][features.row])
+    assert np.allclose(features.tokens["duration"], lengths)
+    first = names.index("aten::linear")
+    (place,) = features.locations([first])
+    assert place is not None
+    assert (place.function, place.recorded_line) == ("run_on_input", 37)
+    with pytest.raises(IndexError):
+        features.locations([len(names)])
+
+
+def test_neighbors_are_merged_within_steps(slow_loader: Report) -> None:
+    fine, coarse = slow_loader.features(), slow_loader.features(merge=4)
+    begin = coarse.window_begin
+    assert begin[0] == 0 and begin[-1] == len(slow_loader.windows)
+    assert np.diff(begin).min() >= 1 and np.diff(begin).max() == 4
+    assert np.array_equal(coarse.token_begin, fine.token_begin[begin])
+    same = slow_loader.features(merge=1).windows
+    assert np.array_equal(same, fine.windows, equal_nan=True)
+
+
+# --- The page ------------------------------------------------------------------------
+
+
 def test_the_page_is_made_of_the_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    root = Path(__file__).resolve().parents[2]
-    monkeypatch.chdir(root)
-    page = (root / "docs" / "reference" / "features.md").read_text("utf-8")
-    script = root / ".ci" / "feature_index.py"
+    monkeypatch.chdir(ROOT)
+    text, script = page("reference/features"), ROOT / ".ci" / "feature_index.py"
     made = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, check=True
     )
-    assert made.stdout == page, "python .ci/feature_index.py --write"
+    assert made.stdout == text, "python .ci/feature_index.py --write"
     namespace: dict[str, Any] = {}
-    for code in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+    for code in blocks(text, "python"):
         exec(compile(code, "features.md", "exec"), namespace)
     assert "launch" in namespace["names"] and namespace["here"] > 0
