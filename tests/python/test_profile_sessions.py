@@ -6,7 +6,6 @@ What comes between (other profilers, threads, forks, errors): test_profile_distu
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -104,17 +103,6 @@ def test_it_is_torchs_profiler_too(tmp_path: Path) -> None:
     assert torchtraceap.analyze(prof).trace.events == prof.report.trace.events
 
 
-def test_files(tmp_path: Path) -> None:
-    folder = tmp_path / "made" / "here"
-    prof = loop(5, quiet=True, folder=folder, formats=["json", "trace"])
-    trace = folder / "report-step5.pt.trace.json.gz"
-    assert sorted(folder.iterdir()) == [folder / "report-step5.json", trace]
-    form = json.loads((folder / "report-step5.json").read_text())
-    assert form["trace"]["path"] == str(trace) == prof.report.trace.path
-    again = torchtraceap.analyze(trace)
-    assert again.to_dict()["findings"] == form["findings"]
-
-
 @pytest.mark.cuda
 def test_a_gpu_is_recorded_without_asking() -> None:
     if not torch.cuda.is_available():
@@ -132,25 +120,6 @@ def test_a_gpu_is_recorded_without_asking() -> None:
 # --- As it is not meant -----------------------------------------------------------
 
 
-NEEDS = (
-    "but the schedule (wait=1, warmup=1, active=3) needs 3 for a first recorded step "
-    "and 5 for a whole cycle. Nothing was recorded."
-)
-
-
-def test_without_step_nothing_is_recorded() -> None:
-    with pytest.warns(RuntimeWarning) as caught, torchtraceap.profile() as prof:
-        work()
-    (warning,) = caught
-    assert str(warning.message) == (
-        f"torchtraceap: step() was never called, {NEEDS} Call prof.step() after each "
-        "step, or record the whole block with wait=0, warmup=0."
-    )
-    assert warning.filename == __file__
-    assert prof.report is None
-    assert prof.reports == []
-
-
 def test_the_whole_block(
     capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:
@@ -165,14 +134,27 @@ def test_the_whole_block(
     assert not recwarn.list
 
 
-@pytest.mark.parametrize(("steps", "times"), [(1, "once"), (2, "2 times")])
-def test_too_few_steps(steps: int, times: str) -> None:
+@pytest.mark.parametrize(
+    ("steps", "called", "advice"),
+    [
+        (
+            0,
+            "never called",
+            "Call prof.step() after each step, or record the whole block with "
+            "wait=0, warmup=0.",
+        ),
+        (1, "called once", "Make more steps, or lower wait and warmup."),
+        (2, "called 2 times", "Make more steps, or lower wait and warmup."),
+    ],
+)
+def test_too_few_steps(steps: int, called: str, advice: str) -> None:
     with pytest.warns(RuntimeWarning) as caught:
         prof = loop(steps, quiet=True)
     (warning,) = caught
     assert str(warning.message) == (
-        f"torchtraceap: step() was called {times}, {NEEDS} Make more steps, or lower "
-        "wait and warmup."
+        f"torchtraceap: step() was {called}, but the schedule (wait=1, warmup=1, "
+        "active=3) needs 3 for a first recorded step and 5 for a whole cycle. "
+        f"Nothing was recorded. {advice}"
     )
     assert warning.filename == __file__
     assert prof.report is None

@@ -360,9 +360,7 @@ def test_the_program_runs_rules(
     assert json.loads(good.stdout)["balance"][0]["idle_us"]["slow_checkpoint"] == 490
     for names, message in (
         (["my_own_rules:broken"], "the rule broken failed at "),
-        (["my_own_rules:slow"], "no attribute 'slow'"),
         (["no_module:rule"], "ZeroDivisionError"),
-        (["my_own_rules:not_a_rule"], "must be made by torchtraceap.rule"),
         (["my_own_rules:broken"] * 2, "two rules have the name"),
     ):
         result = run(*names)
