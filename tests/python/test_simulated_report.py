@@ -119,13 +119,6 @@ def test_json_form(simulated: Report, recorded: Report) -> None:
     assert plain_form["findings"][0]["origin"] == "rule"
 
 
-def test_tables_have_a_column_for_it(simulated: Report) -> None:
-    pytest.importorskip("pandas")
-    frames = simulated.to_pandas()
-    assert set(frames.findings["origin"]) == {"dry-run"}
-    assert set(frames.labels["origin"]) == {"dry-run"}
-
-
 def test_sarif_messages_say_so(simulated: Report, recorded: Report) -> None:
     (run,) = json.loads(simulated.to_sarif())["runs"]
     texts = [result["message"]["text"] for result in run["results"]]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_threads.py: what threads and processes did, against sums of the raw JSON."""
+"""test_threads.py: traces of several processes, and what is shown of threads.
+
+The times of threads are summed up by test_work.py.
+"""
 
 from __future__ import annotations
 
 import json
-import re
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -16,8 +16,7 @@ import torchtraceap
 from torchtraceap.cli import main
 from torchtraceap.gate.budget import Budget
 
-from .raw_trace import OPERATORS, Raw, length, read_events, union
-from .real_traces import PATHS, summed_up
+from .real_traces import PATHS
 from .trace_builder import (
     Event,
     annotation,
@@ -29,91 +28,6 @@ from .trace_builder import (
     report_of,
     trace_of,
 )
-
-DEVICE = re.compile("kernel|memcpy|memset|mtia_ccp|hpu_op|gpu_|cuda_sync", re.I)
-NO_THREAD = {"Trace", "ac2g", "fwdbwd", "", "mtia_insight", "cuda_profiler_range"}
-NAMED = re.compile(r"ProfilerStep#\d+$|Optimizer\.|enumerate\(Data")
-
-
-class Case(NamedTuple):
-    threads: dict[tuple[str, str], list[Raw]]
-    report: torchtraceap.Report
-
-    @property
-    def span(self) -> tuple[int, int]:
-        facts = self.report.core.trace  # A float of today's microseconds is not exact.
-        return facts.start_ns, facts.end_ns
-
-
-@pytest.fixture(scope="module", params=summed_up())
-def case(request: pytest.FixtureRequest) -> Iterator[Case]:
-    path = PATHS[request.param]
-    threads = defaultdict(list)
-    for event in read_events(path):
-        if event.category not in NO_THREAD and not DEVICE.search(event.category):
-            threads[str(event.pid), str(event.tid)].append(event)
-    yield Case(threads, torchtraceap.analyze(path))
-
-
-def ns(us: float) -> int:
-    return round(us * 1000)
-
-
-def test_the_parts_of_a_thread_are_the_span(case: Case) -> None:
-    begin, end = case.span
-    for t in case.report.threads:
-        parts = (t.busy_us, t.waiting_us, t.profiler_us, t.idle_us)
-        assert sum(map(ns, parts)) == end - begin
-        working = (t.operators_us, t.calls_us, t.compile_us, t.python_us)
-        assert sum(map(ns, working)) == ns(t.busy_us)
-        waits = (t.wait_loader_us, t.wait_comm_us, t.wait_device_us, t.wait_other_us)
-        assert sum(map(ns, waits)) == ns(t.waiting_us)
-
-
-def test_idle_is_where_no_event_is(case: Case) -> None:
-    noted = {note.kind for note in case.report.quality.warnings}
-    if noted & {"unclosed_frames", "outlier_times"}:
-        pytest.skip("other ends than the file's")
-    if any(e.name.startswith("gloo:") for t in case.threads.values() for e in t):
-        pytest.skip("idle time is told from collectives by all threads together")
-    for t in case.report.threads:
-        events = case.threads[str(t.pid), str(t.tid)]
-        known = union(
-            (e.begin, e.end) for e in events if not e.name.startswith("ProfilerStep#")
-        )
-        assert ns(t.idle_us) == case.span[1] - case.span[0] - length(known, *case.span)
-
-
-def test_operators_are_those_of_the_file(case: Case) -> None:
-    for t in case.report.threads:
-        operators = union(
-            (e.begin, e.end)
-            for e in case.threads[str(t.pid), str(t.tid)]
-            if e.category in OPERATORS and not NAMED.match(e.name)
-        )
-        inside = length(operators, *case.span)
-        assert ns(t.operators_us) <= inside
-        # What is missing waits, loads, compiles, or belongs to the profiler.
-        rest = inside - ns(t.operators_us)
-        # A few events overlap without nesting: the later one counts.
-        known = ns(t.waiting_us) + ns(t.compile_us) + ns(t.profiler_us)
-        assert rest <= known + inside // 1000
-
-
-def test_no_thread_is_left_out(case: Case) -> None:
-    there = {(str(t.pid), str(t.tid)) for t in case.report.threads}
-    assert len(there) == len(case.report.threads)
-    for thread, events in case.threads.items():
-        if any(
-            e.category in OPERATORS
-            and not NAMED.match(e.name)
-            and length([(e.begin, e.end)], *case.span)
-            for e in events
-        ):
-            assert thread in there
-
-
-# --- Several processes ------------------------------------------------------------
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
