@@ -20,11 +20,6 @@ AFTER = "kineto2021-v100-resnet50-workers4.json.gz"
 
 
 @pytest.fixture(scope="module")
-def workers(data: Path) -> torchtraceap.Report:
-    return torchtraceap.analyze(data / AFTER)
-
-
-@pytest.fixture(scope="module")
 def fixed(
     slow_loader: torchtraceap.Report, workers: torchtraceap.Report
 ) -> torchtraceap.Comparison:

@@ -23,11 +23,6 @@ DATA = ROOT / "tests" / "data"
 PAGE = (ROOT / "docs" / "replay.md").read_text()
 
 
-@pytest.fixture(scope="module")
-def report() -> torchtraceap.Report:
-    return torchtraceap.analyze(DATA / "kineto2021-v100-resnet50-workers4.json.gz")
-
-
 def gain(report: torchtraceap.Report, *made: edits.Edit) -> float:
     found = torchtraceap.what_if(report, *made).gain
     assert found is not None
@@ -97,33 +92,33 @@ def test_the_page_lists_each_pattern_under_its_edit() -> None:
             assert set(re.findall(r"`(\w+)`", rows[name])) == patterns
 
 
-def test_findings_name_their_edit(report: torchtraceap.Report) -> None:
+def test_findings_name_their_edit(workers: torchtraceap.Report) -> None:
     by_name = {p.name: p.edit for p in _core.patterns()}
-    assert report.findings
-    for finding in report.findings:
+    assert workers.findings
+    for finding in workers.findings:
         assert finding.edit == by_name[finding.pattern]
-        found = torchtraceap.what_if(report, edits.fix(finding.id)).gain
+        found = torchtraceap.what_if(workers, edits.fix(finding.id)).gain
         assert found is not None
         expected = (finding.recoverable_us, finding.recoverable_low_us)
         assert (found.high_us, found.low_us) == expected
-    first = report.findings[0]
-    assert torchtraceap.what_if(report, first).edits == (edits.fix(first.id),)
+    first = workers.findings[0]
+    assert torchtraceap.what_if(workers, first).edits == (edits.fix(first.id),)
 
 
-def test_more_is_gone_the_more_is_put_together(report: torchtraceap.Report) -> None:
+def test_more_is_gone_the_more_is_put_together(workers: torchtraceap.Report) -> None:
     step = "Optimizer.step#*"
-    some = gain(report, edits.multi_tensor(step))
-    more = gain(report, edits.fuse(step))
+    some = gain(workers, edits.multi_tensor(step))
+    more = gain(workers, edits.fuse(step))
     assert 0 < some < more
-    assert gain(report, edits.multi_tensor(step), edits.fuse(step)) == more
+    assert gain(workers, edits.multi_tensor(step), edits.fuse(step)) == more
 
 
-def test_what_overlaps_is_scheduled_by_events(report: torchtraceap.Report) -> None:
-    copies = torchtraceap.what_if(report, edits.overlap("Memcpy HtoD*"))
+def test_what_overlaps_is_scheduled_by_events(workers: torchtraceap.Report) -> None:
+    copies = torchtraceap.what_if(workers, edits.overlap("Memcpy HtoD*"))
     assert copies.engine == "events"
     assert copies.critical_path == {}
     # The same constants and causes: unchanged, both engines come to the same span.
-    unchanged = torchtraceap.what_if(report)
+    unchanged = torchtraceap.what_if(workers)
     assert unchanged.engine == "graph"
     assert copies.replayed_span_us == pytest.approx(
         unchanged.replayed_span_us, rel=0.01

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -116,15 +115,6 @@ def test_elements_that_are_no_events_do_not_count(counts: Counts) -> None:
     found = {w["kind"]: w["count"] for w in got["warnings"]}
     assert found["skipped_element"] == 3 and found["no_phase"] == 3
     assert all(set(w) == {"kind", "count", "detail"} for w in got["warnings"])
-
-
-def test_what_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "pipe").symlink_to(os.devnull)
-    for name in ("", "absent.json", "absent/trace.json", "pipe", "a\nb", "x" * 5_000):
-        assert main(["inspect", str(tmp_path / name), "--json"]) == 2
-        out, err = capsys.readouterr()
-        assert not out and "Traceback" not in err
-        assert 15 <= len(err.strip()) <= 2000 and len(err.splitlines()) == 1
 
 
 # --- Signs that show once events are laid out in time ---------------------------------

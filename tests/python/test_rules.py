@@ -367,24 +367,3 @@ def test_the_program_runs_rules(
         error = result.stderr.decode()
         assert result.returncode == 2 and message in error
         assert "Traceback" not in error and error.count("\n") == 1
-
-
-def test_a_handler_warns(data: Path) -> None:
-    torch = pytest.importorskip("torch")
-    wrong = made(lambda view: 1 / 0)  # type: ignore[arg-type, return-value]
-    good = made(lambda view: [], name="good")
-
-    def profile(**options: Any) -> Any:
-        with torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU],
-            on_trace_ready=lambda prof: torchtraceap.analyze(prof, **options),
-        ) as prof:
-            torch.ones(2).sum()
-        return prof
-
-    with pytest.warns(RuntimeWarning, match="the rule mine failed"):
-        profile(rules=[wrong])
-    with pytest.warns(RuntimeWarning, match="no such pattern"):
-        profile(config={"patterns": {"sync": {}}})
-    report = profile(rules=[good]).torchtraceap_reports[-1]
-    assert [own.rule for own in report.rules] == ["good"]

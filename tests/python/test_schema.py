@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -50,8 +49,12 @@ def test_reports_are_valid(validator: Any, forms: list[Any]) -> None:
 
 def test_the_schema_lists_every_member(schema: Any, forms: list[Any]) -> None:
     """It allows others, for readers of later versions; we write none of those."""
+    closed = copy.deepcopy(schema)
+    for node in (closed, *closed["$defs"].values()):
+        if "properties" in node:
+            node.setdefault("additionalProperties", False)
     for form in forms:
-        assert list(unlisted(form, schema, schema)) == []
+        jsonschema.validate(form, closed, jsonschema.Draft202012Validator)
 
 
 def test_what_is_too_much_to_list_is_counted(
@@ -80,24 +83,6 @@ def test_what_is_too_much_to_list_is_counted(
     assert form["trace"] == whole["trace"] and form["balance"] == whole["balance"]
     # A comparison of two such forms is one of all their steps.
     assert side_of(form).steps == 6 and side_of(form).causes == side_of(whole).causes
-
-
-def unlisted(value: Any, node: Any, schema: Any) -> Iterator[str]:
-    if "$ref" in node:
-        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
-    for choice in node.get("anyOf", []):
-        if value is not None:
-            yield from unlisted(value, choice, schema)
-    if isinstance(value, dict) and "properties" in node:
-        for key, member in value.items():
-            if key in node["properties"]:
-                yield from unlisted(member, node["properties"][key], schema)
-            elif "additionalProperties" not in node:
-                yield key
-        yield from (key for key in node["required"] if key not in value)
-    if isinstance(value, list):
-        for member in value:
-            yield from unlisted(member, node["items"], schema)
 
 
 def test_members_are_required_and_described(schema: Any) -> None:

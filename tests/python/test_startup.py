@@ -28,9 +28,24 @@ class Pressed:
 sys.meta_path.insert(0, Pressed())
 """
 
-
 # What pip writes.
 SCRIPT = "import sys\nfrom torchtraceap.cli import console\nsys.exit(console())\n"
+
+
+def started(
+    folder: Path, site: str, pressed_at: str, *command: object
+) -> subprocess.CompletedProcess[str]:
+    """Start Python with a site of this text."""
+    (folder / "sitecustomize.py").write_text(site)
+    paths = [str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    more = {"PYTHONPATH": os.pathsep.join(paths), "PRESSED_AT": pressed_at}
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.usefixtures("ctrl_c_is_heard")
@@ -46,35 +61,18 @@ SCRIPT = "import sys\nfrom torchtraceap.cli import console\nsys.exit(console())\
 def test_ctrl_c_ends_a_start(
     module: str, by_script: bool, tmp_path: Path, data: Path
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text(SITE)
     script = tmp_path / "torchtraceap"
     script.write_text(SCRIPT)
-    entry = [str(script)] if by_script else ["-m", "torchtraceap"]
-    trace = data / "mi250-rocm62-tiny.json.gz"
+    entry = [script] if by_script else ["-m", "torchtraceap"]
     command = "inspect" if module == "numpy" else "analyze"
-    paths = [str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    ended = subprocess.run(
-        [sys.executable, *entry, command, trace],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PRESSED_AT": module},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    trace = data / "mi250-rocm62-tiny.json.gz"
+    ended = started(tmp_path, SITE, module, *entry, command, trace)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "pressed\n")
 
 
-def test_who_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path, data: Path) -> None:
+def test_who_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
     """As what a shell starts in the background, or nohup."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + SITE
-    )
-    paths = [str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    ended = subprocess.run(
-        [sys.executable, "-m", "torchtraceap", "--version"],
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join(paths), "PRESSED_AT": "torchtraceap._core"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    command = ("-m", "torchtraceap", "--version")
+    ended = started(tmp_path, ignore + SITE, "torchtraceap._core", *command)
     assert ended.returncode == 0 and ended.stderr == "pressed\n"

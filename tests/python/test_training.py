@@ -718,18 +718,6 @@ def test_numbers_have_bounds(
     assert ended.returncode == 2 and b"is no number from" in ended.stderr
 
 
-def test_a_full_disk_is_told(
-    program: Run, made: Path, weights: Path, tmp_path: Path
-) -> None:
-    if not os.path.exists("/dev/full"):
-        pytest.skip("there is no /dev/full here")
-    # By a link: what goes wrong here is not to replace the device.
-    (tmp_path / "full").symlink_to("/dev/full")
-    how = ("--steps=1", "--from", weights, "-q", "--out", "full")
-    told = refusal(program, made, *how, cwd=tmp_path)
-    assert "cannot write full: No space left on device. Give --out" in told
-
-
 def test_a_set_by_the_program(
     program: Run,
     made: Path,

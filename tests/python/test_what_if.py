@@ -22,9 +22,9 @@ TINY = DATA / "mi250-rocm62-tiny.json.gz"
 LOADER = "enumerate(DataLoader)*"
 
 
-@pytest.fixture(scope="module")
-def report() -> torchtraceap.Report:
-    return torchtraceap.analyze(RESNET)
+@pytest.fixture
+def report(slow_loader: torchtraceap.Report) -> torchtraceap.Report:
+    return slow_loader
 
 
 def test_the_loader_is_priced_near_what_workers_gained(
