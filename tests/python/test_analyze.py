@@ -136,29 +136,3 @@ def test_a_file_name_that_is_no_utf8(tiny: Path, tmp_path: Path) -> None:
     report = analyze(os.fsdecode(path))
     assert report.trace.events == len(load(tiny))
     assert report.summary()
-
-
-def test_a_profiler_goes_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told by its members, so that torch need not be imported to ask."""
-    from torchtraceap.profiling import handler
-
-    calls = []
-    monkeypatch.setattr(
-        handler,
-        "analyze_profiler",
-        lambda prof, plan, given, quiet=False: calls.append((plan().max_events, given)),
-    )
-
-    class Profiler:
-        profiler = None
-
-        def events(self) -> None: ...
-
-    class AutogradProfiler:
-        kineto_results = None
-
-    analyze(Profiler())
-    analyze(AutogradProfiler(), max_events=7)  # type: ignore[call-overload]
-    with pytest.raises(AttributeError):  # of None, which stands for a report here
-        analyze([Profiler(), AutogradProfiler()], threads=2)  # type: ignore[list-item]
-    assert calls == [(None, []), (7, []), (None, ["threads"]), (None, ["threads"])]

@@ -44,10 +44,8 @@ def test_a_fix_is_seen(
         0,
     )
     assert fixed.unit == "us_per_step"
-    assert fixed.step_us is not None
     assert fixed.step_us.counts
     assert fixed.step_us.after < fixed.step_us.before
-    assert fixed.busy is not None
     assert (round(fixed.busy.before, 3), round(fixed.busy.after, 3)) == (0.566, 0.726)
     assert next(iter(fixed.causes)) == "dataloader_bound"
     waited = slow_loader.balance[0]

@@ -176,7 +176,6 @@ def watched(code: Callable[[Any], object], mode: Any) -> tuple[list[Any], str]:
         x = fresh()
         with SyncCheck(device="cpu", max_count=99) as check:
             result = code(x)
-    assert check.verdict is not None
     stalls = check.verdict.waits
     assert all(one.line and one.line.file == str(HERE) for one in stalls)
     return sorted((stall.api, stall.count) for stall in stalls), str(result)
@@ -227,7 +226,6 @@ def test_a_whole_training_step_is_clean(optimizer: str) -> None:
             model(x).pow(2).mean().backward()
             opt.step()
             opt.zero_grad()
-    assert check.verdict is not None
     assert "by the data loader" in check.verdict.message
 
 

@@ -200,7 +200,6 @@ def test_tokens_lead_to_their_events(data: Path) -> None:
     assert np.allclose(features.tokens["duration"], lengths)
     first = names.index("aten::linear")
     (place,) = features.locations([first])
-    assert place is not None
     assert (place.function, place.recorded_line) == ("run_on_input", 37)
     with pytest.raises(IndexError):
         features.locations([len(names)])

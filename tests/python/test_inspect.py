@@ -125,15 +125,6 @@ SIGNS = {
     "clock_skew": [*launched(99, 30_040, 30_020, 10)],
     # A year away from the rest, and as long as fifteen days.
     "outlier_times": [op("far", 365 * 24 * HOUR, 5), op("long", 30_000, 360 * HOUR)],
-    # Ends 10 us after what it began in; so does work of one stream.
-    "host_overlaps": [op("a", 30_000, 50), op("b", 30_040, 20)],
-    "stream_overlaps": [*launched(98, 30_000, 30_010, 50), kernel(30_050, 50)],
-    "work_overruns": [*launched(98, 30_000, 30_010, 20_000), kernel(30_050, 50)],
-    "work_without_id": [kernel(30_000, 5, correlation=0)],
-    "linked_by_external_id": [
-        event("cuda_runtime", "hipLaunchKernel", 30_000, 5, **{"External id": 7}),
-        kernel(30_010, 5, correlation=-1, **{"External id": 7}),
-    ],
     # Kept and counted as the file has it, but no time that an analysis takes.
     "far_time": [kernel(2**61 / 1000, 5, correlation=97)],
 }

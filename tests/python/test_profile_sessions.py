@@ -224,7 +224,6 @@ def test_a_schedule_that_never_records() -> None:
 def test_an_empty_block() -> None:
     with torchtraceap.profile(wait=0, warmup=0, quiet=True) as prof:
         pass
-    assert prof.report is not None
     assert not prof.report.operators
 
 

@@ -155,27 +155,6 @@ def test_exports_in_any_number(tmp_path: Path) -> None:
     assert f"thread {os.getpid()}" in names
 
 
-def test_the_copy_is_kinetos_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def keep(path: str) -> None:
-        if os.path.exists(made := os.path.join(path, "trace.json")):
-            shutil.copy(made, tmp_path / "kineto.json")
-
-    removed = shutil.rmtree
-    monkeypatch.setattr(
-        shutil,
-        "rmtree",
-        lambda path, **kw: (keep(path), removed(path, **kw)),
-    )
-    prof = recorded(on_trace_ready=torchtraceap.analyze, record_shapes=True)
-    prof.export_chrome_trace(str(tmp_path / "copy.json"))
-    original, copy = read(tmp_path / "kineto.json"), read(tmp_path / "copy.json")
-    del original["traceName"], copy["traceName"]
-    assert original == copy
-    assert list(original) == list(copy)
-
-
 @pytest.mark.parametrize("analyzed", [1, 2])
 def test_accumulating_cycles_export_the_newest(tmp_path: Path, analyzed: int) -> None:
     """Also if that one was not analyzed."""

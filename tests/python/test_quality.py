@@ -7,7 +7,6 @@ Records are dropped from real traces: what a profiler does when its buffers are 
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 import math
@@ -74,21 +73,18 @@ def test_a_whole_trace_is_not_flagged(base: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_one_percent_is_counted(base: dict[str, Any], seed: int) -> None:
-    report = without(base, 0.01, seed)
-    assert "launches_without_work" in kinds(report.quality)
-    assert "launches have no device event" in report.summary()
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("share", [0.05, 0.5])
-def test_five_percent_and_more_are_flagged(
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.5])
+def test_lost_kernels_are_counted_and_flagged_from_five_percent_on(
     base: dict[str, Any], share: float, seed: int
 ) -> None:
     report = without(base, share, seed)
+    text = report.summary()
+    assert "launches_without_work" in kinds(report.quality)
+    assert "launches have no device event" in text
+    if share < 0.05:
+        return
     assert report.quality.verdict == "degraded"
     assert report.quality.incomplete
-    text = report.summary()
     assert "Quality: degraded" in text
     assert "busy at least" in text and "idle at most" in text
     assert "Unattributed: at most" in text
@@ -119,26 +115,6 @@ def test_a_trace_that_lost_records_is_not_called_healthy() -> None:
     lossy = trace(1)
     assert not lossy.findings
     assert "Findings: none, but device records are missing" in lossy.summary()
-
-
-def test_lost_launches_lower_the_linking_rate(base: dict[str, Any]) -> None:
-    """Every second launch is dropped, and with it what the host did."""
-    form = copy.copy(base)
-    launches = 0
-
-    def keeps(event: dict[str, Any]) -> bool:
-        nonlocal launches
-        launches += (is_launch := "LaunchKernel" in str(event.get("name")))
-        return not is_launch or launches % 2 == 0
-
-    form["traceEvents"] = [e for e in base["traceEvents"] if keeps(e)]
-    report = analyze(form)
-    rate = report.quality.linking_rate
-    assert rate is not None and 0.4 < rate < 0.6
-    assert report.quality.verdict == "degraded" and not report.quality.incomplete
-    assert "work_without_launch" in kinds(report.quality)
-    assert "Launches are known of" in report.summary()
-    assert "at most" not in report.summary()
 
 
 # --- Files of other profilers ---------------------------------------------------------

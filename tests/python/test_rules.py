@@ -170,16 +170,6 @@ def test_claims(claim: Claim, idle_us: float, excess_us: float) -> None:
     assert row.excess_us["mine"] == excess_us
 
 
-def test_a_cpu_only_trace(data: Path) -> None:
-    def claim(view: RuleView) -> Iterable[Claim]:
-        assert view.devices == [] and view.idle().shape[1] == 2
-        return [Claim(row) for row in view.rows(name="aten::conv2d")]
-
-    report = analyze(claim, data / "cpu-macos-resnet18.json.gz")
-    assert report.balance[0].idle_us["mine"] > 0
-    assert any(f.pattern == "mine" for f in report.findings)
-
-
 def test_findings_have_lines_and_frames(data: Path) -> None:
     def copies(view: RuleView) -> list[Claim]:
         rows = view.rows(name="cudaMemcpyAsync")

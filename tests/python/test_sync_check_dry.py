@@ -216,7 +216,6 @@ def test_max_per_step() -> None:
     check = SyncCheck(allow=MOVE, max_per_step=1)
     with pytest.raises(SyncStalls, match=r"max_per_step=1, step 2 has 2\)"), check:
         run(check, 3, twice_at_the_end([]))
-    assert check.verdict is not None
     assert [place.rpartition("  ")[2] for place in check.verdict.places] == [
         "×1 per step (value guessed)",
         "×1 in 1 of 3 steps (value guessed)",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_terminal.py: text for people is readable, and safe with hostile names anywhere in
-a trace."""
+"""test_terminal.py: text for people is readable, and safe with hostile names anywhere
+in a trace."""
 
 from __future__ import annotations
 

@@ -12,12 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import pytest
 
 import torchtraceap
-from torchtraceap.cli import main
 
 from .raw_trace import COPIES, KERNELS, OPERATORS, Raw, length, read_events, union
 from .real_traces import PATHS, summed_up
@@ -256,7 +254,6 @@ def test_steps_balance_with_the_busy_time_of_the_file(case: Case) -> None:
                     claimed[finding.pattern] += length([(c.begin, c.end)], *within)
         for pattern, claims_ns in claimed.items():
             assert balance.idle_ns.get(pattern, 0) >= claims_ns
-        assert row.balance is not None
         assert ns(row.balance.busy_us) == balance.busy_ns
         assert row.balance.idle_us["no_such_pattern"] == 0
         assert all(balance.idle_ns.values())
@@ -273,7 +270,6 @@ def test_windows_count_the_kernels_that_start_in_them(case: Case) -> None:
             starts[e.device].append(e.begin)
     for of in starts.values():
         of.sort()
-    assert counts.windows is not None
     for row, count in zip(case.report.core.windows, counts.windows.each, strict=True):
         of = starts[row.device]
         assert count == bisect_left(of, row.end_ns) - bisect_left(of, row.start_ns)
@@ -371,34 +367,3 @@ def test_no_thread_is_left_out(case: Case) -> None:
             for e in events
         ):
             assert thread in there
-
-
-# --- Forms ----------------------------------------------------------------------------
-
-
-def test_the_tables_as_text(
-    slow_loader: torchtraceap.Report,
-    cpu_only: torchtraceap.Report,
-    data: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = slow_loader.tables()
-    assert "Kernels (10 of 67), by the time in which any ran:" in text
-    assert "HtoD pageable" in text and "aten::cudnn_convolution" in text
-    assert "1,462 to 1,462 a step, median 1,462 (6 steps)" in text
-    assert max(map(len, text.splitlines())) <= 124
-    assert "device" not in cpu_only.tables() and "Kernels" not in cpu_only.tables()
-    path = str(data / "mi250-rocm62-tiny.json.gz")
-    assert main(["analyze", path]) == 0
-    plain = capsys.readouterr().out
-    assert main(["analyze", path, "--tables"]) == 0
-    with_tables = capsys.readouterr().out
-    tables = torchtraceap.analyze(path).tables()
-    assert with_tables == plain + "\n" + tables + "\n"
-
-
-def test_nothing_is_made_before_it_is_asked_for(data: Path) -> None:
-    report = torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
-    lazy = {"story", "kernels", "copies", "operators", "kernel_counts", "overlap"}
-    assert not lazy & set(vars(report))
-    assert report.kernels and "kernels" in vars(report)
