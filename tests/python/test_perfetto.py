@@ -7,7 +7,7 @@ How its file is written: test_target_file.py.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,6 @@ def test_our_events_follow_the_format(case: Case) -> None:
     theirs = {e.get("pid") for e in case.kept}
     assert len({e["pid"] for e in case.ours}) == 1
     assert case.ours[0]["pid"] not in theirs
-    # And no mistakes but those that were there.
-    assert Counter(mistakes(case.kept)) == Counter(mistakes(events_of(case.before)))
 
 
 def test_the_copy_says_the_same(case: Case) -> None:

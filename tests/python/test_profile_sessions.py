@@ -62,21 +62,39 @@ def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
     assert prof.report.tables() in out
 
 
-def test_cycles_without_a_word_of_torch(recwarn: pytest.WarningsRecorder) -> None:
-    prof = loop(14, wait=1, warmup=1, active=2, repeat=3, quiet=True)
-    assert steps_of(prof) == [[2, 3], [6, 7], [10, 11]]
-    assert [str(w.message) for w in recwarn.list] == []
+EVERY_10 = {"every": 10, "active": 2}
+OWN_PLAN = torch.profiler.schedule(wait=2, warmup=1, active=1, repeat=2, skip_first=1)
 
 
-def test_as_long_as_there_are_steps_only_the_last_are_kept() -> None:
-    prof = loop(20, wait=0, warmup=1, active=1, repeat=0, keep=3, quiet=True)
-    assert steps_of(prof) == [[15], [17], [19]]
-
-
-def test_a_schedule_of_ones_own(recwarn: pytest.WarningsRecorder) -> None:
-    plan = torch.profiler.schedule(wait=2, warmup=1, active=1, repeat=2, skip_first=1)
-    prof = loop(10, schedule=plan, quiet=True)
-    assert steps_of(prof) == [[4], [8]]
+@pytest.mark.parametrize(
+    ("steps", "options", "recorded"),
+    [
+        (14, {"wait": 1, "active": 2, "repeat": 3}, [[2, 3], [6, 7], [10, 11]]),
+        # Without an end only the last reports are kept.
+        (20, {"wait": 0, "active": 1, "repeat": 0, "keep": 3}, [[15], [17], [19]]),
+        (10, {"schedule": OWN_PLAN}, [[4], [8]]),
+        # Of a cycle without a step nothing is reported.
+        (5, {"active": 2, "repeat": 0}, [[2, 3]]),
+        (6, {"active": 2, "repeat": 0}, [[2, 3]]),
+        (7, {"active": 2, "repeat": 0}, [[2, 3], [6]]),
+        (8, {"active": 2, "repeat": 0}, [[2, 3], [6, 7]]),
+        (9, {"active": 2, "repeat": 0}, [[2, 3], [6, 7]]),
+        (18, {**EVERY_10, "wait": 0}, [[1, 2], [11, 12]]),
+        (18, {**EVERY_10, "wait": 5}, [[6, 7], [16, 17]]),
+        (10, {"every": 3, "active": 2}, [[2, 3], [5, 6], [8, 9]]),
+        # Two steps in, the warm-up is over and the first recorded step begun.
+        (12, EVERY_10, [[2, 3]]),
+        (13, EVERY_10, [[2, 3], [12]]),
+    ],
+)
+def test_which_steps_are_recorded(
+    steps: int,
+    options: dict[str, Any],
+    recorded: list[list[int]],
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    """Without a word of torch."""
+    assert steps_of(loop(steps, quiet=True, **options)) == recorded
     assert not recwarn.list
 
 
@@ -199,18 +217,6 @@ def test_step_at_the_begin_of_the_loop() -> None:
     items = [o.count for o in prof.report.operators if o.name == "aten::item"]
     assert items == [1]
     assert steps_of(prof) == [[2]]
-
-
-def test_an_endless_schedule_that_ends_between_cycles(
-    recwarn: pytest.WarningsRecorder,
-) -> None:
-    for steps in (5, 6, 7, 8, 9):
-        prof = loop(steps, active=2, repeat=0, quiet=True)
-        # Nothing is told of a cycle of which no step was made.
-        assert (
-            steps_of(prof) == [[2, 3], [6] if steps < 8 else [6, 7]][: 1 + (steps > 6)]
-        )
-    assert not recwarn.list
 
 
 def test_a_schedule_that_never_records() -> None:

@@ -289,17 +289,6 @@ def test_every_ten_steps(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> No
     assert not recwarn.list
 
 
-@pytest.mark.parametrize(("wait", "first"), [(0, [1, 2]), (5, [6, 7])])
-def test_where_the_first_one_begins(wait: int, first: list[int]) -> None:
-    prof = loop(18, wait=wait, **EVERY_10)
-    assert steps_of(prof) == [first, [step + 10 for step in first]]
-
-
-def test_one_right_after_the_other() -> None:
-    prof = loop(10, every=3, active=2, quiet=True)
-    assert steps_of(prof) == [[2, 3], [5, 6], [8, 9]]
-
-
 def test_so_many_of_them() -> None:
     prof = torchtraceap.profile(repeat=2, **EVERY_10)
     with prof:
@@ -308,13 +297,6 @@ def test_so_many_of_them() -> None:
             prof.step()
             assert prof.is_running == (step < 13)
     assert steps_of(prof) == [[2, 3], [12, 13]]
-
-
-@pytest.mark.parametrize("steps", [12, 13])
-def test_the_end_cuts_a_cycle(steps: int) -> None:
-    """Two steps in, the warm-up is over and the first recorded step begun."""
-    prof = loop(steps, **EVERY_10)
-    assert steps_of(prof) == [[2, 3], [12]][: steps - 11]
 
 
 def test_what_is_raised_in_the_loop_comes_out() -> None:
