@@ -127,7 +127,7 @@ SPOTS = (
         "cpp/features/features.cpp",
         "if (i + 1 == windows.size() || !of_one_tiling(windows[i], windows[i + 1])) {",
         "if (i + 1 <= windows.size()) {",
-        ("features", f"{TESTS}/test_features_tokens.py"),
+        ("features", f"{TESTS}/test_features.py"),
     ),
     Spot(
         "rounding-is-no-gap",

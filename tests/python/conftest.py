@@ -65,6 +65,12 @@ def slow_loader(data: Path) -> torchtraceap.Report:
 
 
 @pytest.fixture(scope="session")
+def workers(data: Path) -> torchtraceap.Report:
+    """The same ResNet-50 with four workers."""
+    return torchtraceap.analyze(data / "kineto2021-v100-resnet50-workers4.json.gz")
+
+
+@pytest.fixture(scope="session")
 def inference(data: Path) -> torchtraceap.Report:
     """A small model on an H100, with Python frames."""
     return torchtraceap.analyze(data / "h100-vit-nsfw-inference.json.gz")

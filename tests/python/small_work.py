@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import torchtraceap
+
 torch = pytest.importorskip("torch")
 
 CPU = [torch.profiler.ProfilerActivity.CPU]
@@ -31,6 +33,21 @@ def recorded(**options: Any) -> Any:
     with torch.profiler.profile(activities=CPU, **options) as prof:
         work()
     return prof
+
+
+def loop(steps: int, **options: Any) -> Any:
+    """A profile of ``steps`` steps; options are torchtraceap.profile's."""
+    with torchtraceap.profile(**options) as prof:
+        for _ in range(steps):
+            work()
+            prof.step()
+    return prof
+
+
+def profile_elsewhere() -> None:
+    """Profile a little, as somebody else's code would."""
+    with torch.profiler.profile(activities=CPU):
+        work()
 
 
 def steps_of(prof: Any) -> list[list[int]]:

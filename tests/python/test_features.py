@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_features.py: the arrays of a report, as a model or a notebook reads them."""
+"""test_features.py: the arrays of a report, as a model or a notebook reads them, and
+what has no part in them."""
 
 from __future__ import annotations
 
 import dataclasses
 import gc
+import gzip
+import json
+import random
 import re
 import subprocess
 import sys
@@ -14,20 +18,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import torchtraceap
-from torchtraceap import Report, _core, analyze
+from torchtraceap import Report, _core, analyze, load
 from torchtraceap.data.features import Features
 
-TRACES = sorted((Path(__file__).resolve().parents[1] / "data").glob("*.json.gz"))
+from .pages import ROOT, blocks, page
+from .trace_builder import kernel, launch, op, report_of
+
+TRACES = sorted((ROOT / "tests" / "data").glob("*.json.gz"))
 
 
 def name_of(path: Path) -> str:
     return path.name.removesuffix(".json.gz")
-
-
-@pytest.fixture(scope="module")
-def inference(data: Path) -> Report:
-    return analyze(data / "h100-vit-nsfw-inference.json.gz")
 
 
 @pytest.mark.parametrize("path", TRACES, ids=name_of)
@@ -117,25 +118,8 @@ def test_kinds_are_named(inference: Report) -> None:
     assert on_stream[kernels].all() and (tokens["launch_delay"][~on_stream] == -1).all()
 
 
-def test_a_trace_without_a_device_has_host_columns(cpu_only: Report) -> None:
-    features = cpu_only.features()
-    for column, values in zip(features.table(), features.windows.T, strict=True):
-        if column.missing.startswith("no device"):
-            assert np.isnan(values).all(), column
-    column = dict(zip(features.columns, features.windows.T, strict=True))
-    assert (column["operators"] > 0).any() and (column["operators_busy"] > 0).any()
-    assert (features.tokens["device_busy"] == -1).all()
-
-
-def test_an_empty_trace_has_none() -> None:
-    features = analyze(b'{"traceEvents": []}').features()
-    assert features.windows.shape == (0, len(features.columns))
-    assert features.token_begin.tolist() == [0]
-    assert all(len(values) == 0 for values in features.tokens.values())
-
-
 def test_an_unusable_trace_has_them(data: Path) -> None:
-    report = torchtraceap.analyze(data / "a100-cupti-range-no-kernels.json.gz")
+    report = analyze(data / "a100-cupti-range-no-kernels.json.gz")
     assert report.quality.verdict == "unusable"
     features = report.features()
     causes = [i for i, n in enumerate(features.columns) if n.startswith("cause_")]
@@ -172,18 +156,188 @@ def test_no_token_has_no_name(inference: Report) -> None:
             told([len(features.row)])
 
 
+# --- Tokens --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", TRACES, ids=name_of)
+def test_edges_lead_to_their_other_end(path: Path) -> None:
+    """Parents begin before their children; what is launched, after its call; and an
+    edge is there whenever its other end is a token of the same device."""
+    report = analyze(path)
+    features = report.features()
+    tokens, begin = features.tokens, features.token_begin
+    columns = report.loaded.columns
+    starts = columns["ts"][features.row]
+    tilings = [(w.device, w.pid) for w in report.windows]
+    of_tiling = np.repeat([tilings.index(t) for t in tilings], np.diff(begin))
+    work = tokens["lane_kind"] >= 2
+    own = np.arange(begin[-1])
+    for edge in ("parent", "launch"):
+        has = tokens[edge] >= 0
+        assert (tokens[edge] >= -1).all() and (tokens[edge] < begin[-1]).all()
+        assert (has <= (work == (edge == "launch"))).all()
+        assert (of_tiling[tokens[edge][has]] == of_tiling[has]).all()
+    parents = tokens["parent"] >= 0
+    above = tokens["parent"][parents]
+    assert (above < own[parents]).all()
+    assert (starts[above] <= starts[parents]).all()
+    depth = np.minimum(255, tokens["depth"][above].astype(int) + 1)
+    assert (tokens["depth"][parents] == depth).all()
+    assert (parents == (tokens["depth"] > 0))[~work].all()
+    launched = tokens["launch_delay"] >= 0
+    assert (launched == (tokens["launch"] >= 0)).all()
+    heads = tokens["repeats"] > 0
+    assert heads[begin[:-1][np.diff(begin) > 0]].all()
+
+
+def test_tokens_lead_to_their_events(data: Path) -> None:
+    trace = load(data / "h100-vit-nsfw-inference.json.gz")
+    report = analyze(trace)
+    features = report.features()
+    names = [trace.strings[i] for i in trace.columns["name"][features.row]]
+    assert features.names(range(len(names))) == names
+    lengths = np.log2(1 + trace.columns["dur"][features.row])
+    assert np.allclose(features.tokens["duration"], lengths)
+    first = names.index("aten::linear")
+    (place,) = features.locations([first])
+    assert (place.function, place.recorded_line) == ("run_on_input", 37)
+    with pytest.raises(IndexError):
+        features.locations([len(names)])
+
+
+def test_neighbors_are_merged_within_steps(slow_loader: Report) -> None:
+    fine, coarse = slow_loader.features(), slow_loader.features(merge=4)
+    begin = coarse.window_begin
+    assert begin[0] == 0 and begin[-1] == len(slow_loader.windows)
+    assert np.diff(begin).min() >= 1 and np.diff(begin).max() == 4
+    assert np.array_equal(coarse.token_begin, fine.token_begin[begin])
+    same = slow_loader.features(merge=1).windows
+    assert np.array_equal(same, fine.windows, equal_nan=True)
+
+
+# --- The page ------------------------------------------------------------------------
+
+
 def test_the_page_is_made_of_the_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    root = Path(__file__).resolve().parents[2]
-    monkeypatch.chdir(root)
-    page = (root / "docs" / "reference" / "features.md").read_text("utf-8")
-    script = root / ".ci" / "feature_index.py"
+    monkeypatch.chdir(ROOT)
+    text, script = page("reference/features"), ROOT / ".ci" / "feature_index.py"
     made = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, check=True
     )
-    assert made.stdout == page, "python .ci/feature_index.py --write"
+    assert made.stdout == text, "python .ci/feature_index.py --write"
     namespace: dict[str, Any] = {}
-    for code in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+    for code in blocks(text, "python"):
         exec(compile(code, "features.md", "exec"), namespace)
     assert "launch" in namespace["names"] and namespace["here"] > 0
+
+
+# --- What has no part in them ---------------------------------------------------------
+
+#: Small enough to be written and read again.
+SMALL = [path for path in TRACES if path.stat().st_size < 200_000]
+
+
+#: Of a window, what may differ by so much where the order of the file says which of two
+#: events encloses the other: whose time it is, and what repeats.
+TWINS_MOVE = {
+    "repeats": 0.1,
+    "matrix_time": 0.05,
+    "elementwise_time": 0.05,
+    "op_copy_time": 0.05,
+}
+#: The same of tokens: the share of those for which it may be another one's.
+TWINS_SWAP = dict.fromkeys(
+    ("kind", "duration_ratio", "repeats", *(f"piece{i}" for i in range(6))), 0.01
+)
+
+
+def same(one: Report, other: Report, twins: bool = False) -> None:
+    """Whether all values are the same; of twins, those that they have no part in."""
+    a, b = one.features(), other.features()
+    for name, left, right in zip(a.columns, a.windows.T, b.windows.T, strict=True):
+        most = TWINS_MOVE.get(name, 0) if twins else 0
+        assert np.allclose(left, right, rtol=0, atol=most, equal_nan=True), name
+    assert np.array_equal(a.token_begin, b.token_begin)
+    for name, values in a.tokens.items():
+        most = TWINS_SWAP.get(name, 0) if twins else 0
+        assert (values != b.tokens[name]).mean() <= most, name
+
+
+def twins(events: list[Any]) -> bool:
+    """Whether two events of a thread begin and end together: then the order of the file
+    says which one encloses the other."""
+    keys = [
+        tuple(event.get(key) for key in ("cat", "pid", "tid", "ts", "dur"))
+        for event in events
+        if isinstance(event, dict) and event.get("ph") == "X"
+    ]
+    return len(set(keys)) < len(keys)
+
+
+@pytest.mark.parametrize("path", SMALL, ids=name_of)
+def test_order_clock_and_numbers_decide_nothing(path: Path) -> None:
+    try:
+        document = json.loads(gzip.decompress(path.read_bytes()))
+    except json.JSONDecodeError:
+        pytest.skip("a trace that is no whole document")
+    if isinstance(document, list):
+        document = {"traceEvents": document}
+    events = document["traceEvents"]
+
+    def of(changed: list[Any]) -> Report:
+        return analyze(json.dumps({**document, "traceEvents": changed}).encode())
+
+    control = of(events)
+    mixed = of(random.Random(7).sample(events, len(events)))
+    same(control, mixed, twins(events))
+    same(control, of([_later(event, 4096) for event in events]))
+
+
+def _later(event: Any, us: int) -> Any:
+    ts = event.get("ts") if isinstance(event, dict) else None
+    if not isinstance(ts, int | float) or isinstance(ts, bool):
+        return event
+    return {**event, "ts": ts + us}
+
+
+def test_other_pids_and_tids_say_the_same() -> None:
+    def trace(pid: int, tid: int, device: int) -> Report:
+        return report_of(
+            op("aten::mm", 0, 30, pid=pid, tid=tid),
+            launch(5, 1, pid=pid, tid=tid),
+            kernel(20, 30, correlation=1, device=device),
+        )
+
+    same(trace(100, 1, 0), trace(7, 31, 3))
+
+
+def test_merged_ranks_say_what_each_says_alone() -> None:
+    def rank(label: str, slower: float) -> list[Any]:
+        pid = f"{label} 4000"
+        return [
+            made
+            for i in range(60)
+            for made in (
+                op("aten::mm", i * 1000, 900, pid=pid),
+                launch(i * 1000 + 10, i + 1, pid=pid),
+                kernel(i * 1000 + 50, slower, "k", correlation=i + 1, pid=f"{label} 0"),
+            )
+        ]
+
+    fast, slow = rank("[TP00]", 300), rank("[TP01]", 600)
+    both = report_of(*fast, *slow)
+    features = both.features()
+    assert {w.pid for w in both.windows} == {"[TP00] 4000", "[TP01] 4000"}
+    # What is usual is so of the whole file, and its kernels have one name.
+    shared = {"kernel_ratio_median", "kernel_ratio_p90"}
+    for label, alone in (("[TP00]", fast), ("[TP01]", slow)):
+        one = report_of(*alone).features()
+        mine = [w.pid == f"{label} 4000" for w in both.windows]
+        assert sum(mine) == len(one.windows) == 2
+        for name, a, b in zip(
+            one.columns, one.windows.T, features.windows[mine].T, strict=True
+        ):
+            if name not in shared and not name.startswith("cause_"):
+                assert np.allclose(a, b, rtol=0, atol=1e-6, equal_nan=True), name

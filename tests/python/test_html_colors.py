@@ -82,24 +82,21 @@ def test_text_can_be_read(theme: str) -> None:
 
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_families_differ_for_every_sight(theme: str, sight: str) -> None:
-    seen = {
-        name: oklab(np.clip(SIGHT[sight] @ linear(getattr(color, theme)), 0, 1))
-        for name, color in colors.FAMILIES.items()
-    }
-    for a, b in combinations(seen, 2):
-        assert np.linalg.norm(seen[a] - seen[b]) >= 0.06, (a, b)
-
-
-@pytest.mark.parametrize("sight", SIGHT)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_what_is_in_rows_of_ranks_differs_for_every_sight(
-    theme: str, sight: str
+@pytest.mark.parametrize(
+    "names",
+    [
+        [*colors.FAMILIES],
+        ["busy", "waiting", "communication", "delayed", "wait"],  # In rows of ranks.
+    ],
+    ids=["families", "ranks"],
+)
+def test_colors_differ_for_every_sight(
+    names: list[str], theme: str, sight: str
 ) -> None:
     known = colors.FAMILIES | colors.NEUTRAL | colors.RANKS
     seen = {
         name: oklab(np.clip(SIGHT[sight] @ linear(getattr(known[name], theme)), 0, 1))
-        for name in ("busy", "waiting", "communication", "delayed", "wait")
+        for name in names
     }
     for a, b in combinations(seen, 2):
         assert np.linalg.norm(seen[a] - seen[b]) >= 0.06, (a, b)

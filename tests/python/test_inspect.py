@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -15,9 +14,6 @@ import pytest
 
 from torchtraceap.cli import main
 
-from .catalogue import VARIANTS, name_of
-from .faults.base import synthetic
-from .faults.variant import Refused, Variant
 from .trace_builder import event, kernel, launch, launched, op, trace_of
 
 Counts = Callable[[bytes], dict[str, Any]]
@@ -121,57 +117,6 @@ def test_elements_that_are_no_events_do_not_count(counts: Counts) -> None:
     assert all(set(w) == {"kind", "count", "detail"} for w in got["warnings"])
 
 
-# --- Faults -----------------------------------------------------------------------
-
-
-def one_of_each_kind() -> list[Variant]:
-    """Return the first variant of each way to end."""
-    seen: dict[str, Variant] = {}
-    for variant in VARIANTS:
-        outcome = variant.expected
-        kinds = [outcome.kind] if isinstance(outcome, Refused) else outcome.warnings
-        for kind in kinds or ["loads"] if not variant.options else ():
-            seen.setdefault(kind.split("_")[0], variant)
-    return [*{id(variant): variant for variant in seen.values()}.values()]
-
-
-@pytest.mark.parametrize("variant", one_of_each_kind(), ids=name_of)
-def test_faults(
-    variant: Variant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It exits with 0 and a JSON object, or with 2 and a message that can be acted on;
-    it leaves nothing behind. test_faults.py holds the loader to every variant."""
-    path = tmp_path / "odd.json"
-    made = variant.make(synthetic())
-    path.write_bytes(made.content)
-    for options in ([], ["--recover"]):
-        outcome = variant.outcome(recover=bool(options))
-        code = main(["inspect", str(path), "--json", *options])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        if isinstance(outcome, Refused):
-            assert code == 2 and not out
-            assert 15 <= len(err.strip()) <= 2000
-            assert "odd.json: " in err and outcome.says.lower() in err.lower()
-            continue
-        assert code == 0
-        got = json.loads(out.splitlines()[-1])
-        if made.facts is not None:
-            assert {key: got[key] for key in vars(made.facts)} == vars(made.facts)
-        if not outcome.some:
-            assert {w["kind"] for w in got["warnings"]} == set(outcome.warnings)
-    assert os.listdir(tmp_path) == ["odd.json"]
-
-
-def test_what_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "pipe").symlink_to(os.devnull)
-    for name in ("", "absent.json", "absent/trace.json", "pipe", "a\nb", "x" * 5_000):
-        assert main(["inspect", str(tmp_path / name), "--json"]) == 2
-        out, err = capsys.readouterr()
-        assert not out and "Traceback" not in err
-        assert 15 <= len(err.strip()) <= 2000 and len(err.splitlines()) == 1
-
-
 # --- Signs that show once events are laid out in time ---------------------------------
 
 HOUR = 3_600_000_000
@@ -180,15 +125,6 @@ SIGNS = {
     "clock_skew": [*launched(99, 30_040, 30_020, 10)],
     # A year away from the rest, and as long as fifteen days.
     "outlier_times": [op("far", 365 * 24 * HOUR, 5), op("long", 30_000, 360 * HOUR)],
-    # Ends 10 us after what it began in; so does work of one stream.
-    "host_overlaps": [op("a", 30_000, 50), op("b", 30_040, 20)],
-    "stream_overlaps": [*launched(98, 30_000, 30_010, 50), kernel(30_050, 50)],
-    "work_overruns": [*launched(98, 30_000, 30_010, 20_000), kernel(30_050, 50)],
-    "work_without_id": [kernel(30_000, 5, correlation=0)],
-    "linked_by_external_id": [
-        event("cuda_runtime", "hipLaunchKernel", 30_000, 5, **{"External id": 7}),
-        kernel(30_010, 5, correlation=-1, **{"External id": 7}),
-    ],
     # Kept and counted as the file has it, but no time that an analysis takes.
     "far_time": [kernel(2**61 / 1000, 5, correlation=97)],
 }

@@ -19,11 +19,10 @@ import numpy as np
 import pytest
 
 import torchtraceap
-from torchtraceap import _core, analyze, load
-from torchtraceap.data.load import LoadOptions, plan_load
+from torchtraceap import analyze, load
+from torchtraceap.data.load import LoadOptions
 
 STEPS = "kineto2021-v100-resnet50-workers0-memory.json.gz"  # ProfilerStep#5 to #10
-OLD_NAMES = "old-catnames-tiny-no-schema.json.gz"
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +68,6 @@ def test_categories(
     rest = load(text, skip_categories=iter(categories))
     assert len(rest) == kept.left_out + metadata
     assert rest.left_out == len(kept) - metadata
-
-
-def test_categories_by_the_names_of_other_years(data: Path) -> None:
-    path = data / OLD_NAMES
-    assert len(load(path, categories=["Kernel"])) > 0
-    assert names_of(load(path, categories=["Kernel"])) == names_of(
-        load(path, categories=["kernel"])
-    )
 
 
 def test_both_lists_of_categories_hold(text: bytes) -> None:
@@ -211,24 +202,6 @@ def test_steps_that_are_not_there(data: Path, tmp_path: Path) -> None:
     assert "ProfilerStep#11" in str(error.value)
     with pytest.raises(torchtraceap.TraceError, match="no profiler steps"):
         load(b'{"traceEvents": []}', steps=0)
-
-
-def test_what_is_given_reaches_the_core_and_nothing_else() -> None:
-    untouched, fields = _core.LoadOptions(), list(vars(_core.LoadOptions))
-    fields = [name for name in fields if not name.startswith("_")]
-    plain = plan_load().core_options()
-    for name in fields:
-        assert getattr(plain, name) == getattr(untouched, name)
-    given: dict[str, Any] = {
-        "recover": True,
-        "threads": np.int64(3),
-        "max_text_bytes": 10**12,
-        "max_ratio": float("inf"),
-    }
-    options = plan_load(**given).core_options()
-    for name in fields:
-        expected = given.get(name, getattr(untouched, name))
-        assert getattr(options, name) == expected, name
 
 
 def test_load_and_analyze_take_the_same_options() -> None:

@@ -4,9 +4,13 @@ printed, their links lead on."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap import _core
 from torchtraceap.checking.device import has_gpu
 from torchtraceap.cli import main
 from torchtraceap.data.config import read_changes
@@ -26,12 +31,21 @@ from .pages import DOCS, ROOT, blocks, page
 README = (ROOT / "README.md").read_text("utf-8")
 
 
+def without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
 def test_links_lead_somewhere() -> None:
     for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
-        text = path.read_text("utf-8")
-        text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", text):
-            found = "://" in target or (path.parent / target).exists()
+        text = without_code(path.read_text("utf-8"))
+        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        anchors = {
+            re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings
+        }
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            file, _, anchor = target.partition("#")
+            found = "://" in target or (path.parent / file).exists()
+            found = found and (bool(file) or anchor in anchors)
             assert found, f"{path.relative_to(ROOT)}: {target}"
 
 
@@ -163,3 +177,104 @@ def test_every_pattern_of_torchtidy_has_its_row() -> None:
     for pattern in patterns:
         if issubclass(pattern, matcher.Pattern):
             assert f"`{pattern.__name__}`" in page("reference/coming_from")
+
+
+LIVE = blocks(page("live"), "python")
+
+
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
+@pytest.mark.parametrize("number", range(len(LIVE)))
+def test_the_code_of_live_profiling(
+    number: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = LIVE[number]
+    monkeypatch.chdir(tmp_path)
+    torch = pytest.importorskip("torch")
+    batch = torch.ones(8, 8)
+
+    def train_step(batch: Any) -> None:
+        (batch @ batch).relu().sum().item()
+
+    names: dict[str, Any] = {
+        "torch": torch,
+        "torchtraceap": torchtraceap,
+        "batch": batch,
+        "loader": [batch] * 12,
+        "train_step": train_step,
+        "train": lambda: train_step(batch),
+    }
+    exec(compile(code, f"live.md, example {number}", "exec"), names)
+    if "handler.reports" in code:
+        assert len(names["handler"].reports) == 2
+        assert len(list((tmp_path / "reports").iterdir())) == 4
+    if "torchtraceap.profile() as prof" in code:
+        assert capsys.readouterr().out == names["prof"].report.summary() + "\n\n"
+
+
+# --- Patterns -------------------------------------------------------------------------
+
+NAMES = [pattern.name for pattern in _core.patterns()]
+HEADINGS = [
+    *("## In a trace", "## Why it costs", "## Rule"),
+    *("## Fix", "## What it is not"),
+]
+MOST_LINES = 100  # Without code.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_of_a_pattern(name: str) -> None:
+    """It has the usual form, the thresholds of the code, the sub-types, code to fix."""
+    text = page(f"patterns/{name}")
+    lines = text.splitlines()
+    of_code = text.count("\n") - without_code(text).count("\n")
+    assert len(lines) - of_code < MOST_LINES
+    headings = re.findall(r"^##? .*$", without_code(text), re.MULTILINE)
+    assert headings == [f"# {name}", *HEADINGS]
+    assert len(lines[2]) > 20, "a sentence under the title"
+    expected = [t for t in _core.thresholds() if t.pattern == name]
+    rule = text.partition("\n## Rule\n")[2].partition("\n## ")[0]
+    listed = list(thresholds(rule))
+    assert listed == [(t.name, t.default, t.unit) for t in expected]
+    (pattern,) = [p for p in _core.patterns() if p.name == name]
+    for subtype in pattern.subtypes:
+        assert f"`{subtype}`" in text, subtype
+    fix = text.partition("\n## Fix\n")[2].partition("\n## ")[0]
+    examples = blocks(fix, "python")
+    assert examples or not pattern.user_finding
+    for code in examples:
+        ast.parse(code)
+
+
+def thresholds(rule: str) -> Iterator[tuple[str, float, str]]:
+    """Read the table of name, default, unit and why."""
+    rows = [
+        [cell.strip().strip("`") for cell in line.strip().strip("|").split("|")]
+        for line in rule.splitlines()
+        if line.startswith("|")
+    ]
+    start = rows.index(["threshold", "default", "unit", "why"])
+    for name, default, unit, why in rows[start + 2 :]:
+        assert why, name
+        yield name, float(default.replace(",", "")), unit
+
+
+def test_no_other_patterns_have_pages() -> None:
+    pages = {path.stem for path in (DOCS / "patterns").glob("*.md")}
+    assert pages - {"README"} <= set(NAMES)
+
+
+def test_the_list_of_patterns_is_that_of_the_code() -> None:
+    command = [sys.executable, ROOT / ".ci" / "pattern_index.py"]
+    out = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+    assert page("patterns/README") == out, "run: python .ci/pattern_index.py --write"
+
+
+def test_every_threshold_says_why() -> None:
+    first: dict[str, str] = {}
+    for row in _core.thresholds():
+        assert row.why and row.unit, (row.pattern, row.name)
+        first.setdefault(row.pattern, row.name)
+    assert first == dict.fromkeys(NAMES, "min_share")

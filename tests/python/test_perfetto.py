@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_perfetto.py: the copy of a trace with its findings as tracks.
 
-How its file is written: test_perfetto_files.py.
+How its file is written: test_target_file.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,6 @@ def test_our_events_follow_the_format(case: Case) -> None:
     theirs = {e.get("pid") for e in case.kept}
     assert len({e["pid"] for e in case.ours}) == 1
     assert case.ours[0]["pid"] not in theirs
-    # And no mistakes but those that were there.
-    assert Counter(mistakes(case.kept)) == Counter(mistakes(events_of(case.before)))
 
 
 def test_the_copy_says_the_same(case: Case) -> None:
@@ -237,14 +235,3 @@ def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
         copy = plain(tmp_path / name)
         old = events_of(json.loads(trace.read_text("utf-8-sig")))
         assert copy.lstrip()[:1] == b"{" and events_of(strict(copy))[: len(old)] == old
-
-
-def test_a_live_profile(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    with torch.profiler.profile() as prof:
-        torch.ones(8) @ torch.ones(8)
-    report = torchtraceap.analyze(prof)
-    report.to_perfetto(tmp_path / "copy.json")
-    after = strict((tmp_path / "copy.json").read_bytes())
-    assert any(e["name"] == "aten::dot" for e in after["traceEvents"])
-    assert list(mistakes(after["traceEvents"])) == []

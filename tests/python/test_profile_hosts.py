@@ -6,9 +6,6 @@ Most are marked `verify`: they are slow to start, and seldom what a change break
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,42 +21,6 @@ pytestmark = SEVERAL_CYCLES
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-@pytest.mark.verify
-def test_ranks_write_their_own_and_only_the_first_prints(tmp_path: Path) -> None:
-    code = f"""if True:
-        import sys, torch, torchtraceap
-        import torch.distributed as dist
-        rank = int(sys.argv[1])
-        dist.init_process_group("gloo", init_method="file://{tmp_path}/store",
-                                rank=rank, world_size=2)
-        with torchtraceap.profile(folder=r"{tmp_path}/out", formats=["json"]) as prof:
-            for _ in range(5):
-                dist.all_reduce(torch.ones(4))
-                prof.step()
-        dist.destroy_process_group()
-    """
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(rank)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(2)
-    ]
-    ended = [run.communicate(timeout=60) for run in running]
-    assert [run.returncode for run in running] == [0, 0], ended
-    outs = [out for out, _ in ended]
-    assert "<profiler: steps 2 to 4>" in outs[0]
-    assert outs[1] == ""
-    assert names(tmp_path / "out") == [
-        "report-rank0-step5.json",
-        "report-rank1-step5.json",
-    ]
 
 
 def test_workers_of_a_loader_write_their_own(
@@ -89,41 +50,6 @@ def test_workers_of_a_loader_write_their_own(
         "report-worker1-2.json",
         "report-worker1.json",
     ]
-
-
-@pytest.mark.verify
-def test_lightning(torch_forks: TorchForks, tmp_path: Path) -> None:
-    """Its own way of stepping, and its own export after ours."""
-    code = f"""if True:
-        import torch, torchtraceap, lightning, sys
-        from lightning.pytorch.profilers import PyTorchProfiler
-
-        class Model(lightning.LightningModule):
-            def __init__(self):
-                super().__init__()
-                self.layer = torch.nn.Linear(4, 1)
-            def training_step(self, batch):
-                return self.layer(batch).sum()
-            def configure_optimizers(self):
-                return torch.optim.SGD(self.parameters(), lr=0.01)
-
-        handler = torchtraceap.Analyzer(
-            r"{tmp_path}/out", formats=["json", "trace"], verbosity=0)
-        profiler = PyTorchProfiler(
-            dirpath=r"{tmp_path}", filename="x", on_trace_ready=handler,
-            schedule=torch.profiler.schedule(wait=1, warmup=1, active=3))
-        trainer = lightning.Trainer(
-            max_steps=5, profiler=profiler, logger=False, accelerator="cpu",
-            enable_checkpointing=False, enable_progress_bar=False)
-        trainer.fit(Model(), torch.utils.data.DataLoader(torch.ones(40, 4)))
-        print([len(report.steps) for report in handler.reports])
-    """
-    pytest.importorskip("lightning")
-    ended = torch_forks.run(code, cwd=tmp_path)
-    assert ended.code == 0, ended.err
-    assert ended.out.splitlines()[-1] == "[3]"
-    assert "torchtraceap:" not in ended.err
-    assert len(names(tmp_path / "out")) == 2
 
 
 def test_a_loader_with_workers() -> None:

@@ -6,7 +6,6 @@ What comes between (other profilers, threads, forks, errors): test_profile_distu
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -63,21 +62,39 @@ def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
     assert prof.report.tables() in out
 
 
-def test_cycles_without_a_word_of_torch(recwarn: pytest.WarningsRecorder) -> None:
-    prof = loop(14, wait=1, warmup=1, active=2, repeat=3, quiet=True)
-    assert steps_of(prof) == [[2, 3], [6, 7], [10, 11]]
-    assert [str(w.message) for w in recwarn.list] == []
+EVERY_10 = {"every": 10, "active": 2}
+OWN_PLAN = torch.profiler.schedule(wait=2, warmup=1, active=1, repeat=2, skip_first=1)
 
 
-def test_as_long_as_there_are_steps_only_the_last_are_kept() -> None:
-    prof = loop(20, wait=0, warmup=1, active=1, repeat=0, keep=3, quiet=True)
-    assert steps_of(prof) == [[15], [17], [19]]
-
-
-def test_a_schedule_of_ones_own(recwarn: pytest.WarningsRecorder) -> None:
-    plan = torch.profiler.schedule(wait=2, warmup=1, active=1, repeat=2, skip_first=1)
-    prof = loop(10, schedule=plan, quiet=True)
-    assert steps_of(prof) == [[4], [8]]
+@pytest.mark.parametrize(
+    ("steps", "options", "recorded"),
+    [
+        (14, {"wait": 1, "active": 2, "repeat": 3}, [[2, 3], [6, 7], [10, 11]]),
+        # Without an end only the last reports are kept.
+        (20, {"wait": 0, "active": 1, "repeat": 0, "keep": 3}, [[15], [17], [19]]),
+        (10, {"schedule": OWN_PLAN}, [[4], [8]]),
+        # Of a cycle without a step nothing is reported.
+        (5, {"active": 2, "repeat": 0}, [[2, 3]]),
+        (6, {"active": 2, "repeat": 0}, [[2, 3]]),
+        (7, {"active": 2, "repeat": 0}, [[2, 3], [6]]),
+        (8, {"active": 2, "repeat": 0}, [[2, 3], [6, 7]]),
+        (9, {"active": 2, "repeat": 0}, [[2, 3], [6, 7]]),
+        (18, {**EVERY_10, "wait": 0}, [[1, 2], [11, 12]]),
+        (18, {**EVERY_10, "wait": 5}, [[6, 7], [16, 17]]),
+        (10, {"every": 3, "active": 2}, [[2, 3], [5, 6], [8, 9]]),
+        # Two steps in, the warm-up is over and the first recorded step begun.
+        (12, EVERY_10, [[2, 3]]),
+        (13, EVERY_10, [[2, 3], [12]]),
+    ],
+)
+def test_which_steps_are_recorded(
+    steps: int,
+    options: dict[str, Any],
+    recorded: list[list[int]],
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    """Without a word of torch."""
+    assert steps_of(loop(steps, quiet=True, **options)) == recorded
     assert not recwarn.list
 
 
@@ -104,17 +121,6 @@ def test_it_is_torchs_profiler_too(tmp_path: Path) -> None:
     assert torchtraceap.analyze(prof).trace.events == prof.report.trace.events
 
 
-def test_files(tmp_path: Path) -> None:
-    folder = tmp_path / "made" / "here"
-    prof = loop(5, quiet=True, folder=folder, formats=["json", "trace"])
-    trace = folder / "report-step5.pt.trace.json.gz"
-    assert sorted(folder.iterdir()) == [folder / "report-step5.json", trace]
-    form = json.loads((folder / "report-step5.json").read_text())
-    assert form["trace"]["path"] == str(trace) == prof.report.trace.path
-    again = torchtraceap.analyze(trace)
-    assert again.to_dict()["findings"] == form["findings"]
-
-
 @pytest.mark.cuda
 def test_a_gpu_is_recorded_without_asking() -> None:
     if not torch.cuda.is_available():
@@ -132,25 +138,6 @@ def test_a_gpu_is_recorded_without_asking() -> None:
 # --- As it is not meant -----------------------------------------------------------
 
 
-NEEDS = (
-    "but the schedule (wait=1, warmup=1, active=3) needs 3 for a first recorded step "
-    "and 5 for a whole cycle. Nothing was recorded."
-)
-
-
-def test_without_step_nothing_is_recorded() -> None:
-    with pytest.warns(RuntimeWarning) as caught, torchtraceap.profile() as prof:
-        work()
-    (warning,) = caught
-    assert str(warning.message) == (
-        f"torchtraceap: step() was never called, {NEEDS} Call prof.step() after each "
-        "step, or record the whole block with wait=0, warmup=0."
-    )
-    assert warning.filename == __file__
-    assert prof.report is None
-    assert prof.reports == []
-
-
 def test_the_whole_block(
     capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:
@@ -165,14 +152,27 @@ def test_the_whole_block(
     assert not recwarn.list
 
 
-@pytest.mark.parametrize(("steps", "times"), [(1, "once"), (2, "2 times")])
-def test_too_few_steps(steps: int, times: str) -> None:
+@pytest.mark.parametrize(
+    ("steps", "called", "advice"),
+    [
+        (
+            0,
+            "never called",
+            "Call prof.step() after each step, or record the whole block with "
+            "wait=0, warmup=0.",
+        ),
+        (1, "called once", "Make more steps, or lower wait and warmup."),
+        (2, "called 2 times", "Make more steps, or lower wait and warmup."),
+    ],
+)
+def test_too_few_steps(steps: int, called: str, advice: str) -> None:
     with pytest.warns(RuntimeWarning) as caught:
         prof = loop(steps, quiet=True)
     (warning,) = caught
     assert str(warning.message) == (
-        f"torchtraceap: step() was called {times}, {NEEDS} Make more steps, or lower "
-        "wait and warmup."
+        f"torchtraceap: step() was {called}, but the schedule (wait=1, warmup=1, "
+        "active=3) needs 3 for a first recorded step and 5 for a whole cycle. "
+        f"Nothing was recorded. {advice}"
     )
     assert warning.filename == __file__
     assert prof.report is None
@@ -219,18 +219,6 @@ def test_step_at_the_begin_of_the_loop() -> None:
     assert steps_of(prof) == [[2]]
 
 
-def test_an_endless_schedule_that_ends_between_cycles(
-    recwarn: pytest.WarningsRecorder,
-) -> None:
-    for steps in (5, 6, 7, 8, 9):
-        prof = loop(steps, active=2, repeat=0, quiet=True)
-        # Nothing is told of a cycle of which no step was made.
-        assert (
-            steps_of(prof) == [[2, 3], [6] if steps < 8 else [6, 7]][: 1 + (steps > 6)]
-        )
-    assert not recwarn.list
-
-
 def test_a_schedule_that_never_records() -> None:
     with pytest.warns(RuntimeWarning, match="does not record in the first 10,000"):
         prof = loop(
@@ -242,7 +230,6 @@ def test_a_schedule_that_never_records() -> None:
 def test_an_empty_block() -> None:
     with torchtraceap.profile(wait=0, warmup=0, quiet=True) as prof:
         pass
-    assert prof.report is not None
     assert not prof.report.operators
 
 

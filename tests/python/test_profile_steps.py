@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_profile_steps.py: the decorator ``torchtraceap.profile_steps``."""
+"""test_profile_steps.py: the decorator ``torchtraceap.profile_steps``, and profiles
+every N steps."""
 
 from __future__ import annotations
 
@@ -16,9 +17,10 @@ import pytest
 
 import torchtraceap
 
+from .small_work import loop, profile_elsewhere, steps_of, work
+
 torch = pytest.importorskip("torch")
 
-from .small_work import work  # noqa: E402
 from .torch_forks import TorchForks  # noqa: E402
 
 
@@ -42,11 +44,8 @@ def test_without_parentheses(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_with_options(tmp_path: Path) -> None:
-    @torchtraceap.profile_steps(
-        wait=0, warmup=1, active=1, repeat=2, quiet=True, folder=tmp_path
-    )
-    def train_step() -> None:
-        work()
+    options = {"wait": 0, "warmup": 1, "active": 1, "repeat": 2, "folder": tmp_path}
+    train_step = torchtraceap.profile_steps(quiet=True, **options)(work)
 
     for _ in range(4):
         train_step()
@@ -55,9 +54,7 @@ def test_with_options(tmp_path: Path) -> None:
 
 
 def test_what_lies_between_calls_is_in_the_step() -> None:
-    @torchtraceap.profile_steps(quiet=True)
-    def train_step() -> None:
-        work()
+    train_step = torchtraceap.profile_steps(quiet=True)(work)
 
     for _ in range(5):
         time.sleep(0.005)
@@ -88,9 +85,7 @@ def test_a_method_of_several_objects() -> None:
 def test_nothing_is_called_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     """But a look at a flag: it stays in the code for good."""
 
-    @torchtraceap.profile_steps(quiet=True)
-    def train_step() -> None:
-        work()
+    train_step = torchtraceap.profile_steps(quiet=True)(work)
 
     for _ in range(6):
         train_step()
@@ -109,7 +104,7 @@ def test_nothing_is_called_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
         train_step()
     finally:
         sys.setprofile(before)
-    assert called[1:] == ["train_step", "work"]  # After what wraps it.
+    assert called[1:] == ["work"]  # After what wraps it.
 
 
 def test_what_it_raises_comes_out_and_counts() -> None:
@@ -183,9 +178,7 @@ def test_two_take_turns() -> None:
 
 
 def test_while_another_profiler_runs() -> None:
-    @torchtraceap.profile_steps(quiet=True)
-    def train_step() -> None:
-        work()
+    train_step = torchtraceap.profile_steps(quiet=True)(work)
 
     with (
         pytest.warns(RuntimeWarning, match="another profiler is running") as caught,
@@ -280,3 +273,75 @@ def test_wrong_options_are_refused_where_they_stand() -> None:
 
         @torchtraceap.profile_steps(actve=2)
         def train_step() -> None: ...
+
+
+# --- every=N --------------------------------------------------------------------------
+
+EVERY_10 = {"every": 10, "active": 2, "quiet": True}
+
+
+def test_every_ten_steps(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    prof = loop(45, folder=tmp_path, formats=["json"], keep=3, **EVERY_10)
+    assert steps_of(prof) == [[22, 23], [32, 33], [42, 43]]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"report-step{step}.json" for step in (14, 24, 34, 4, 44)
+    ]
+    assert not recwarn.list
+
+
+def test_so_many_of_them() -> None:
+    prof = torchtraceap.profile(repeat=2, **EVERY_10)
+    with prof:
+        for step in range(40):
+            work()
+            prof.step()
+            assert prof.is_running == (step < 13)
+    assert steps_of(prof) == [[2, 3], [12, 13]]
+
+
+def test_what_is_raised_in_the_loop_comes_out() -> None:
+    prof = torchtraceap.profile(**EVERY_10)
+    with pytest.raises(KeyError, match="mine"), prof:
+        for step in range(30):
+            work()
+            if step == 12:
+                raise KeyError("mine")
+            prof.step()
+    assert steps_of(prof) == [[2, 3], [12]]
+    assert not prof.is_running
+
+
+def test_between_cycles_others_may_profile() -> None:
+    prof = torchtraceap.profile(**EVERY_10)
+    with prof:
+        for step in range(25):
+            work()
+            prof.step()
+            if step in (6, 8, 17):
+                profile_elsewhere()
+    assert steps_of(prof) == [[2, 3], [12, 13], [22, 23]]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"every": 3}, ValueError, r"every must be at least 4, .*\(warmup=1, active=3"),
+        ({"every": 0}, ValueError, "every must be at least 1"),
+        ({"every": 9.5}, TypeError, "every must be an int"),
+        # torch would keep the events of all cycles.
+        ({"every": 10, "acc_events": True}, ValueError, "acc_events keeps the events"),
+        (
+            {
+                "every": 50,
+                "schedule": torch.profiler.schedule(wait=1, warmup=1, active=1),
+            },
+            ValueError,
+            "schedule and every both say",
+        ),
+    ],
+)
+def test_wrong_options_are_refused_at_once(
+    options: dict[str, Any], error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        torchtraceap.profile(**options)

@@ -155,62 +155,28 @@ def test_exports_in_any_number(tmp_path: Path) -> None:
     assert f"thread {os.getpid()}" in names
 
 
-def test_the_copy_is_kinetos_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def keep(path: str) -> None:
-        if os.path.exists(made := os.path.join(path, "trace.json")):
-            shutil.copy(made, tmp_path / "kineto.json")
+@pytest.mark.parametrize("analyzed", [1, 2])
+def test_accumulating_cycles_export_the_newest(tmp_path: Path, analyzed: int) -> None:
+    """Also if that one was not analyzed."""
 
-    removed = shutil.rmtree
-    monkeypatch.setattr(
-        shutil,
-        "rmtree",
-        lambda path, **kw: (keep(path), removed(path, **kw)),
-    )
-    prof = recorded(on_trace_ready=torchtraceap.analyze, record_shapes=True)
-    prof.export_chrome_trace(str(tmp_path / "copy.json"))
-    original, copy = read(tmp_path / "kineto.json"), read(tmp_path / "copy.json")
-    del original["traceName"], copy["traceName"]
-    assert original == copy
-    assert list(original) == list(copy)
-
-
-def test_accumulating_cycles_export_the_newest(tmp_path: Path) -> None:
-    plan = schedule(wait=0, warmup=1, active=1, repeat=2)
-    last = tmp_path / "last.json"
-    with profile(
-        activities=CPU,
-        schedule=plan,
-        on_trace_ready=torchtraceap.analyze,
-        acc_events=True,
-    ) as prof:
-        for _ in range(4):
-            work()
-            prof.step()
-    first, second = prof.torchtraceap_reports
-    prof.export_chrome_trace(str(last))
-    assert [r.steps[0].number for r in (first, second)] == [1, 3]
-    assert_same_events(second, last)
-
-
-def test_an_export_is_of_the_newest_cycle_also_if_that_was_not_analyzed(
-    tmp_path: Path,
-) -> None:
-    def first_only(prof: Any) -> None:
-        if not vars(prof).get("torchtraceap_reports"):
+    def handler(prof: Any) -> None:
+        if len(vars(prof).get("torchtraceap_reports", [])) < analyzed:
             torchtraceap.analyze(prof)
 
     plan = schedule(wait=0, warmup=1, active=1, repeat=2)
+    last = tmp_path / "last.json"
     with profile(
-        activities=CPU, schedule=plan, on_trace_ready=first_only, acc_events=True
+        activities=CPU, schedule=plan, on_trace_ready=handler, acc_events=True
     ) as prof:
         for _ in range(4):
             work()
             prof.step()
-    prof.export_chrome_trace(str(tmp_path / "last.json"))
-    last = torchtraceap.analyze(tmp_path / "last.json")
-    assert [step.number for step in last.steps] == [3]
+    prof.export_chrome_trace(str(last))
+    reports = prof.torchtraceap_reports
+    assert [r.steps[0].number for r in reports] == [1, 3][:analyzed]
+    assert [step.number for step in torchtraceap.analyze(last).steps] == [3]
+    if analyzed == 2:
+        assert_same_events(reports[-1], last)
 
 
 def test_a_wrong_path_warns_as_kineto_prints(tmp_path: Path) -> None:

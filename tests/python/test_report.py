@@ -14,45 +14,10 @@ import torchtraceap
 from torchtraceap import _core
 from torchtraceap._core import Finding, Location
 from torchtraceap.base.units import time_text
+from torchtraceap.cli import main
 from torchtraceap.cli.patterns import pattern_forms
 
 from .trace_builder import frame, kernel, launched, report_of, starved_events
-
-
-def test_parts_are_in_microseconds_of_the_core(
-    slow_loader: torchtraceap.Report,
-) -> None:
-    report, core = slow_loader, slow_loader.core
-    assert report.trace.span_us == (core.trace.end_ns - core.trace.start_ns) / 1000
-    assert report.findings[0].wasted_us == report.rule_findings[0].wasted_ns / 1000
-    assert report.windows[3].start_us == core.windows[3].start_ns / 1000
-    assert report.balance[0].busy_us == core.balance[0].busy_ns / 1000
-    assert report.steps[1].start_us == core.steps()[1].start_ns / 1000
-    assert [step.number for step in report.steps] == [5, 6, 7, 8, 9, 10]
-    assert report.windows[3].step == core.windows[3].step
-    event = report.findings[0].events[0]
-    assert event.name == report.loaded.name(event.index)
-    assert event.start_us == int(report.loaded.columns["ts"][event.index]) / 1000
-
-
-def test_each_step_has_a_balance(slow_loader: torchtraceap.Report) -> None:
-    for step in slow_loader.steps:
-        row = step.balance
-        assert row is not None and row.device == 0 and row.devices == 1
-        # The loader waits in every step, and nearly all of its wait is in one.
-        assert row.idle_us["dataloader_bound"] > 0.12 * row.span_us
-    waits = [
-        s.balance.idle_us["dataloader_bound"] for s in slow_loader.steps if s.balance
-    ]
-    whole = slow_loader.balance[0].idle_us["dataloader_bound"]
-    assert sum(waits) == pytest.approx(whole, rel=0.01)
-
-
-def test_findings_point_to_the_page_on_their_pattern(
-    slow_loader: torchtraceap.Report,
-) -> None:
-    first = slow_loader.findings[0]
-    assert first.docs == f"docs/patterns/{first.pattern}.md"
 
 
 def test_every_pattern_has_a_place_in_the_balance(
@@ -61,36 +26,6 @@ def test_every_pattern_has_a_place_in_the_balance(
     names = [pattern.name for pattern in _core.patterns()]
     assert list(slow_loader.balance[0].idle_us) == names
     assert list(slow_loader.balance[0].excess_us) == names
-
-
-def test_a_tree_leads_from_operators_to_kernels(
-    inference: torchtraceap.Report,
-) -> None:
-    window = max(inference.windows, key=lambda w: w.busy_us)
-    roots = inference.tree(window)
-    kernels = [
-        path for root in roots for path in paths_of(root) if path[-1] == "kernel"
-    ]
-    assert any(path[0] in ("cpu_op", "user_annotation") for path in kernels)
-    assert all("python_function" not in path for path in kernels)
-    for node in (node for root in roots for node in root.walk()):
-        assert node.duration_us >= 0
-        assert node.name == inference.loaded.name(node.index)
-
-
-def paths_of(node: torchtraceap.Node) -> list[list[str]]:
-    below = [path for child in node.children for path in paths_of(child)]
-    return [[node.category]] + [[node.category, *path] for path in below]
-
-
-def test_ids_of_findings_last(slow_loader: torchtraceap.Report) -> None:
-    again = torchtraceap.analyze(slow_loader.trace.path)
-    assert [f.id for f in again.findings] == [f.id for f in slow_loader.findings]
-    short, longer = (waits_for_a_loader(steps).findings[0] for steps in (6, 9))
-    assert short.id == longer.id and short.count != longer.count
-    assert str(short.location) == str(longer.location) == "train.py in main()"
-    elsewhere = waits_for_a_loader(6, line=13).findings[0]
-    assert elsewhere.pattern == short.pattern and elsewhere.id != short.id
 
 
 def waits_for_a_loader(steps: int, line: int = 12) -> torchtraceap.Report:
@@ -272,3 +207,31 @@ def test_a_devices_own_delay_is_apart_from_what_no_rule_explains() -> None:
     assert row.delay_us == pytest.approx(19 * 2)
     assert row.unattributed_us >= row.delay_us
     assert "Kernel-to-kernel delay: 38 µs" in report.summary()
+
+
+def test_the_tables_as_text(
+    slow_loader: torchtraceap.Report,
+    cpu_only: torchtraceap.Report,
+    data: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = slow_loader.tables()
+    assert "Kernels (10 of 67), by the time in which any ran:" in text
+    assert "HtoD pageable" in text and "aten::cudnn_convolution" in text
+    assert "1,462 to 1,462 a step, median 1,462 (6 steps)" in text
+    assert max(map(len, text.splitlines())) <= 124
+    assert "device" not in cpu_only.tables() and "Kernels" not in cpu_only.tables()
+    path = str(data / "mi250-rocm62-tiny.json.gz")
+    assert main(["analyze", path]) == 0
+    plain = capsys.readouterr().out
+    assert main(["analyze", path, "--tables"]) == 0
+    with_tables = capsys.readouterr().out
+    tables = torchtraceap.analyze(path).tables()
+    assert with_tables == plain + "\n" + tables + "\n"
+
+
+def test_nothing_is_made_before_it_is_asked_for(data: Path) -> None:
+    report = torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
+    lazy = {"story", "kernels", "copies", "operators", "kernel_counts", "overlap"}
+    assert not lazy & set(vars(report))
+    assert report.kernels and "kernels" in vars(report)

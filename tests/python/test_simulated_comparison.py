@@ -39,7 +39,6 @@ def test_of_simulations_any_change_of_the_step_is_one(steps: int) -> None:
         after = stepping([5_000] + [longer] * (steps - 1))
         comparison = torchtraceap.compare(before, after)
         change = comparison.step_us
-        assert change is not None
         assert change.after - change.before == pytest.approx(longer - 100)
         assert [w.kind for w in comparison.worse(["slower"])] == ["slower"]
         text = " ".join(comparison.summary().split())
@@ -48,7 +47,6 @@ def test_of_simulations_any_change_of_the_step_is_one(steps: int) -> None:
         assert "too few to tell" not in text
         assert "simulations have no noise" in text
     same = torchtraceap.compare(before, stepping([9_000] + [100] * (steps - 1)))
-    assert same.step_us is not None
     assert not same.step_us.counts
     assert not torchtraceap.compare(before, before).worse()
 

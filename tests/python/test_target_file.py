@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import resource
 import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +24,215 @@ from torchtraceap.cli import main
 from torchtraceap.profiling.kept_trace import KeptTrace
 
 from .real_traces import DATA
-from .test_trace_out import no_file_over
+from .trace_format import events_of, plain, strict
 
 TINY = DATA / "a100-event-sync-3streams-tiny.json.gz"
 FORMS = ["json", "html", "sarif", "markdown", "perfetto"]
+# Each way to write a file of its own: with Python, with the core, and compressed.
+WRITERS: dict[str, Callable[[torchtraceap.Report, Path], object]] = {
+    "report.json": torchtraceap.Report.to_json,
+    "fixed.json": lambda report, path: torchtraceap.what_if(report).to_trace(path),
+    "copy.json": torchtraceap.Report.to_perfetto,
+    "copy.json.gz": torchtraceap.Report.to_perfetto,
+}
+REFUSED = (OSError, ValueError)  # The core's errors of writing are ValueErrors.
+by_writer = pytest.mark.parametrize("name", WRITERS)
 
 
 @pytest.fixture(scope="module")
 def report() -> torchtraceap.Report:
     return torchtraceap.analyze(TINY)
+
+
+@contextmanager
+def no_file_over(limit: int) -> Iterator[None]:
+    """Let writing fail as on a full disk once a file has ``limit`` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+# --- Whatever writes it -------------------------------------------------------------
+
+
+@by_writer
+def test_a_file_that_is_there_is_replaced_as_itself(
+    name: str, report: torchtraceap.Report, tmp_path: Path
+) -> None:
+    """Where its link leads, with its permissions; a read-only one is refused."""
+    (tmp_path / "links").mkdir()
+    link, target = tmp_path / "links" / name, tmp_path / f"far.{name}"
+    link.symlink_to(f"../far.{name}")
+    with pytest.raises(REFUSED, match="leads nowhere") as refused:
+        WRITERS[name](report, link)
+    assert str(link) in str(refused.value)
+    for mode in (0o640, 0o664):
+        target.write_text("old")
+        target.chmod(mode)
+        WRITERS[name](report, link)
+        assert link.is_symlink() and stat.S_IMODE(target.stat().st_mode) == mode
+        assert json.loads(plain(target))
+    target.write_text("old")
+    target.chmod(0o440)
+    with pytest.raises(REFUSED, match="it is read-only"):
+        WRITERS[name](report, link)
+    assert target.read_text() == "old"
+    assert {*tmp_path.rglob("*")} == {link, link.parent, target}
+
+
+@by_writer
+def test_a_new_file_is_as_open_as_any_other(
+    name: str, report: torchtraceap.Report, tmp_path: Path
+) -> None:
+    (tmp_path / "other").touch()
+    WRITERS[name](report, tmp_path / name)
+    assert (tmp_path / name).stat().st_mode == (tmp_path / "other").stat().st_mode
+    assert sorted(os.listdir(tmp_path)) == sorted([name, "other"])
+
+
+@by_writer
+def test_where_writing_fails_the_old_file_stays(
+    name: str, report: torchtraceap.Report, tmp_path: Path
+) -> None:
+    target = tmp_path / name
+    for before in ([], [name]):
+        with no_file_over(1000), pytest.raises(REFUSED, match="too large") as refused:
+            WRITERS[name](report, target)
+        assert str(target) in str(refused.value)
+        assert os.listdir(tmp_path) == before
+        assert not before or target.read_text() == "old"
+        target.write_text("old")
+
+
+@by_writer
+def test_a_pipe_is_written_to(
+    name: str, report: torchtraceap.Report, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / name)
+    with open(tmp_path / "read", "wb") as out:
+        reader = subprocess.Popen(["cat", tmp_path / name], stdout=out)
+        WRITERS[name](report, tmp_path / name)
+        reader.wait(20)
+    written = (tmp_path / "read").read_bytes()
+    assert json.loads(gzip.decompress(written) if name.endswith(".gz") else written)
+
+
+@pytest.mark.parametrize("name", ["trace.json", "link.json"])
+@pytest.mark.parametrize("writer", ["fixed.json", "copy.json"])
+def test_the_trace_itself_is_not_overwritten(
+    writer: str, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(plain(TINY))
+    (tmp_path / "link.json").symlink_to(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="trace itself"):
+        WRITERS[writer](torchtraceap.analyze(path), tmp_path / name)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", [*WRITERS][1:])
+def test_a_trace_that_changed_is_refused(name: str, tmp_path: Path) -> None:
+    path, target = tmp_path / "trace.json", tmp_path / name
+    path.write_bytes(plain(TINY))
+    report = torchtraceap.analyze(path)
+    target.write_text("kept")
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(torchtraceap.TraceError, match="Load the trace again"):
+        WRITERS[name](report, target)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        WRITERS[name](report, target)
+    assert os.listdir(tmp_path) == [name] and target.read_text() == "kept"
+
+
+# --- The core's writer --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/dev/full", "cannot be written: No space left"),
+        ("missing/fixed.json", "cannot be written: No such file"),
+        ("fixed.json.gz", "gz"),
+    ],
+)
+def test_paths_that_the_core_refuses(
+    path: str, message: str, report: torchtraceap.Report, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        torchtraceap.what_if(report).to_trace(tmp_path / path)
+
+
+def test_a_file_that_was_left_is_not_in_the_way(
+    report: torchtraceap.Report, tmp_path: Path
+) -> None:
+    """As of a process that was killed and whose number this one has by now."""
+    left = tmp_path / f".torchtraceap-{os.getpid()}-0"
+    left.write_text("left")
+    torchtraceap.what_if(report).to_trace(tmp_path / "out.json")
+    assert left.read_text() == "left"
+    assert sorted(os.listdir(tmp_path)) == [left.name, "out.json"]
+
+
+def test_compressed_copies(report: torchtraceap.Report, tmp_path: Path) -> None:
+    report.to_perfetto(tmp_path / "a.json")
+    report.to_perfetto(tmp_path / "a.json.gz")
+    assert plain(tmp_path / "a.json.gz") == (tmp_path / "a.json").read_bytes()
+
+
+def test_files_that_nobody_named_are_left_alone(tmp_path: Path) -> None:
+    """Neither the trace nor a file with nearly the name of the copy is touched."""
+    trace = tmp_path / "run.gz.plain"
+    trace.write_bytes(TINY.read_bytes())
+    mine = [tmp_path / f"run{end}" for end in (".gz.part", ".gz.tmp", ".plain", "")]
+    for path in mine:
+        path.write_text("mine")
+    before = {path: path.read_bytes() for path in (trace, *mine)}
+    target = tmp_path / "run.gz"
+    assert main(["analyze", str(trace), "--quiet", "--perfetto", str(target)]) == 0
+    assert events_of(strict(plain(target)))
+    assert {*tmp_path.iterdir()} == {target, *before}
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left")])
+def test_what_ends_compressing_leaves_the_old_file(
+    error: Any,
+    report: torchtraceap.Report,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target = tmp_path / "copy.json.gz"
+    target.write_text("old")
+
+    def end(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(gzip.GzipFile, "write", end)
+    with pytest.raises((KeyboardInterrupt, ValueError)) as caught:
+        report.to_perfetto(target)
+    if isinstance(error, OSError):
+        assert f"{target}: cannot be written: No space left" in str(caught.value)
+    assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
+
+
+def test_the_program_names_a_folder_that_is_missing(
+    tmp_path: Path, capsys: Any
+) -> None:
+    lost = tmp_path / "no" / "x.json.gz"
+    assert main(["analyze", str(TINY), "--perfetto", str(lost)]) == 2
+    err = capsys.readouterr().err
+    assert str(lost) in err and "a file in a folder that exists" in err
+    assert "standard output" not in err  # This form does not go there.
+    assert main(["analyze", str(TINY), "--json", str(lost)]) == 2
+    assert "or - for standard output" in capsys.readouterr().err
+
+
+# --- Python's writer ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -96,23 +300,6 @@ def test_what_ends_the_block_comes_out_and_leaves_nothing(
     assert target.read_text() == "old" and os.listdir(tmp_path) == ["out"]
 
 
-def test_what_stands_there_is_kept_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "far").mkdir()
-    link, target = tmp_path / "link", tmp_path / "far" / "target"
-    link.symlink_to("far/target")
-    with pytest.raises(FileNotFoundError, match=r"leads nowhere: '.*link'"):
-        write_text(link, "new")
-    target.write_text("old")
-    target.chmod(0o640)
-    write_text(link, "new")
-    assert link.is_symlink() and target.read_text() == "new\n"
-    assert stat.S_IMODE(target.stat().st_mode) == 0o640
-    target.chmod(0o440)
-    with pytest.raises(PermissionError, match=r"it is read-only: '.*link'"):
-        write_text(link, "newer")
-    assert target.read_text() == "new\n"
-
-
 @pytest.mark.parametrize(
     ("name", "error"),
     [
@@ -132,14 +319,7 @@ def test_errors_name_the_path(name: str, error: type[OSError], tmp_path: Path) -
     assert told.value.filename == path and os.listdir(tmp_path) == ["taken"]
 
 
-def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
-    """A pipe, a device, and what the process has open, be it a file."""
-    os.mkfifo(tmp_path / "pipe")
-    with open(tmp_path / "read", "wb") as out:
-        reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=out)
-        write_text(tmp_path / "pipe", "text")
-        reader.wait(20)
-    assert (tmp_path / "read").read_text() == "text\n"
+def test_devices_and_what_the_process_has_open_are_written_to(tmp_path: Path) -> None:
     write_text(os.devnull, "text")
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         write_text("/dev/full", "text")

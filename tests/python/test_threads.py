@@ -1,116 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_threads.py: what threads and processes did, against sums of the raw JSON."""
+"""test_threads.py: traces of several processes, and what is shown of threads.
+
+The times of threads are summed up by test_work.py.
+"""
 
 from __future__ import annotations
 
 import json
-import re
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import torchtraceap
 from torchtraceap.cli import main
+from torchtraceap.gate.budget import Budget
 
-from .raw_trace import OPERATORS, Raw, length, read_events, union
-from .real_traces import PATHS, summed_up
+from .real_traces import PATHS
 from .trace_builder import (
     Event,
     annotation,
+    kernel,
+    launch,
     named,
     op,
     profiler_step,
     report_of,
     trace_of,
 )
-
-DEVICE = re.compile("kernel|memcpy|memset|mtia_ccp|hpu_op|gpu_|cuda_sync", re.I)
-NO_THREAD = {"Trace", "ac2g", "fwdbwd", "", "mtia_insight", "cuda_profiler_range"}
-NAMED = re.compile(r"ProfilerStep#\d+$|Optimizer\.|enumerate\(Data")
-
-
-class Case(NamedTuple):
-    threads: dict[tuple[str, str], list[Raw]]
-    report: torchtraceap.Report
-
-    @property
-    def span(self) -> tuple[int, int]:
-        facts = self.report.core.trace  # A float of today's microseconds is not exact.
-        return facts.start_ns, facts.end_ns
-
-
-@pytest.fixture(scope="module", params=summed_up())
-def case(request: pytest.FixtureRequest) -> Iterator[Case]:
-    path = PATHS[request.param]
-    threads = defaultdict(list)
-    for event in read_events(path):
-        if event.category not in NO_THREAD and not DEVICE.search(event.category):
-            threads[str(event.pid), str(event.tid)].append(event)
-    yield Case(threads, torchtraceap.analyze(path))
-
-
-def ns(us: float) -> int:
-    return round(us * 1000)
-
-
-def test_the_parts_of_a_thread_are_the_span(case: Case) -> None:
-    begin, end = case.span
-    for t in case.report.threads:
-        parts = (t.busy_us, t.waiting_us, t.profiler_us, t.idle_us)
-        assert sum(map(ns, parts)) == end - begin
-        working = (t.operators_us, t.calls_us, t.compile_us, t.python_us)
-        assert sum(map(ns, working)) == ns(t.busy_us)
-        waits = (t.wait_loader_us, t.wait_comm_us, t.wait_device_us, t.wait_other_us)
-        assert sum(map(ns, waits)) == ns(t.waiting_us)
-
-
-def test_idle_is_where_no_event_is(case: Case) -> None:
-    noted = {note.kind for note in case.report.quality.warnings}
-    if noted & {"unclosed_frames", "outlier_times"}:
-        pytest.skip("other ends than the file's")
-    if any(e.name.startswith("gloo:") for t in case.threads.values() for e in t):
-        pytest.skip("idle time is told from collectives by all threads together")
-    for t in case.report.threads:
-        events = case.threads[str(t.pid), str(t.tid)]
-        known = union(
-            (e.begin, e.end) for e in events if not e.name.startswith("ProfilerStep#")
-        )
-        assert ns(t.idle_us) == case.span[1] - case.span[0] - length(known, *case.span)
-
-
-def test_operators_are_those_of_the_file(case: Case) -> None:
-    for t in case.report.threads:
-        operators = union(
-            (e.begin, e.end)
-            for e in case.threads[str(t.pid), str(t.tid)]
-            if e.category in OPERATORS and not NAMED.match(e.name)
-        )
-        inside = length(operators, *case.span)
-        assert ns(t.operators_us) <= inside
-        # What is missing waits, loads, compiles, or belongs to the profiler.
-        rest = inside - ns(t.operators_us)
-        # A few events overlap without nesting: the later one counts.
-        known = ns(t.waiting_us) + ns(t.compile_us) + ns(t.profiler_us)
-        assert rest <= known + inside // 1000
-
-
-def test_no_thread_is_left_out(case: Case) -> None:
-    there = {(str(t.pid), str(t.tid)) for t in case.report.threads}
-    assert len(there) == len(case.report.threads)
-    for thread, events in case.threads.items():
-        if any(
-            e.category in OPERATORS
-            and not NAMED.match(e.name)
-            and length([(e.begin, e.end)], *case.span)
-            for e in events
-        ):
-            assert thread in there
-
-
-# --- Several processes ------------------------------------------------------------
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
@@ -132,26 +49,6 @@ def ranks(number: int) -> list[Event]:
 @pytest.fixture(scope="module")
 def two() -> torchtraceap.Report:
     return report_of(*ranks(2))
-
-
-def test_each_process_has_its_balance(two: torchtraceap.Report) -> None:
-    assert two.trace.processes == 2
-    assert two.trace.device_time_us == 20_000
-    assert [row.pid for row in two.balance] == [4711, "rank 1"]
-    for row, loading in zip(two.balance, (1000, 2000), strict=True):
-        assert row.device is None
-        assert (row.span_us, row.busy_us) == (10_000, 2000)
-        assert row.idle_us["dataloader_bound"] == loading
-        assert row.unattributed_us == 8000 - loading
-    assert {w.pid for w in two.windows} == {4711, "rank 1"}
-    assert {s.pid for s in two.steps} == {4711, "rank 1"}
-    for step in two.steps:
-        assert step.balance is not None
-        assert step.balance.pid == step.pid
-        loading = 1000 if step.pid == 4711 else 2000
-        assert step.balance.idle_us["dataloader_bound"] == loading
-    assert two.findings[0].processes == (4711, "rank 1")
-    assert two.findings[0].wasted_us == 3000
 
 
 def test_the_forms_name_processes(two: torchtraceap.Report) -> None:
@@ -240,3 +137,61 @@ def test_own_rules_see_and_claim_the_time_of_any_process() -> None:
     assert times == {4711: 0, "rank 1": 1000}
     (finding,) = (f for f in ruled.findings if f.pattern == "slow_ends")
     assert finding.processes == ("rank 1",)
+
+
+# --- A file of two ranks, each with a device 0 ----------------------------------------
+# How they are told apart is tested by tests/cpp/pipeline/test_merged_ranks.cpp.
+
+STEPS = 20
+
+
+def merged_rank(label: str, late: float, busy: float) -> Iterator[Event]:
+    """What SGLang's merger makes of a rank: all its pids become texts."""
+    pid = f"{label} 4000"
+    for i in range(STEPS):
+        at = i * 1000 + late
+        yield op("aten::mm", at, 900, pid=pid)
+        yield launch(at + 10, i + 1, pid=pid)
+        yield kernel(at + 50, busy, correlation=i + 1, pid=f"{label} 0")
+
+
+@pytest.fixture
+def merged() -> bytes:
+    return trace_of(*merged_rank("[TP00]", 0, 300), *merged_rank("[TP01]", 37, 600))
+
+
+def test_merged_ranks_are_called_by_their_process(
+    merged: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "merged.json"
+    path.write_bytes(merged)
+    page = tmp_path / "page.html"
+    assert main(["analyze", str(path), "--tables", "--html", str(page)]) == 0
+    out = capsys.readouterr().out
+    for label in ("[TP00]", "[TP01]"):
+        assert f"Device 0 of process {label} 4000: busy" in out
+        assert f"Device 0 of process {label} 4000" in page.read_text()
+    assert "devices of several processes under one number" in " ".join(out.split())
+    alone = torchtraceap.analyze(trace_of(*merged_rank("[TP00]", 0, 300)))
+    assert "Device 0: busy" in alone.summary()
+
+
+def test_a_budget_names_the_rank_that_breaks_it(merged: bytes) -> None:
+    report = torchtraceap.analyze(merged)
+    (broken,) = Budget(min_busy=0.5).check(report)
+    assert broken.message.startswith("device 0 of process [TP00] 4000 was busy for")
+    (broken,) = Budget(max_gap_us=500).check(report)
+    assert "device 0 of process [TP00] 4000 paused for 700" in broken.message
+
+
+def test_a_rule_of_ones_own_claims_the_right_rank(merged: bytes) -> None:
+    @torchtraceap.rule(side="gpu", summary="Long.", advice="Shorten.")
+    def long_kernels(view: torchtraceap.RuleView) -> Iterator[torchtraceap.Claim]:
+        assert len(set(view.devices)) == 2
+        for row in view.rows(category="kernel"):
+            if view.columns["dur"][row] > 500_000:
+                yield torchtraceap.Claim(int(row))
+
+    report = torchtraceap.analyze(merged, rules=[long_kernels])
+    excess = [row.excess_us["long_kernels"] for row in report.balance]
+    assert excess == [0, STEPS * 600.0]

@@ -93,17 +93,6 @@ def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
     assert len(set(ids)) == len(ids)
 
 
-def test_findings_cost_no_more_than_there_is(case: Case) -> None:
-    for row in case.report.core.balance:
-        idle = sum(
-            claim.end - claim.begin
-            for index in range(len(case.report.rule_findings))
-            for claim in case.report.core.claims(index)
-            if claim.idle and claim.device == (-1 if row.device is None else row.device)
-        )
-        assert idle <= row.span_ns - row.busy_ns
-
-
 def test_trees_hang_together(case: Case) -> None:
     for window in case.report.windows[:3]:
         nodes = [node for root in case.report.tree(window) for node in root.walk()]

@@ -59,8 +59,6 @@ def _number(value: object) -> bool:
 
 def mistakes(events: list[dict[str, Any]]) -> Iterator[str]:
     """Yield what the document does not allow."""
-    open_slices: defaultdict[tuple[Any, Any], list[str]] = defaultdict(list)
-    flows: defaultdict[tuple[Any, Any], set[str]] = defaultdict(set)
     for number, e in enumerate(events):
         where = f"event {number} ({e.get('name')!r})"
         phase = e.get("ph")
@@ -90,19 +88,6 @@ def mistakes(events: list[dict[str, Any]]) -> Iterator[str]:
             yield f"{where}: scope {e['s']!r}"
         if phase in "stf" and "id" not in e:
             yield f"{where}: a flow without id"
-        if phase in "stf":
-            flows[e.get("cat"), e.get("id")].add(phase)
-        if phase == "B":
-            open_slices[e["pid"], e["tid"]].append(where)
-        if phase == "E" and not open_slices[e["pid"], e["tid"]]:
-            yield f"{where}: ends nothing"
-        elif phase == "E":
-            open_slices[e["pid"], e["tid"]].pop()
-    for left in open_slices.values():
-        yield from (f"{where}: never ends" for where in left)
-    for key, phases in flows.items():
-        if phases == {"t"}:
-            yield f"flow {key}: steps without an end"
 
 
 def badly_nested(events: list[dict[str, Any]]) -> Iterator[str]:
