@@ -64,7 +64,7 @@ PARTS = [
     package("explain", 3_400, 2_000),
     package("gate", 2_300, 1_500),
     package("integrations", 1_300, 800),
-    package("mcp_server", 700, 400),
+    package("mcp_server", 650, 400),
     package("profiling", 1_800, 1_600),
     package("ranks", 1_900, 1_000),
     package("views", 4_600, 2_900),

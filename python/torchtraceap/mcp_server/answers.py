@@ -44,9 +44,9 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     return {"median": median(lengths), "longest": longest, "longest_step": number}
 
 
-def page(rows: Sequence[Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+def page(rows: Sequence[Any], limit: int, offset: int) -> dict[str, Any]:
     """Return findings from ``offset`` on, ``limit`` of them at most."""
-    offset, end = asked["offset"], asked["offset"] + asked["limit"]
+    end = offset + limit
     more = end if end < len(rows) else None
     shown = rows[offset:end]
     return {"finding_count": len(rows), "findings": shown, "next_offset": more}
