@@ -43,7 +43,6 @@ from torchtraceap.base.errors import RuleError as RuleError
 from torchtraceap.base.errors import TraceError as TraceError
 from torchtraceap.checking.sync_check import SyncCheck as SyncCheck
 from torchtraceap.checking.trace_check import TraceCheck as TraceCheck
-from torchtraceap.comparison import Comparison as Comparison
 from torchtraceap.comparison import compare as compare
 from torchtraceap.data.features import Features as Features
 from torchtraceap.data.job import Arrival as Arrival
@@ -73,6 +72,7 @@ from torchtraceap.gate.budget_data import PatternLimits as PatternLimits
 from torchtraceap.gate.budget_data import RankLimits as RankLimits
 from torchtraceap.gate.budget_data import Violation as Violation
 from torchtraceap.gate.changes import Change as Change
+from torchtraceap.gate.changes import Comparison as Comparison
 from torchtraceap.gate.changes import FindingChange as FindingChange
 from torchtraceap.profiling.analyzer import Analyzer as Analyzer
 from torchtraceap.profiling.profile import profile as profile

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 
 from torchtraceap._core import Finding, Location
 from torchtraceap.base.location import whole_place
-from torchtraceap.gate.side import Seen
 
 #: In ``Budget.patterns``: what holds for every pattern, where it sets no other.
 EVERY = "*"
@@ -122,7 +121,7 @@ class Violation:
         return self.finding.location if self.finding else self.place
 
 
-def place_of(finding: Finding | Seen) -> str:
+def place_of(finding: Finding) -> str:
     """Return where a finding is, in one line that is safe to print."""
     return whole_place(finding.location, finding.operator, function=False)
 

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""changes.py: what changed between two sides, as data.
+"""changes.py: what changed between two sides.
 
 docs/ci.md states what counts as a change.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
-from torchtraceap.gate.side import Seen, Side
+from torchtraceap._core import Finding
+from torchtraceap.gate.side import Side
+
+if TYPE_CHECKING:
+    from torchtraceap.gate.compare_text import Worse
 
 #: What of a finding counts as changed: at least this share of the larger figure,
 RELATIVE = 0.10
@@ -41,15 +46,15 @@ class FindingChange:
     """A finding on both sides, or on one."""
 
     status: str  #: "new", "gone", "grown", "shrunk", "same".
-    before: Seen | None
-    after: Seen | None
+    before: Finding | None
+    after: Finding | None
     cost: Change
     #: Of a wait of two dry runs that costs no time on any side: how often the host
     #: waits, in a step if both have steps. None of all else.
     often: Change | None = None
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> Finding:
         """The finding, as it is after the change if it is there."""
         seen = self.after or self.before
         assert seen is not None
@@ -57,8 +62,8 @@ class FindingChange:
 
 
 @dataclass(frozen=True)
-class ComparisonData:
-    """What changed between two traces; ``Comparison`` adds the forms to have it in."""
+class Comparison:
+    """What changed between two traces. Made by ``torchtraceap.compare``."""
 
     before: Side
     after: Side
@@ -76,9 +81,33 @@ class ComparisonData:
         """Return the findings of one status whose change counts."""
         return tuple(f for f in self.findings if f.status == status and f.cost.counts)
 
+    def worse(self, kinds: Iterable[str] = ("new", "grown", "slower")) -> list[Worse]:
+        """Return what got worse, of these kinds or of one.
 
-def comparison_form(comparison: ComparisonData) -> dict[str, Any]:
-    """Return a comparison in its JSON form, as docs/ci.md describes it."""
+        What is undetermined is not ``known``. Raises ValueError of another kind.
+        """
+        from torchtraceap.gate.compare_text import find_worse
+
+        return list(find_worse(self, kinds))
+
+    def summary(self) -> str:
+        """Return the comparison as plain text for people."""
+        from torchtraceap.gate.compare_text import comparison_text
+
+        return comparison_text(self)
+
+    def to_markdown(self) -> str:
+        """Return it as Markdown, under 64 KiB, with all names made harmless."""
+        from torchtraceap.gate.compare_text import comparison_markdown
+
+        return comparison_markdown(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in its JSON form, as docs/ci.md describes it."""
+        return _form(self)
+
+
+def _form(comparison: Comparison) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "tool": {"name": "torchtraceap", "version": _core.__version__},
@@ -90,15 +119,40 @@ def comparison_form(comparison: ComparisonData) -> dict[str, Any]:
         "step_us": comparison.step_us and asdict(comparison.step_us),
         "busy": comparison.busy and asdict(comparison.busy),
         "causes": {name: asdict(change) for name, change in comparison.causes.items()},
-        "findings": [asdict(finding) for finding in comparison.findings],
+        "findings": [
+            {
+                "status": change.status,
+                "before": change.before and _finding_form(change.before),
+                "after": change.after and _finding_form(change.after),
+                "cost": asdict(change.cost),
+                "often": change.often and asdict(change.often),
+            }
+            for change in comparison.findings
+        ],
     }
 
 
 def _side_form(side: Side) -> dict[str, Any]:
     return {
-        "path": side.path,
-        "quality": side.verdict,
-        "span_us": side.span_us,
+        "path": side.trace.path,
+        "quality": side.quality.verdict,
+        "span_us": side.trace.span_us,
         "devices": list(side.devices),
         "steps": side.steps,
+    }
+
+
+def _finding_form(finding: Finding) -> dict[str, Any]:
+    where = finding.location
+    return {
+        "id": finding.id,
+        "pattern": finding.pattern,
+        "subtype": finding.subtype or "",
+        "file": where.file if where else "",  # "" with line 0: there is no place.
+        "line": where.recorded_line if where else 0,
+        "function": where.function if where else "",
+        "operator": finding.operator,
+        "count": finding.count,
+        "wasted_us": finding.wasted_us,
+        "shown": where.line if where else None,  # Of the call, if it is known.
     }

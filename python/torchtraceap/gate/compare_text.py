@@ -15,7 +15,7 @@ from torchtraceap.gate.changes import (
     RELATIVE,
     STEP_RELATIVE,
     Change,
-    ComparisonData,
+    Comparison,
     FindingChange,
 )
 from torchtraceap.gate.side import Side
@@ -38,7 +38,7 @@ class Worse:
     found: float | None = None  # The figure after the change.
 
 
-def find_worse(comparison: ComparisonData, kinds: Iterable[str]) -> Iterator[Worse]:
+def find_worse(comparison: Comparison, kinds: Iterable[str]) -> Iterator[Worse]:
     """Yield what got worse, of these kinds or of this one.
 
     Raises ValueError of another kind.
@@ -57,15 +57,15 @@ def find_worse(comparison: ComparisonData, kinds: Iterable[str]) -> Iterator[Wor
             yield from _grown(comparison, kind)
 
 
-def _why_untold(comparison: ComparisonData, kind: str) -> str:
+def _why_untold(comparison: Comparison, kind: str) -> str:
     before, after = comparison.before, comparison.after
-    if "unusable" in (before.verdict, after.verdict):
+    if "unusable" in (before.quality.verdict, after.quality.verdict):
         return "one of the traces is unusable"
     if not comparison.comparable:
         return "one of the traces is simulated, the other recorded"
     if kind == "slower":
         return "" if comparison.step_us else "for not both traces have steps"
-    return INCOMPLETE if after.incomplete else ""
+    return INCOMPLETE if after.quality.incomplete else ""
 
 
 def _slower(step: Change | None) -> Iterator[Worse]:
@@ -77,7 +77,7 @@ def _slower(step: Change | None) -> Iterator[Worse]:
         yield Worse("slower", text, found=step.after)
 
 
-def _grown(comparison: ComparisonData, kind: str) -> Iterator[Worse]:
+def _grown(comparison: Comparison, kind: str) -> Iterator[Worse]:
     for finding in comparison.of(kind):
         what = f"{kind} {printable(finding.seen.kind)}"
         text = f"{place_of(finding.seen)}: {what}, {_costs(finding, comparison.unit)}"
@@ -124,7 +124,7 @@ def _busy(busy: Change) -> str:
     return f"{share_text(busy.before, 1.0)} -> {share_text(busy.after, 1.0)}"
 
 
-def _counts(comparison: ComparisonData) -> str:
+def _counts(comparison: Comparison) -> str:
     """Return how many findings went, came, grew, shrank."""
     counts = {status: len(comparison.of(status)) for status in _STATUSES}
     rest = len(comparison.findings) - sum(counts.values())
@@ -132,7 +132,7 @@ def _counts(comparison: ComparisonData) -> str:
     return ", ".join([*texts, f"{rest} unchanged or too small to count"])
 
 
-def _unit(comparison: ComparisonData) -> str:
+def _unit(comparison: Comparison) -> str:
     """Return what the figures are."""
     if comparison.unit == "share":
         return "shares of the time"
@@ -140,7 +140,7 @@ def _unit(comparison: ComparisonData) -> str:
     return "time per step and device" if several else "time per step"
 
 
-def comparison_text(comparison: ComparisonData) -> str:
+def comparison_text(comparison: Comparison) -> str:
     """Return a comparison as plain text for people."""
     blocks = [list(_heading(comparison))]
     if comparison.comparable:
@@ -152,7 +152,7 @@ def comparison_text(comparison: ComparisonData) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def _heading(comparison: ComparisonData) -> Iterator[str]:
+def _heading(comparison: Comparison) -> Iterator[str]:
     for name, side in (("Before:", comparison.before), ("After: ", comparison.after)):
         yield f"{name} {_side(side)}"
     for note in comparison.notes:
@@ -165,15 +165,17 @@ def _heading(comparison: ComparisonData) -> Iterator[str]:
 
 def _side(side: Side) -> str:
     steps = f", {counted(side.steps, 'step')}" if side.steps else ""
-    quality = "" if side.verdict == "ok" else f", quality {side.verdict}"
+    quality = (
+        "" if side.quality.verdict == "ok" else f", quality {side.quality.verdict}"
+    )
     devices = ", ".join(dict.fromkeys(printable(n) or "no name" for n in side.devices))
     return (
-        f"{printable(side.path)}: {time_text(side.span_us)}{steps}, "
+        f"{printable(side.trace.path)}: {time_text(side.trace.span_us)}{steps}, "
         f"{devices or 'no device work'}{quality}"
     )
 
 
-def _cause_lines(comparison: ComparisonData) -> Iterator[str]:
+def _cause_lines(comparison: Comparison) -> Iterator[str]:
     changed = [(name, c) for name, c in comparison.causes.items() if c.counts]
     if not changed:
         return
@@ -187,7 +189,7 @@ def _cause_lines(comparison: ComparisonData) -> Iterator[str]:
         yield f"  {line.rstrip()}"
 
 
-def _finding_lines(comparison: ComparisonData) -> Iterator[str]:
+def _finding_lines(comparison: Comparison) -> Iterator[str]:
     yield f"Findings, {_unit(comparison)}: {_counts(comparison)}"
     rows = []
     for finding in _changed(comparison):
@@ -200,12 +202,12 @@ def _finding_lines(comparison: ComparisonData) -> Iterator[str]:
         yield f"  and {len(rows) - _FINDINGS} more"
 
 
-def _changed(comparison: ComparisonData) -> list[FindingChange]:
+def _changed(comparison: Comparison) -> list[FindingChange]:
     return [found for status in _STATUSES for found in comparison.of(status)]
 
 
-def _rule(comparison: ComparisonData) -> str:
-    if comparison.before.simulated is not None:
+def _rule(comparison: Comparison) -> str:
+    if comparison.before.trace.simulated is not None:
         least = "any difference"
         if comparison.before.steps != comparison.after.steps:
             least = "what differs by over one step's share (their numbers differ)"
@@ -224,13 +226,16 @@ def _rule(comparison: ComparisonData) -> str:
     )
 
 
-def comparison_markdown(comparison: ComparisonData) -> str:
+def comparison_markdown(comparison: Comparison) -> str:
     """Return a comparison in Markdown, under 64 KiB."""
     return "\n\n".join(_markdown(comparison))
 
 
-def _markdown(comparison: ComparisonData) -> Iterator[str]:
-    before, after = code(comparison.before.path), code(comparison.after.path)
+def _markdown(comparison: Comparison) -> Iterator[str]:
+    before, after = (
+        code(comparison.before.trace.path),
+        code(comparison.after.trace.path),
+    )
     yield f"### Compared with {before}: {after}"
     facts = [f"- Note: {code(note, 400)}" for note in comparison.notes]
     if comparison.step_us is not None:

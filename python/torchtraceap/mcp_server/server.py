@@ -28,8 +28,8 @@ from pydantic import (
 from torchtraceap import _core, edits
 from torchtraceap.base.arguments import instead_of
 from torchtraceap.base.safe_text import printable
-from torchtraceap.comparison import compare_sides
 from torchtraceap.data.what_if import Edit
+from torchtraceap.gate.differences import compare_sides
 from torchtraceap.mcp_server.answers import (
     MOST_ROWS,
     ROWS,
