@@ -71,9 +71,9 @@ from torchtraceap.gate.budget import read_budget as read_budget
 from torchtraceap.gate.budget_data import PatternLimits as PatternLimits
 from torchtraceap.gate.budget_data import RankLimits as RankLimits
 from torchtraceap.gate.budget_data import Violation as Violation
-from torchtraceap.gate.changes import Change as Change
-from torchtraceap.gate.changes import Comparison as Comparison
-from torchtraceap.gate.changes import FindingChange as FindingChange
+from torchtraceap.gate.comparison import Comparison as Comparison
+from torchtraceap.gate.side import Change as Change
+from torchtraceap.gate.side import FindingChange as FindingChange
 from torchtraceap.profiling.analyzer import Analyzer as Analyzer
 from torchtraceap.profiling.profile import profile as profile
 from torchtraceap.profiling.session import Session as Session

@@ -15,7 +15,7 @@ from torchtraceap.analysis_plan import of_torch
 from torchtraceap.data.config import Config
 from torchtraceap.data.rules import Rule
 from torchtraceap.data.source import Source
-from torchtraceap.gate.changes import Comparison
+from torchtraceap.gate.comparison import Comparison
 from torchtraceap.gate.differences import compare_sides
 from torchtraceap.gate.side import Side, read_form, side_of
 from torchtraceap.report import Report

@@ -14,7 +14,7 @@ from torchtraceap.cli.targets import (
     write,
 )
 from torchtraceap.comparison import read_side
-from torchtraceap.gate.compare_text import WORSE
+from torchtraceap.gate.comparison import WORSE
 from torchtraceap.gate.differences import compare_sides
 from torchtraceap.gate.side import Side
 from torchtraceap.views.json_form import json_text

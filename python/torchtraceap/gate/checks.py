@@ -15,8 +15,10 @@ from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text, place_of
-from torchtraceap.gate.changes import Comparison
-from torchtraceap.gate.compare_text import WORSE, comparison_markdown, find_worse
+from torchtraceap.gate.comparison import (
+    WORSE,
+    Comparison,
+)
 from torchtraceap.gate.judge import judge
 from torchtraceap.gate.judge_ranks import judge_ranks
 from torchtraceap.report_data import ReportData
@@ -139,7 +141,7 @@ def _lines(
 
 def _regressions(comparison: Comparison, report: ReportData) -> Iterator[Violation]:
     findings = {finding.id: finding for finding in report.rule_findings}
-    for worse in find_worse(comparison, WORSE):
+    for worse in comparison.worse(WORSE):
         seen = worse.finding and worse.finding.after
         yield Violation(
             f"baseline.{worse.kind}",
@@ -231,7 +233,7 @@ def _one_markdown(checked: Checked) -> Iterator[str]:
         if more := len(findings) - len(worst):
             yield f"and {more} more"
     if checked.comparison is not None:
-        yield comparison_markdown(checked.comparison)
+        yield checked.comparison.to_markdown()
 
 
 def _blamed(checked: Checked) -> list[Finding]:

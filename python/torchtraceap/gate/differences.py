@@ -15,16 +15,14 @@ import numpy as np
 
 from torchtraceap._core import Finding
 from torchtraceap.data.findings import WAITS
-from torchtraceap.gate.changes import (
+from torchtraceap.gate.comparison import (
     LEAST_SHARE,
     RELATIVE,
     STEP_RELATIVE,
-    Change,
     Comparison,
-    FindingChange,
 )
 from torchtraceap.gate.matching import Pair, match, path_below
-from torchtraceap.gate.side import Side
+from torchtraceap.gate.side import Change, FindingChange, Side
 
 _FEWEST = 3  # Steps that have a spread.
 _SURE = 3.0  # Errors that a difference must exceed.

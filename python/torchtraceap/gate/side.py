@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""side.py: what a comparison needs of a report, or of one in its JSON form."""
+"""side.py: what a comparison needs of a report, or of one in its JSON form, and what
+changed between two."""
 
 from __future__ import annotations
 
@@ -55,6 +56,42 @@ class Side:
         setting up is part of that."""
         without = self.trace.simulated is not None and self.steps > 1
         return median(self.steps_us[1:] if without else self.steps_us)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure on both sides, in the unit of the comparison."""
+
+    before: float
+    after: float
+    #: Differences up to this one are noise; None: too few steps to tell.
+    noise: float | None
+    counts: bool  #: It is a change, by the rule that docs/ci.md states.
+
+    @property
+    def relative(self) -> float | None:
+        """The change as a share of what was before; None of nothing."""
+        return (self.after - self.before) / self.before if self.before else None
+
+
+@dataclass(frozen=True)
+class FindingChange:
+    """A finding on both sides, or on one."""
+
+    status: str  #: "new", "gone", "grown", "shrunk", "same".
+    before: Finding | None
+    after: Finding | None
+    cost: Change
+    #: Of a wait of two dry runs that costs no time on any side: how often the host
+    #: waits, in a step if both have steps. None of all else.
+    often: Change | None = None
+
+    @property
+    def seen(self) -> Finding:
+        """The finding, as it is after the change if it is there."""
+        seen = self.after or self.before
+        assert seen is not None
+        return seen
 
 
 def read_form(path: str | os.PathLike[str]) -> Mapping[str, Any] | None:

@@ -1,35 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""compare_text.py: a comparison in words: as text, in Markdown, and what got worse."""
+"""comparison.py: what changed between two sides, as text, Markdown and JSON, and what
+got worse."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from torchtraceap import _core
+from torchtraceap._core import Finding
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.gate.budget_data import INCOMPLETE, place_of
-from torchtraceap.gate.changes import (
-    LEAST_SHARE,
-    RELATIVE,
-    STEP_RELATIVE,
-    Change,
-    Comparison,
-    FindingChange,
-)
-from torchtraceap.gate.side import Side
+from torchtraceap.gate.side import Change, FindingChange, Side
 from torchtraceap.views.markdown import code, plain, table
 
-#: What may get worse, in the order it is told.
+#: What of a finding counts as changed: at least this share of the larger figure,
+RELATIVE = 0.10
+#: and this share of the time; and more than the spread between steps explains.
+LEAST_SHARE = 0.005
+#: The same of the median step.
+STEP_RELATIVE = 0.05
+
+
+#: What may get worse, in the order of the report.
 WORSE = ("slower", "new", "grown")
-_STATUSES = ("gone", "new", "grown", "shrunk")  # In the order they are told.
+_STATUSES = ("gone", "new", "grown", "shrunk")  # In the order of the report.
 _CAUSES, _FINDINGS, _ROWS = 8, 20, 30  # Shown, the last in Markdown.
 
 
 @dataclass(frozen=True)
 class Worse:
-    """Something that got worse, or of which it cannot be told whether it did."""
+    """Something that got worse, or of which that is undetermined."""
 
     kind: str  # One of WORSE.
     message: str  # One line, safe to print.
@@ -38,26 +42,83 @@ class Worse:
     found: float | None = None  # The figure after the change.
 
 
-def find_worse(comparison: Comparison, kinds: Iterable[str]) -> Iterator[Worse]:
-    """Yield what got worse, of these kinds or of this one.
+@dataclass(frozen=True)
+class Comparison:
+    """What changed between two traces. Made by ``torchtraceap.compare``."""
 
-    Raises ValueError of another kind.
-    """
-    wanted = {kinds} if isinstance(kinds, str) else set(kinds)
-    if unknown := wanted - set(WORSE):
-        raise ValueError(f"{min(map(repr, unknown))} is none of {', '.join(WORSE)}")
-    for kind in WORSE:
-        if kind not in wanted:
-            continue
-        if why := _why_untold(comparison, kind):
-            yield Worse(kind, f"{kind}: cannot be told, {why}", known=False)
-        if kind == "slower":
-            yield from _slower(comparison.step_us)
-        else:
-            yield from _grown(comparison, kind)
+    before: Side
+    after: Side
+    #: Of `causes` and `findings`: "us_per_step" (and device), where both sides have
+    #: steps, else "share" of the time.
+    unit: str
+    notes: tuple[str, ...]  #: What makes the two unequal.
+    comparable: bool  #: False: one is unusable, and no change is listed.
+    step_us: Change | None  #: The median step; None: one side has none.
+    busy: Change | None  #: Share of the devices' time.
+    causes: dict[str, Change]  #: Time by pattern, most change first.
+    findings: tuple[FindingChange, ...]  #: Most change first.
+
+    def of(self, status: str) -> tuple[FindingChange, ...]:
+        """Return the findings of one status whose change counts."""
+        return tuple(f for f in self.findings if f.status == status and f.cost.counts)
+
+    def worse(self, kinds: Iterable[str] = ("new", "grown", "slower")) -> list[Worse]:
+        """Return what got worse, of these kinds or of one.
+
+        What is undetermined is not ``known``. Raises ValueError of another kind.
+        """
+        wanted = {kinds} if isinstance(kinds, str) else set(kinds)
+        if unknown := wanted - set(WORSE):
+            raise ValueError(f"{min(map(repr, unknown))} is none of {', '.join(WORSE)}")
+        found: list[Worse] = []
+        for kind in (kind for kind in WORSE if kind in wanted):
+            if why := _why_undetermined(self, kind):
+                found.append(Worse(kind, f"{kind}: cannot be told, {why}", known=False))
+            found += _slower(self.step_us) if kind == "slower" else _grown(self, kind)
+        return found
+
+    def summary(self) -> str:
+        """Return the comparison as plain text for people."""
+        blocks = [list(_heading(self))]
+        if self.comparable:
+            blocks += [
+                list(_cause_lines(self)),
+                list(_finding_lines(self)),
+                list(wrapped(_rule(self), "  ")),
+            ]
+        return "\n\n".join("\n".join(block) for block in blocks if block)
+
+    def to_markdown(self) -> str:
+        """Return it as Markdown, under 64 KiB, with all names made harmless."""
+        return "\n\n".join(_markdown(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in its JSON form, as docs/ci.md describes it."""
+        return {
+            "schema_version": 1,
+            "tool": {"name": "torchtraceap", "version": _core.__version__},
+            "comparable": self.comparable,
+            "unit": self.unit,
+            "notes": list(self.notes),
+            "before": _side_form(self.before),
+            "after": _side_form(self.after),
+            "step_us": self.step_us and asdict(self.step_us),
+            "busy": self.busy and asdict(self.busy),
+            "causes": {name: asdict(change) for name, change in self.causes.items()},
+            "findings": [
+                {
+                    "status": change.status,
+                    "before": change.before and _finding_form(change.before),
+                    "after": change.after and _finding_form(change.after),
+                    "cost": asdict(change.cost),
+                    "often": change.often and asdict(change.often),
+                }
+                for change in self.findings
+            ],
+        }
 
 
-def _why_untold(comparison: Comparison, kind: str) -> str:
+def _why_undetermined(comparison: Comparison, kind: str) -> str:
     before, after = comparison.before, comparison.after
     if "unusable" in (before.quality.verdict, after.quality.verdict):
         return "one of the traces is unusable"
@@ -140,18 +201,6 @@ def _unit(comparison: Comparison) -> str:
     return "time per step and device" if several else "time per step"
 
 
-def comparison_text(comparison: Comparison) -> str:
-    """Return a comparison as plain text for people."""
-    blocks = [list(_heading(comparison))]
-    if comparison.comparable:
-        blocks += [
-            list(_cause_lines(comparison)),
-            list(_finding_lines(comparison)),
-            list(wrapped(_rule(comparison), "  ")),
-        ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
 def _heading(comparison: Comparison) -> Iterator[str]:
     for name, side in (("Before:", comparison.before), ("After: ", comparison.after)):
         yield f"{name} {_side(side)}"
@@ -226,11 +275,6 @@ def _rule(comparison: Comparison) -> str:
     )
 
 
-def comparison_markdown(comparison: Comparison) -> str:
-    """Return a comparison in Markdown, under 64 KiB."""
-    return "\n\n".join(_markdown(comparison))
-
-
 def _markdown(comparison: Comparison) -> Iterator[str]:
     before, after = (
         code(comparison.before.trace.path),
@@ -256,3 +300,29 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
         if len(rows) > _ROWS:
             yield f"and {len(rows) - _ROWS} more"
         yield f"Figures are {_unit(comparison)}."
+
+
+def _side_form(side: Side) -> dict[str, Any]:
+    return {
+        "path": side.trace.path,
+        "quality": side.quality.verdict,
+        "span_us": side.trace.span_us,
+        "devices": list(side.devices),
+        "steps": side.steps,
+    }
+
+
+def _finding_form(finding: Finding) -> dict[str, Any]:
+    where = finding.location
+    return {
+        "id": finding.id,
+        "pattern": finding.pattern,
+        "subtype": finding.subtype or "",
+        "file": where.file if where else "",  # "" with line 0: there is no place.
+        "line": where.recorded_line if where else 0,
+        "function": where.function if where else "",
+        "operator": finding.operator,
+        "count": finding.count,
+        "wasted_us": finding.wasted_us,
+        "shown": where.line if where else None,  # Of the call, if it is known.
+    }
