@@ -61,7 +61,7 @@ PARTS = [
     package("cli", 2_600, 1_800),
     package("data", 2_200, 1_200),
     package("detection", 700, 400),
-    package("explain", 3_400, 2_000),
+    package("explain", 3_350, 2_000),
     package("gate", 2_300, 1_500),
     package("integrations", 1_300, 800),
     package("mcp_server", 650, 400),
