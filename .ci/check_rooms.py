@@ -63,6 +63,7 @@ ON_FIRST_USE = {
     "torchtraceap.integrations.accelerate",
     "torchtraceap.integrations.lightning",
     "torchtraceap.integrations.transformers",
+    "torchtraceap.mcp_server.server",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }

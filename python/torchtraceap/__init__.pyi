@@ -52,7 +52,6 @@ from torchtraceap.base.errors import RuleError as RuleError
 from torchtraceap.base.errors import TraceError as TraceError
 from torchtraceap.checking.sync_check import SyncCheck as SyncCheck
 from torchtraceap.checking.trace_check import TraceCheck as TraceCheck
-from torchtraceap.comparison import Comparison as Comparison
 from torchtraceap.comparison import compare as compare
 from torchtraceap.data.features import Features as Features
 from torchtraceap.data.opinion import Opinion as Opinion
@@ -72,8 +71,9 @@ from torchtraceap.gate.budget import read_budget as read_budget
 from torchtraceap.gate.budget_data import PatternLimits as PatternLimits
 from torchtraceap.gate.budget_data import RankLimits as RankLimits
 from torchtraceap.gate.budget_data import Violation as Violation
-from torchtraceap.gate.changes import Change as Change
-from torchtraceap.gate.changes import FindingChange as FindingChange
+from torchtraceap.gate.comparison import Comparison as Comparison
+from torchtraceap.gate.side import Change as Change
+from torchtraceap.gate.side import FindingChange as FindingChange
 from torchtraceap.profiling.analyzer import Analyzer as Analyzer
 from torchtraceap.profiling.profile import profile as profile
 from torchtraceap.profiling.session import Session as Session

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torchtraceap.analysis import analyze_one
@@ -16,40 +15,10 @@ from torchtraceap.analysis_plan import of_torch
 from torchtraceap.data.config import Config
 from torchtraceap.data.rules import Rule
 from torchtraceap.data.source import Source
-from torchtraceap.gate.changes import ComparisonData, comparison_form
-from torchtraceap.gate.compare_text import (
-    Worse,
-    comparison_markdown,
-    comparison_text,
-    find_worse,
-)
-from torchtraceap.gate.differences import make_comparison
+from torchtraceap.gate.comparison import Comparison
+from torchtraceap.gate.differences import compare_sides
 from torchtraceap.gate.side import Side, read_form, side_of
 from torchtraceap.report import Report
-
-
-@dataclass(frozen=True)
-class Comparison(ComparisonData):
-    """What changed between two traces. Made by ``torchtraceap.compare``."""
-
-    def worse(self, kinds: Iterable[str] = ("new", "grown", "slower")) -> list[Worse]:
-        """Return what got worse, of these kinds or of one; also what cannot be told.
-
-        What cannot be told is not ``known``. Raises ValueError of another kind.
-        """
-        return list(find_worse(self, kinds))
-
-    def summary(self) -> str:
-        """Return the comparison as plain text for people."""
-        return comparison_text(self)
-
-    def to_markdown(self) -> str:
-        """Return it as Markdown, with all names made harmless."""
-        return comparison_markdown(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it in its JSON form, as docs/ci.md describes it."""
-        return comparison_form(self)
 
 
 def compare(
@@ -84,11 +53,6 @@ def compare(
     sides = read_side(before, **plan), read_side(after, **plan)
     given = (roots,) if isinstance(roots, str | os.PathLike) else roots
     return compare_sides(*sides, roots=[os.fspath(root) for root in given])
-
-
-def compare_sides(before: Side, after: Side, roots: Iterable[str]) -> Comparison:
-    """Return what changed between two sides, as `read_side` returns them."""
-    return Comparison(**vars(make_comparison(before, after, roots=roots)))
 
 
 def read_side(source: Source | Report | Mapping[str, Any], **options: Any) -> Side:

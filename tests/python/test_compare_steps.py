@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap._core import Finding, Location
 from torchtraceap.gate.differences import median_error
 from torchtraceap.gate.matching import match, path_below
-from torchtraceap.gate.side import Seen
 
 from .compare_sides import NOTHING, made, statuses
+from .trace_builder import loader_trace
 
 
 def test_unequal_lengths_are_aligned_by_step() -> None:
@@ -195,21 +196,40 @@ def test_a_file_is_known_by_its_path_below_the_root(
     assert path_below(file, roots) == path
 
 
-def seen(line: int, us: float, function: str = "step", operator: str = "item") -> Seen:
-    name = f"sync_stall-{function}-{operator}-{line}"
-    return Seen(
-        name, "sync_stall", "read", "train.py", line, function, operator, 10, us
+(WAIT,) = torchtraceap.analyze(loader_trace(waits_us=[5000] * 4)).findings
+
+
+def seen(
+    line: int, us: float, function: str = "step", operator: str = "item"
+) -> Finding:
+    return WAIT.replace(
+        id=f"sync_stall-{function}-{operator}-{line}",
+        pattern="sync_stall",
+        subtype="read",
+        location=Location("train.py", line, function, True),
+        operator=operator,
+        wasted_us=us,
     )
 
 
-def pairs(before: list[Seen], after: list[Seen]) -> set[tuple[int | None, int | None]]:
+def line_of(finding: Finding) -> int:
+    return (finding.location and finding.location.recorded_line) or 0
+
+
+def function_of(finding: Finding) -> str:
+    return finding.location.function if finding.location else ""
+
+
+def pairs(
+    before: list[Finding], after: list[Finding]
+) -> set[tuple[int | None, int | None]]:
     """Return the lines of each pair; the order in which findings come is no matter."""
     shuffled = random.Random(1)
     before, after = list(before), list(after)
     shuffled.shuffle(before)
     shuffled.shuffle(after)
     return {
-        (was.line if was else None, now.line if now else None)
+        (was and line_of(was), now and line_of(now))
         for was, now in match(before, after)
     }
 
@@ -230,8 +250,8 @@ def test_a_real_trace_whose_lines_shift_is_the_same(shift: int, data: Path) -> N
     assert len(same.findings) == len(before.findings)
     for found in same.findings:
         assert found.before is not None and found.after is not None
-        by = shift if found.before.file else 0
-        assert found.after.line - found.before.line == by
+        by = shift if found.before.location else 0
+        assert line_of(found.after) - line_of(found.before) == by
         assert found.cost.before == found.cost.after
     assert same.worse() == []
 
@@ -239,8 +259,8 @@ def test_a_real_trace_whose_lines_shift_is_the_same(shift: int, data: Path) -> N
 def test_neighbors_that_shift_are_not_mixed_up() -> None:
     before = [seen(10, 10_000), seen(11, 100), seen(13, 5)]
     for shift in (-3, -2, -1, 1, 2, 3):
-        after = [seen(one.line + shift, one.wasted_us) for one in before]
-        expected = {(one.line, one.line + shift) for one in before}
+        after = [seen(line_of(one) + shift, one.wasted_us) for one in before]
+        expected = {(line_of(one), line_of(one) + shift) for one in before}
         assert pairs(before, after) == expected
 
 
@@ -268,12 +288,12 @@ def test_a_function_may_move_within_its_file() -> None:
     first = [seen(line, us, "first") for line, us in ((10, 100), (11, 9000))]
     second = [seen(line, us, "second") for line, us in ((20, 80), (22, 70), (23, 9))]
     moved = [
-        *(seen(one.line + 30, one.wasted_us, "first") for one in first),
-        *(seen(one.line - 10, one.wasted_us, "second") for one in second),
+        *(seen(line_of(one) + 30, one.wasted_us, "first") for one in first),
+        *(seen(line_of(one) - 10, one.wasted_us, "second") for one in second),
     ]
     assert pairs([*first, *second], moved) == {
-        *((one.line, one.line + 30) for one in first),
-        *((one.line, one.line - 10) for one in second),
+        *((line_of(one), line_of(one) + 30) for one in first),
+        *((line_of(one), line_of(one) - 10) for one in second),
     }
 
 
@@ -295,10 +315,12 @@ def test_as_many_pairs_as_there_can_be() -> None:
         kinds = []
         for was, now in found:
             if was and now:
-                assert (was.function, was.operator) == (now.function, now.operator)
+                assert function_of(was) == function_of(now)
+                assert was.operator == now.operator
             else:
                 one = was or now
-                kinds.append((one.function, one.operator, was is None))
+                assert one is not None
+                kinds.append((function_of(one), one.operator, was is None))
         assert not any((f, o, not new) in kinds for f, o, new in kinds)
 
 
@@ -306,4 +328,4 @@ def test_many_findings_of_a_file_take_no_long() -> None:
     before = [seen(3 * n, 1.0 + n % 7, f"f{n % 100}") for n in range(3000)]
     after = [seen(3 * n + 4, 1.0 + n % 7, f"f{n % 100}") for n in range(3000)]
     found = match(before, after)
-    assert all(a and b and b.line - a.line == 4 for a, b in found)
+    assert all(a and b and line_of(b) - line_of(a) == 4 for a, b in found)

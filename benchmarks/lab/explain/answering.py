@@ -132,10 +132,10 @@ def answers_of_model(
     temperature given and seeds 1, 2, ... What fails is None. Raises Failed where all
     that is left would fail as well, as of a wrong key.
     """
+    from torchtraceap.explain.model.answers import answer_of
     from torchtraceap.explain.model.client import Client
-    from torchtraceap.explain.model.failures import Failed
+    from torchtraceap.explain.model.endpoint import Failed
     from torchtraceap.explain.model.messages import Request, classify_request
-    from torchtraceap.explain.model.replies import answer_of, reply_of
 
     @dataclass(frozen=True)
     class Again(Request):
@@ -155,8 +155,8 @@ def answers_of_model(
         for number in range(repeats):
             request = Again(first.messages, first.response_format, first.room, number)
             try:
-                reply = reply_of(client.complete(request))
-                said.append(answer_of(reply.content, request.schema)["pattern"])
+                reply = client.complete(request).choices[0].message.content
+                said.append(answer_of(reply, request.schema)["pattern"])
             except Failed as failed:
                 if failed.ends_all:
                     raise

@@ -13,8 +13,9 @@ from torchtraceap.cli.targets import (
     targets_of,
     write,
 )
-from torchtraceap.comparison import compare_sides, read_side
-from torchtraceap.gate.compare_text import WORSE
+from torchtraceap.comparison import read_side
+from torchtraceap.gate.comparison import WORSE
+from torchtraceap.gate.differences import compare_sides
 from torchtraceap.gate.side import Side
 from torchtraceap.views.json_form import json_text
 

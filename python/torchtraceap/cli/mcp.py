@@ -14,7 +14,7 @@ import torchtraceap.mcp_server
 from torchtraceap.base.roots import RootsError
 from torchtraceap.cli.options import number
 from torchtraceap.cli.output import INTERRUPTED, OK, Commands, Refused, say
-from torchtraceap.mcp_server.tools import Limits, TraceTools
+from torchtraceap.mcp_server.reports import Limits, Reports
 
 EXAMPLES = (
     ("torchtraceap mcp --root .", "traces below the working folder"),
@@ -70,18 +70,21 @@ def run(options: argparse.Namespace) -> int:
         raise Refused("name a folder whose traces may be read: --root DIR")
     limits = Limits(options.max_text_bytes, options.max_answer_bytes)
     try:
-        tools = TraceTools(options.root, limits)
+        reports = Reports(options.root, limits)
     except RootsError as error:
         raise Refused(f"--root: {error}") from error
-    from torchtraceap.mcp_server.serving import serve
+    try:
+        from torchtraceap.mcp_server.server import serve
+    except ImportError as error:
+        raise Refused(
+            "the MCP server needs the official SDK. Install it with "
+            f"pip install 'torchtraceap[mcp]' ({error})"
+        ) from error
 
     # Nothing is written, so nothing is lost; and a thread that waits for standard input
     # would let no exception end the process.
     signal.signal(signal.SIGINT, _end)
-    try:
-        serve(tools)
-    except ImportError as error:
-        raise Refused(str(error)) from error
+    serve(reports)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(OK)  # A worker may be at a trace that nobody waits for any more.

@@ -4,14 +4,15 @@ by the rules, the replay, the detector and the patterns' pages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from torchtraceap import _core
 from torchtraceap._core import Finding, Label, Window
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import counted, share_text, time_text
-from torchtraceap.data.findings import UNEXPLAINED
+from torchtraceap.data.findings import UNEXPLAINED, WAITS
 from torchtraceap.data.opinion import NONE
-from torchtraceap.explain.checks import check_of
 from torchtraceap.explain.digest import Digest, pattern_row
 from torchtraceap.explain.explanation import Explanation
 from torchtraceap.explain.fixes.changes import change_of
@@ -25,6 +26,25 @@ _HOST_ONLY = (
     "next."
 )
 _MODEL = "model"
+_TRACE = "trace.json.gz"
+_WAITS = """\
+def test_{function}_does_not_wait(no_sync_stalls):
+    # To fill in: import {function} of {place}, and give it its arguments; a method is
+    # called on an object of its class.
+    with no_sync_stalls():  # without a GPU: a dry run
+        {function}()
+"""
+_PATTERN = """\
+def test_no_{name}(trace_check):
+    check = trace_check("{trace}")  # recorded anew{how}
+    check.no("{pattern}")
+"""
+_OWN = """\
+def test_no_{name}(trace_check):
+    # Recorded anew; the rule is imported from your module.
+    check = trace_check("{trace}", rules=[{pattern}])
+    check.no("{pattern}")
+"""
 
 
 def explained(report: ReportData, finding: Finding, digest: Digest) -> Explanation:
@@ -79,6 +99,25 @@ def explained_window(report: ReportData, window: Window, digest: Digest) -> Expl
         docs=f"docs/patterns/{pattern}.md" if page else "docs/reading.md",
         digest=digest,
     )
+
+
+def check_of(finding: Finding) -> str:
+    """Return code of a test; "" of what no test can hold.
+
+    A wait is asked for in the code itself, which needs no GPU; all else in a trace.
+    """
+    if finding.pattern == UNEXPLAINED:
+        return ""
+    where = finding.location
+    called = where.function if where and where.user else ""
+    if where and finding.pattern == WAITS and called.isidentifier():
+        place = str(where).replace("\\", "/").rpartition("/")[2]
+        return _WAITS.format(function=called, place=printable(place))
+    known = {pattern.name for pattern in _core.patterns()}
+    form = _PATTERN if finding.pattern in known else _OWN
+    how = " on a GPU" if finding.origin == "dry-run" else ""
+    name = re.sub(r"\W", "_", finding.pattern, flags=re.ASCII)
+    return form.format(name=name, pattern=finding.pattern, trace=_TRACE, how=how)
 
 
 def _has_page(pattern: str) -> bool:

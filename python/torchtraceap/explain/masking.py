@@ -10,12 +10,15 @@ of source is told to look first (``--dry-run``).
 from __future__ import annotations
 
 import getpass
+import json
 import re
 import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+
+from torchtraceap.base.safe_text import printable
 
 #: What a secret of a known kind looks like, and assignments to what is called one.
 _SECRETS = re.compile(
@@ -93,6 +96,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("path", _PATHS),
 )
 _LONGEST = 1000
+_NAME_WIDTH = 48
 _OBJECT = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 # What a user or a machine is called, but other things are too.
 _COMMON = (
@@ -144,3 +148,39 @@ def _own_names() -> Iterator[tuple[str, re.Pattern[str]]]:
         if len(name) > 3 and name.lower() not in _COMMON.split():
             word = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
             yield kind, re.compile(word, re.IGNORECASE)
+
+
+class Names:
+    """Short ids for names in the trace: o1 an operator, c1 a runtime call, k1 device
+    work, a1 a range, f1 a Python frame, u1 a line of the program."""
+
+    def __init__(self) -> None:
+        self.mask = Mask()
+        self._ids: dict[object, tuple[str, str]] = {}
+        self._count: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def forget(self) -> None:
+        """Start again with the first numbers."""
+        self._ids.clear()
+        self._count.clear()
+
+    def id_of(self, key: object, letter: str, name: str) -> str:
+        """Return the id for a key, which has this name."""
+        if key not in self._ids:
+            self._count[letter] = number = self._count.get(letter, 0) + 1
+            self._ids[key] = f"{letter}{number}", name
+        return self._ids[key][0]
+
+    def lines(self) -> list[str]:
+        """Return the name of each id as quoted data, in the order of first use."""
+        return [
+            f"{id} = {self.quoted(name, _NAME_WIDTH)}"
+            for id, name in self._ids.values()
+        ]
+
+    def quoted(self, text: str, width: int) -> str:
+        """Return a text as a JSON string, masked, printable, cut in its middle."""
+        return json.dumps(printable(self.mask(text), width), ensure_ascii=False)

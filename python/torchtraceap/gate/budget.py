@@ -29,17 +29,12 @@ from torchtraceap.gate.budget_data import (
     LIMITS,
     PATTERN_LIMITS,
     RANK_LIMITS,
-    VERDICTS,
     BudgetData,
     PatternLimits,
     RankLimits,
     Violation,
 )
 from torchtraceap.report_data import ReportData
-
-_SHARES = ("min_busy", "max_wasted_share", "max_share", "max_waited_share")
-_CHOICES = {"min_quality": VERDICTS, "unknown": ("fail", "pass")}
-_OF_PATTERN = tuple(f.name for f in fields(PatternLimits))
 
 
 class Budget(BudgetData):
@@ -118,19 +113,6 @@ def _section(path: Path) -> Any:
 
 
 def _budget(table: Mapping[str, Any], origin: str, rules: Iterable[str]) -> Budget:
-    known = (*LIMITS, *_CHOICES, "patterns", "ranks")
-    values = {
-        key: _value(f"{origin}: {key}", key, value, known)
-        for key, value in table.items()
-        if key not in ("patterns", "ranks")
-    }
-    of_ranks = checked_table(table.get("ranks", {}), f"{origin}: ranks")
-    values["ranks"] = RankLimits(
-        **{
-            key: _value(f"{origin}: ranks.{key}", key, value, RANK_LIMITS)
-            for key, value in of_ranks.items()
-        }
-    )
     names = [p.name for p in _core.patterns() if p.user_finding] + list(rules)
     patterns: dict[str, PatternLimits] = {}
     of_patterns = checked_table(table.get("patterns", {}), f"{origin}: patterns")
@@ -140,12 +122,7 @@ def _budget(table: Mapping[str, Any], origin: str, rules: Iterable[str]) -> Budg
             raise ConfigError(
                 f"{where}: no finding has this pattern; {instead_of(name, names)}"
             )
-        patterns[name] = PatternLimits(
-            **{
-                key: _value(f"{where}.{key}", key, value, _OF_PATTERN)
-                for key, value in checked_table(limits, where).items()
-            }
-        )
+        patterns[name] = PatternLimits(**_values(PatternLimits, limits, where, "."))
     for name, own in patterns.items():
         both = own, patterns.get(EVERY, own)
         limited = [getattr(one, key) for one in both for key in PATTERN_LIMITS]
@@ -154,26 +131,38 @@ def _budget(table: Mapping[str, Any], origin: str, rules: Iterable[str]) -> Budg
                 f"{origin}: patterns.{name}.over_us alone limits nothing; "
                 "add max_count = 0, or another limit"
             )
-    return Budget(**values, patterns=patterns)
+    ranks = _values(RankLimits, table.get("ranks", {}), f"{origin}: ranks", ".")
+    own_values = {k: v for k, v in table.items() if k not in ("patterns", "ranks")}
+    values = _values(BudgetData, own_values, origin, ": ")
+    return Budget(**values, patterns=patterns, ranks=RankLimits(**ranks))
 
 
-def _value(where: str, key: str, value: object, known: tuple[str, ...]) -> Any:
-    if key not in known:
-        raise ConfigError(f"{where}: unknown key; {instead_of(key, known)}")
-    if key == "allow":
-        if not isinstance(value, list | tuple) or not all(
-            isinstance(one, str) and one for one in value
-        ):
-            raise ConfigError(f"{where} must be a list of names, but is {value!r}")
-        return tuple(value)
-    if choices := _CHOICES.get(key):
-        if value not in choices:
-            said = repr(value) if isinstance(value, str) else of_type(value)
-            named = " or ".join(map(repr, choices))
-            raise ConfigError(f"{where} must be {named}, but is {said}")
-    elif wrong := wrong_number(value, 1.0 if key in _SHARES else None):
-        raise ConfigError(f"{where} {wrong}")
-    elif key == "max_slowdown" and isinstance(value, int | float) and value < 1:
-        said = "is the length of a step over that of even ranks: 1 or more"
-        raise ConfigError(f"{where} {said}, but is {value}")
-    return value
+def _values(made: type, table: object, where: str, mark: str) -> dict[str, Any]:
+    """Return the fields of a class of limits that a table sets, checked."""
+    known = {field.name: field.metadata for field in fields(made)}
+    values = {}
+    for key, value in checked_table(table, where).items():
+        name = f"{where}{mark}{key}"
+        if key not in known:
+            raise ConfigError(f"{name}: unknown key; {instead_of(key, known)}")
+        if wrong := _wrong(value, known[key]):
+            raise ConfigError(f"{name} {wrong}")
+        values[key] = tuple(value) if isinstance(value, list) else value
+    return values
+
+
+def _wrong(value: Any, allowed: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value; "" if it is allowed."""
+    if "names" in allowed:
+        listed = isinstance(value, list | tuple)
+        if listed and all(isinstance(one, str) and one for one in value):
+            return ""
+        return f"must be a list of names, but is {value!r}"
+    if words := allowed.get("words"):
+        given = repr(value) if isinstance(value, str) else of_type(value)
+        named = " or ".join(map(repr, words))
+        return "" if value in words else f"must be {named}, but is {given}"
+    if wrong := wrong_number(value, allowed["most"]):
+        return wrong
+    least = allowed["least"]
+    return "" if value >= least else f"must be at least {least:g}, but is {value}"

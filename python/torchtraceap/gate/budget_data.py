@@ -3,51 +3,66 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from torchtraceap._core import Finding, Location
 from torchtraceap.base.location import whole_place
-from torchtraceap.gate.side import Seen
 
 #: In ``Budget.patterns``: what holds for every pattern, where it sets no other.
 EVERY = "*"
 VERDICTS = ("ok", "degraded", "unusable")  # Of the quality, best first.
 
 
+def _number(most: float = math.inf, least: float = 0.0) -> Any:
+    """Return a field for a limit that is a number; None, the default: no limit."""
+    return field(default=None, metadata={"least": least, "most": most})
+
+
+def _choice(*words: str, default: str | None = None) -> Any:
+    return field(default=default, metadata={"words": words})
+
+
 @dataclass(frozen=True)
 class PatternLimits:
     """What findings of one pattern may cost. None: anything."""
 
-    max_count: float | None = None  #: Occurrences.
-    max_wasted_us: float | None = None
-    max_share: float | None = None  #: Of ``TraceFacts.device_time_us``, 0 to 1.
-    over_us: float | None = None  #: What cost less does not count, each on its own.
-    allow: tuple[str, ...] = ()  #: Places and operators that do not count.
+    max_count: float | None = _number()  #: Occurrences.
+    max_wasted_us: float | None = _number()
+    #: Of ``TraceFacts.device_time_us``, 0 to 1.
+    max_share: float | None = _number(1.0)
+    #: What cost less does not count, each on its own.
+    over_us: float | None = _number()
+    #: Places and operators that do not count.
+    allow: tuple[str, ...] = field(default=(), metadata={"names": True})
 
 
 @dataclass(frozen=True)
 class RankLimits:
     """What the ranks of a job may cost each other. None: anything."""
 
-    max_slowdown: float | None = None  #: ``JobFacts.slowdown``, from 1 up.
-    max_late_us: float | None = None  #: Of a step, by one rank: its ``gain_us``.
-    max_waited_share: float | None = None  #: Of the time of all ranks, 0 to 1.
-    max_missing: float | None = None  #: Ranks without a trace that could be read.
+    max_slowdown: float | None = _number(least=1.0)  #: ``JobFacts.slowdown``.
+    max_late_us: float | None = _number()  #: Of a step, by one rank: its ``gain_us``.
+    max_waited_share: float | None = _number(1.0)  #: Of the time of all ranks.
+    max_missing: float | None = _number()  #: Ranks without a trace that could be read.
 
 
 @dataclass(frozen=True)
 class BudgetData:
     """What a trace may cost. None: no limit."""
 
-    max_gap_us: float | None = None  #: Longest pause between work, of each device.
-    min_busy: float | None = None  #: Busy share of each device, 0 to 1.
-    max_step_us: float | None = None  #: Of the longest step.
-    max_median_step_us: float | None = None
-    max_kernels_per_step: float | None = None  #: Of the step that launches most.
-    max_wasted_share: float | None = None  #: Of all findings together, 0 to 1.
-    min_quality: str | None = None  #: One of VERDICTS.
-    unknown: str = "fail"  #: Or "pass": what cannot be told breaks no limit.
+    max_gap_us: float | None = _number()  #: Longest pause between work, of each device.
+    min_busy: float | None = _number(1.0)  #: Busy share of each device, 0 to 1.
+    max_step_us: float | None = _number()  #: Of the longest step.
+    max_median_step_us: float | None = _number()
+    max_kernels_per_step: float | None = _number()  #: Of the step that launches most.
+    #: Of all findings together, 0 to 1.
+    max_wasted_share: float | None = _number(1.0)
+    min_quality: str | None = _choice(*VERDICTS)
+    #: "pass": what is undetermined breaks no limit.
+    unknown: str = _choice("fail", "pass", default="fail")
     patterns: Mapping[str, PatternLimits] = field(default_factory=dict)
     ranks: RankLimits = RankLimits()  #: Of a job; of no trace alone.
 
@@ -122,7 +137,7 @@ class Violation:
         return self.finding.location if self.finding else self.place
 
 
-def place_of(finding: Finding | Seen) -> str:
+def place_of(finding: Finding) -> str:
     """Return where a finding is, in one line that is safe to print."""
     return whole_place(finding.location, finding.operator, function=False)
 

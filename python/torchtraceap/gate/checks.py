@@ -15,8 +15,10 @@ from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import BudgetData, Violation, limit_text, place_of
-from torchtraceap.gate.changes import ComparisonData, comparison_form
-from torchtraceap.gate.compare_text import WORSE, comparison_markdown, find_worse
+from torchtraceap.gate.comparison import (
+    WORSE,
+    Comparison,
+)
 from torchtraceap.gate.judge import judge
 from torchtraceap.gate.judge_ranks import judge_ranks
 from torchtraceap.report_data import ReportData
@@ -47,7 +49,7 @@ class Checked:
 
     report: ReportData
     lines: tuple[Line, ...]
-    comparison: ComparisonData | None = None
+    comparison: Comparison | None = None
     job: str = ""  # What was named as one.
 
     @property
@@ -85,12 +87,12 @@ class Checked:
                 }
                 for line in self.lines
             ],
-            "comparison": self.comparison and comparison_form(self.comparison),
+            "comparison": self.comparison and self.comparison.to_dict(),
         }
 
 
 def check_report(
-    report: ReportData, budget: BudgetData, comparison: ComparisonData | None = None
+    report: ReportData, budget: BudgetData, comparison: Comparison | None = None
 ) -> Checked:
     """Hold a report against a budget, and a comparison with a baseline, of which it is
     `after`, against none of its findings being new or grown and its steps no slower."""
@@ -137,9 +139,9 @@ def _lines(
     return tuple(lines)
 
 
-def _regressions(comparison: ComparisonData, report: ReportData) -> Iterator[Violation]:
+def _regressions(comparison: Comparison, report: ReportData) -> Iterator[Violation]:
     findings = {finding.id: finding for finding in report.rule_findings}
-    for worse in find_worse(comparison, WORSE):
+    for worse in comparison.worse(WORSE):
         seen = worse.finding and worse.finding.after
         yield Violation(
             f"baseline.{worse.kind}",
@@ -231,7 +233,7 @@ def _one_markdown(checked: Checked) -> Iterator[str]:
         if more := len(findings) - len(worst):
             yield f"and {more} more"
     if checked.comparison is not None:
-        yield comparison_markdown(checked.comparison)
+        yield checked.comparison.to_markdown()
 
 
 def _blamed(checked: Checked) -> list[Finding]:

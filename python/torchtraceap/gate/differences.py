@@ -13,17 +13,16 @@ from statistics import stdev
 
 import numpy as np
 
+from torchtraceap._core import Finding
 from torchtraceap.data.findings import WAITS
-from torchtraceap.gate.changes import (
+from torchtraceap.gate.comparison import (
     LEAST_SHARE,
     RELATIVE,
     STEP_RELATIVE,
-    Change,
-    ComparisonData,
-    FindingChange,
+    Comparison,
 )
 from torchtraceap.gate.matching import Pair, match, path_below
-from torchtraceap.gate.side import Seen, Side
+from torchtraceap.gate.side import Change, FindingChange, Side
 
 _FEWEST = 3  # Steps that have a spread.
 _SURE = 3.0  # Errors that a difference must exceed.
@@ -31,18 +30,19 @@ _SURE = 3.0  # Errors that a difference must exceed.
 _ROUNDING = 1e-9
 
 
-def make_comparison(
-    before: Side, after: Side, *, roots: Iterable[str] = ()
-) -> ComparisonData:
+def compare_sides(before: Side, after: Side, roots: Iterable[str] = ()) -> Comparison:
     """Compare two sides. The roots are those of ``compare``."""
     roots = tuple(roots)
     found = _Differences(before, after)
-    mixed = (before.simulated is None) != (after.simulated is None)
-    comparable = not mixed and "unusable" not in (before.verdict, after.verdict)
+    mixed = (before.trace.simulated is None) != (after.trace.simulated is None)
+    comparable = not mixed and "unusable" not in (
+        before.quality.verdict,
+        after.quality.verdict,
+    )
     pairs = match(before.findings, after.findings, found.sizes, roots)
     findings = [found.finding(pair) for pair in pairs] if comparable else []
     findings.sort(key=lambda one: -abs(one.cost.after - one.cost.before))
-    return ComparisonData(
+    return Comparison(
         before=before,
         after=after,
         unit="us_per_step" if found.per_step else "share",
@@ -65,7 +65,7 @@ class _Differences:
         self.sizes = self._size(before), self._size(after)
         self._floor = LEAST_SHARE
         if self.per_step:
-            self._floor *= before.span_us * before.units / self.sizes[0]
+            self._floor *= before.trace.span_us * before.units / self.sizes[0]
         # Which share of a figure by the step may be due to where runs begin and end:
         # that of one step, if they have different numbers of them.
         fewest = min(before.steps, after.steps)
@@ -73,7 +73,7 @@ class _Differences:
         self._edge = 1 / fewest if unequal else 0.0
 
     def _size(self, side: Side) -> float:
-        return side.units * (side.steps if self.per_step else side.span_us) or 1.0
+        return side.units * (side.steps if self.per_step else side.trace.span_us) or 1.0
 
     def step_us(self) -> Change | None:
         """Return the change of the median step, if both sides have steps."""
@@ -123,7 +123,7 @@ class _Differences:
             status = "grown" if told.after > told.before else "shrunk"
         return FindingChange(status, was, now, cost, often)
 
-    def _often(self, was: Seen | None, now: Seen | None) -> Change | None:
+    def _often(self, was: Finding | None, now: Finding | None) -> Change | None:
         """Compare how often the host of a simulation waits where that costs no time on
         either side: where it costs some, the rule counts what does, which hangs on the
         times."""
@@ -159,7 +159,7 @@ class _Differences:
 
     @property
     def _simulated(self) -> bool:
-        return self._sides[0].simulated is not None
+        return self._sides[0].trace.simulated is not None
 
     def _change(
         self,
@@ -181,7 +181,7 @@ class _Differences:
         return Change(before, after, noise, counts)
 
 
-def _cause_error(side: Side, pattern: str, seen: Seen | None) -> float | None:
+def _cause_error(side: Side, pattern: str, seen: Finding | None) -> float | None:
     values = side.step_causes.get(pattern, (0.0,) * side.steps)
     if len(values) < _FEWEST:
         return None
@@ -229,24 +229,24 @@ def _notes(
 ) -> Iterator[str]:
     """Yield what a reader should know of both, worst first."""
     for name, side in (("before", before), ("after", after)):
-        if side.verdict == "unusable":
+        if side.quality.verdict == "unusable":
             yield f"the trace {name} is unusable: nothing is said of what changed"
-        elif side.incomplete:
+        elif side.quality.incomplete:
             yield (
                 f"the trace {name} misses records of the device: idle time is "
                 "overstated there, and findings may be missing"
             )
     if mixed:
-        which = "before" if before.simulated else "after"
+        which = "before" if before.trace.simulated else "after"
         yield (
             f"the trace {which} is simulated by a dry run, the other recorded: what "
             "was measured is not compared with what was assumed"
         )
     if not comparable:
         return
-    if before.simulated is not None:
+    if before.trace.simulated is not None:
         yield "both traces are simulated by a dry run: no time in them was measured"
-    if before.simulated != after.simulated:
+    if before.trace.simulated != after.trace.simulated:
         yield "their dry runs assumed other things; the program is not all that changed"
     if sorted(before.devices) != sorted(after.devices):
         yield (
@@ -278,7 +278,9 @@ def _step_notes(before: Side, after: Side) -> Iterator[str]:
             f"steps differ: {before.steps} before, {after.steps} after; figures are "
             "of one step, on average"
         )
-    if 0 < few < _FEWEST and before.simulated is None:  # Simulations have no noise.
+    if (
+        0 < few < _FEWEST and before.trace.simulated is None
+    ):  # Simulations have no noise.
         yield f"{few} steps are too few to tell a change from noise"
 
 

@@ -14,15 +14,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from torchtraceap.gate.side import Seen
+from torchtraceap._core import Finding
 
-Pair = tuple[Seen | None, Seen | None]
+Pair = tuple[Finding | None, Finding | None]
 _Key = tuple[str, ...]
 
 
 def match(
-    before: Sequence[Seen],
-    after: Sequence[Seen],
+    before: Sequence[Finding],
+    after: Sequence[Finding],
     sizes: tuple[float, float] = (1.0, 1.0),
     roots: Iterable[str] = (),
 ) -> Iterator[Pair]:
@@ -63,13 +63,17 @@ def path_below(file: str, roots: Iterable[str] = ()) -> str:
     return path[len(max(inside, key=len)) + 1 :] if inside else path
 
 
-def _by_key(some: Iterable[Seen], roots: Sequence[str]) -> dict[_Key, list[Seen]]:
-    found: dict[_Key, list[Seen]] = defaultdict(list)
-    for seen in sorted(some, key=lambda seen: seen.line):
-        file = path_below(seen.file, roots)
-        kind = (seen.pattern, seen.subtype, file, seen.function, seen.operator)
-        found[kind].append(seen)
+def _by_key(some: Iterable[Finding], roots: Sequence[str]) -> dict[_Key, list[Finding]]:
+    found: dict[_Key, list[Finding]] = defaultdict(list)
+    for one in sorted(some, key=_line):
+        where = one.location
+        place = (path_below(where.file, roots), where.function) if where else ("", "")
+        found[(one.pattern, one.subtype or "", *place, one.operator)].append(one)
     return found
+
+
+def _line(finding: Finding) -> int:
+    return (finding.location and finding.location.recorded_line) or 0
 
 
 class _Choice(NamedTuple):
@@ -81,8 +85,8 @@ class _Choice(NamedTuple):
 
 
 def _most_alike(
-    few: Sequence[Seen], many: Sequence[Seen], sizes: tuple[float, float]
-) -> tuple[Sequence[Seen], Sequence[Seen]]:
+    few: Sequence[Finding], many: Sequence[Finding], sizes: tuple[float, float]
+) -> tuple[Sequence[Finding], Sequence[Finding]]:
     """Return as many of `many` as of `few`, in their order, whose costs together are
     most like those, and the rest; O(n m)."""
     if len(few) == len(many):

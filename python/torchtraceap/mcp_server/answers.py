@@ -44,9 +44,9 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     return {"median": median(lengths), "longest": longest, "longest_step": number}
 
 
-def page(rows: Sequence[Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+def page(rows: Sequence[Any], limit: int, offset: int) -> dict[str, Any]:
     """Return findings from ``offset`` on, ``limit`` of them at most."""
-    offset, end = asked["offset"], asked["offset"] + asked["limit"]
+    end = offset + limit
     more = end if end < len(rows) else None
     shown = rows[offset:end]
     return {"finding_count": len(rows), "findings": shown, "next_offset": more}
@@ -79,38 +79,28 @@ def _window(form: Mapping[str, Any]) -> dict[str, Any]:
     return {**form, "labels": list(dict.fromkeys(patterns))}
 
 
-def shown(value: Any) -> Any:
-    """Return what JSON takes, with all text on one line and made printable, and with
-    figures of no more digits than mean anything."""
+def shown(value: Any, lines: bool = False) -> Any:
+    """Return what JSON takes, with all text on one line, unless it may have more, and
+    made printable, and with figures of no more digits than mean anything."""
     if isinstance(value, str):
-        return printable(value, _TEXT_WIDTH)
+        parts = value.split("\n") if lines else [value]
+        return "\n".join(printable(part, _TEXT_WIDTH) for part in parts)
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, Mapping):
-        return {shown(str(name)): shown(one) for name, one in value.items()}
+        return {shown(str(name)): shown(one, lines) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [shown(one) for one in value]
+        return [shown(one, lines) for one in value]
     return value
 
 
 def told(explanation: Explanation, digest: bool) -> dict[str, Any]:
     """Return an explanation, whose text may have lines, on request with the digest."""
-    answer: dict[str, Any] = {
-        name: _lines(getattr(explanation, name))
-        for name in ("subject", "pattern", "origin", "what", "why", "fix", "gain")
-    }
-    change = explanation.change
-    answer["change"] = change and {
-        name: _lines(text) for name, text in vars(change).items()
-    }
-    answer |= {"check": _lines(explanation.check), "docs": explanation.docs}
+    answer = explanation.to_dict()
+    del answer["opinion"]  # No model is asked.
     if digest:
-        answer["digest"] = _lines(explanation.digest.text)
-    return answer
-
-
-def _lines(text: str) -> str:
-    return "\n".join(printable(line, _TEXT_WIDTH) for line in text.split("\n"))
+        answer["digest"] = explanation.digest.text
+    return {name: shown(value, lines=True) for name, value in answer.items()}
 
 
 def bounded(

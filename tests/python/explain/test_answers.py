@@ -9,9 +9,13 @@ import time
 import pytest
 
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.model.answers import MOST_WORDS, problems_of, safe_words
+from torchtraceap.explain.model.answers import (
+    MOST_WORDS,
+    answer_of,
+    problems_of,
+    safe_words,
+)
 from torchtraceap.explain.model.messages import classify_request
-from torchtraceap.explain.model.replies import answer_of, reply_of
 
 DIGEST = Digest(
     subject="f",
@@ -174,13 +178,18 @@ def test_answer_that_cannot_be_used(content: str, why: str) -> None:
     ],
 )
 def test_body_that_is_no_completion(text: str, why: str) -> None:
+    client = pytest.importorskip("torchtraceap.explain.model.client")
     with pytest.raises(ValueError, match=why):
-        reply_of(text)
+        client.completion_of(text.encode())
 
 
 def test_body_with_wrong_types_is_empty_there() -> None:
     choice = {"message": {"content": None, "refusal": 3}, "finish_reason": []}
     usage = {"prompt_tokens": -1, "completion_tokens": True}
-    reply = reply_of(json.dumps({"choices": [choice], "usage": usage}))
-    assert (reply.content, reply.finish, reply.refusal) == ("", "", "")
-    assert (reply.prompt_tokens, reply.completion_tokens) == (0, 0)
+    client = pytest.importorskip("torchtraceap.explain.model.client")
+    body = json.dumps({"choices": [choice], "usage": usage}).encode()
+    reply = client.completion_of(body)
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (0, 0)
+    (choice,) = reply.choices
+    words = choice.message.content, choice.message.refusal, choice.finish_reason
+    assert words == ("", "", "")

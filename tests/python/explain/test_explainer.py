@@ -17,9 +17,8 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap._core import Finding, Label, Location
-from torchtraceap.explain.checks import check_of
 from torchtraceap.explain.digest import Digest
-from torchtraceap.explain.explainer import explained, explained_window
+from torchtraceap.explain.explainer import check_of, explained, explained_window
 from torchtraceap.explain.explanation import (
     CodeChange,
     Explanation,

@@ -81,7 +81,7 @@ def test_of_one_trace_ranks_cannot_be_told(data: Path) -> None:
     [
         ({"max_slow": 1}, "ranks.max_slow: unknown key"),
         ({"max_slowdown": "much"}, "ranks.max_slowdown must be a number"),
-        ({"max_slowdown": 0.5}, "1 or more, but is 0.5"),
+        ({"max_slowdown": 0.5}, "must be at least 1, but is 0.5"),
         ({"max_waited_share": 2}, "ranks.max_waited_share must be at most 1"),
         ({}, "limits nothing"),
     ],

@@ -16,18 +16,16 @@ from torchtraceap.explain.fixes.input_changes import (
     may_copy_batches,
     pin_batches,
 )
-from torchtraceap.explain.fixes.model_changes import (
-    capture,
-    drop_bias,
-    whole_graph,
-)
 from torchtraceap.explain.fixes.rewrite import Rewrite, change_by
 from torchtraceap.explain.fixes.step_changes import (
+    capture,
     collect_less,
+    drop_bias,
     drop_gradients,
     drop_waits,
     fuse_optimizer,
     keep_cache,
+    whole_graph,
 )
 from torchtraceap.explain.fixes.user_code import (
     FUNCTIONS,

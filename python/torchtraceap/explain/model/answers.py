@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""answers.py: checks a model's words against what it was shown."""
+"""answers.py: takes a model's answer apart, and checks its words against what it was
+shown."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from torchtraceap.base.safe_text import printable
 from torchtraceap.explain.digest import Digest
 
+_THOUGHTS_END = "</think>"  # Some servers leave the beginning out.
 MOST_WORDS = 1_500  # Characters of an explanation or an advice that are kept.
 _MOST_PROBLEMS = 10
 _MOST_READ = 4_000  # Characters that are checked: of both, and some.
@@ -74,6 +78,38 @@ class _Number:
     unit: str  # What it measures; "" if that is not said.
     scale: Decimal
     is_in_code: bool
+
+
+def answer_of(content: str, schema: dict[str, Any]) -> dict[str, str]:
+    """Return what a model says, as the schema of the request has it: words by name.
+
+    Thoughts before the JSON, a fence or words around it are left out: models to which
+    the schema is not forced write such. Raises ValueError, which says what is wrong.
+    """
+    content = content.rpartition(_THOUGHTS_END)[2]
+    answer = _json(content)
+    if answer is None and "{" in content:
+        answer = _json(content[content.index("{") : content.rfind("}") + 1])
+    if not isinstance(answer, dict):
+        raise ValueError("is no JSON object" if content.strip() else "is empty")
+    checked = {}
+    for name, wanted in schema["properties"].items():
+        value = answer.get(name)
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError(f"has no text for {name!r}")
+        if "enum" in wanted:
+            value = value.strip().lower()
+            if value not in wanted["enum"]:
+                raise ValueError(f"names {printable(value, 40)!r}, which is no {name}")
+        checked[name] = value
+    return checked
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # Not JSON, or nested to crash who reads it.
+        return None
 
 
 def problems_of(text: str, digest: Digest) -> tuple[str, ...]:

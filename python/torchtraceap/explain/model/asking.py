@@ -1,21 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""asking.py: asks a language model about digests, several at a time."""
+"""asking.py: asks a language model about digests, several at a time, and makes opinions
+of what it answers.
+
+Two requests a digest. The first shows no text that the trace chose, and its answer
+alone is the opinion's pattern; the second shows all of the digest, and its answer is
+words.
+"""
 
 from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from torchtraceap.data.opinion import Opinion
 from torchtraceap.explain.digest import Digest
 from torchtraceap.explain.explanation import Usage
-from torchtraceap.explain.model.endpoint import Endpoint
-from torchtraceap.explain.model.interview import Interview
+from torchtraceap.explain.model.answers import answer_of, problems_of, safe_words
+from torchtraceap.explain.model.endpoint import Endpoint, Failed, malformed
+from torchtraceap.explain.model.messages import (
+    Request,
+    advise_request,
+    classify_request,
+)
 
 if TYPE_CHECKING:
-    from torchtraceap.explain.model.client import Client
+    from torchtraceap.explain.model.client import Client, Completion
+
+# Tokens that an answer which was cut off is given more, once: for thoughts before it.
+_MORE_ROOM = 4096
 
 
 def ask(
@@ -34,7 +50,7 @@ def ask(
     Raises ImportError, which names the extra, if OpenAI's client is not installed.
     """
     client = _client(endpoint)
-    interview = Interview(client, endpoint, advise)
+    interview = _Interview(client, endpoint, advise)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[int, Opinion | BaseException]] = queue.SimpleQueue()
     for index in range(len(digests)):
@@ -92,3 +108,94 @@ def _client(endpoint: Endpoint) -> Client:
             f"imported ({error}): pip install 'torchtraceap[llm]'"
         ) from error
     return Client(endpoint)
+
+
+@dataclass
+class _Spent:
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def add(self, reply: Completion) -> None:
+        self.requests += 1
+        if reply.usage is not None:
+            self.prompt_tokens += reply.usage.prompt_tokens
+            self.completion_tokens += reply.usage.completion_tokens
+
+
+@dataclass
+class _Interview:
+    """Asks about one digest after the other; threads may share it.
+
+    A failure that the next request would meet as well ends it: no more is asked.
+    """
+
+    client: Client
+    endpoint: Endpoint
+    advise: bool
+    _ended_by: Failed | None = field(default=None, init=False)
+
+    def opinion_on(self, digest: Digest) -> Opinion:
+        """Return what the model says of a digest, or why it says nothing."""
+        begin, spent = time.monotonic(), _Spent()
+        opinion = Opinion(
+            subject=digest.subject, model=self.endpoint.model, key=digest.key
+        )
+        try:
+            answer = self._answer(classify_request(digest), spent)
+            opinion = replace(opinion, pattern=answer["pattern"])
+            if self.advise:
+                answer = self._answer(advise_request(digest), spent)
+                explanation = safe_words(answer["explanation"])
+                advice = safe_words(answer["advice"])
+                opinion = replace(
+                    opinion,
+                    explanation=explanation,
+                    advice=advice,
+                    problems=problems_of(f"{explanation}\n{advice}", digest),
+                )
+        except Failed as failed:
+            if failed.ends_all and self._ended_by is None:
+                self._ended_by = failed
+            opinion = replace(opinion, failure=failed.kind, why=failed.why)
+        return replace(
+            opinion,
+            requests=spent.requests,
+            prompt_tokens=spent.prompt_tokens,
+            completion_tokens=spent.completion_tokens,
+            seconds=time.monotonic() - begin,
+        )
+
+    def _answer(self, request: Request, spent: _Spent) -> dict[str, str]:
+        """Return the answer to a request. Raises Failed."""
+        for more_room in (0, _MORE_ROOM):
+            if self._ended_by is not None:
+                ended = self._ended_by
+                raise Failed(ended.kind, f"Not asked, as it failed before: {ended.why}")
+            try:
+                reply = self.client.complete(request, more_room)
+            except Failed as failed:
+                # The room for the answer counts as well.
+                if more_room and failed.kind == "overflow":
+                    break
+                raise
+            spent.add(reply)
+            message, finish = reply.choices[0].message, reply.choices[0].finish_reason
+            if message.refusal or finish == "content_filter":
+                words = message.refusal or "its filter took it out"
+                said = self.endpoint.quoted(words)
+                raise Failed(
+                    "refused", f"{self.endpoint.model} refuses to answer: {said}"
+                )
+            try:
+                return answer_of(message.content, request.schema)
+            except ValueError as error:
+                if finish != "length":
+                    what = f"The answer of {self.endpoint.model} {error}"
+                    raise malformed(what) from error
+        raise Failed(
+            "truncated",
+            f"The answer of {self.endpoint.model} was cut off, also with room for "
+            f"{_MORE_ROOM:,} tokens more. Choose a model that thinks less aloud, or "
+            "give it more context",
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""endpoint.py: where a language model is asked, and how."""
+"""endpoint.py: where a language model is asked, and why it gave no answer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from torchtraceap.base.arguments import checked_int, of_type, wrong_number
+from torchtraceap.base.safe_text import printable
 
 #: Where a key is, as OpenAI's own client has it: most often one that is paid for.
 KEY_VARIABLE = "OPENAI_API_KEY"
 # Whose key that is; besides, a server on this machine takes it.
 _KEY_HOSTS = ("openai.com", "openai.azure.com")
+# After one of these, the next request would fail as well.
+_OF_ALL = frozenset({"key", "unreachable", "model"})
+_QUOTED = 300  # Characters of a server's message that are shown.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +60,13 @@ class Endpoint:
             tuple(f".{known}" for known in _KEY_HOSTS)
         )
 
+    def quoted(self, text: object) -> str:
+        """Return a server's message as one short line, without a key that it quotes."""
+        words = str(text)[: 10 * _QUOTED]
+        if self.api_key:
+            words = words.replace(self.api_key, "[key]")
+        return printable(" ".join(words.split()), _QUOTED).rstrip(".")
+
     def _check_key(self, parts: SplitResult) -> None:
         key = self.api_key
         if not key:
@@ -74,6 +85,31 @@ class Endpoint:
                 "Use https, or a tunnel to this machine (ssh -L); or where that "
                 "server asks for none, give none"
             )
+
+
+class Failed(Exception):
+    """A request without an answer that can be used.
+
+    Attributes:
+        kind: As in `Opinion.failure`.
+        why: A sentence or two: what happened, and what to do.
+        ends_all: The next request would fail as this one did.
+    """
+
+    def __init__(self, kind: str, why: str, ends_all: bool = False) -> None:
+        super().__init__(kind, why)
+        self.kind = kind
+        self.why = why
+        self.ends_all = ends_all or kind in _OF_ALL
+
+
+def malformed(what: str) -> Failed:
+    """Return the failure for an answer of another form than was asked for."""
+    return Failed(
+        "malformed",
+        f"{what}. Is the URL that of an OpenAI-compatible server (…/v1), and does "
+        "the model follow a JSON schema?",
+    )
 
 
 def _checked_url(url: object) -> SplitResult:

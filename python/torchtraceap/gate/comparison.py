@@ -1,35 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""compare_text.py: a comparison in words: as text, in Markdown, and what got worse."""
+"""comparison.py: what changed between two sides, as text, Markdown and JSON, and what
+got worse."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from torchtraceap import _core
+from torchtraceap._core import Finding
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.gate.budget_data import INCOMPLETE, place_of
-from torchtraceap.gate.changes import (
-    LEAST_SHARE,
-    RELATIVE,
-    STEP_RELATIVE,
-    Change,
-    ComparisonData,
-    FindingChange,
-)
-from torchtraceap.gate.side import Side
+from torchtraceap.gate.side import Change, FindingChange, Side
 from torchtraceap.views.markdown import code, plain, table
 
-#: What may get worse, in the order it is told.
+#: What of a finding counts as changed: at least this share of the larger figure,
+RELATIVE = 0.10
+#: and this share of the time; and more than the spread between steps explains.
+LEAST_SHARE = 0.005
+#: The same of the median step.
+STEP_RELATIVE = 0.05
+
+
+#: What may get worse, in the order of the report.
 WORSE = ("slower", "new", "grown")
-_STATUSES = ("gone", "new", "grown", "shrunk")  # In the order they are told.
+_STATUSES = ("gone", "new", "grown", "shrunk")  # In the order of the report.
 _CAUSES, _FINDINGS, _ROWS = 8, 20, 30  # Shown, the last in Markdown.
 
 
 @dataclass(frozen=True)
 class Worse:
-    """Something that got worse, or of which it cannot be told whether it did."""
+    """Something that got worse, or of which that is undetermined."""
 
     kind: str  # One of WORSE.
     message: str  # One line, safe to print.
@@ -38,34 +42,91 @@ class Worse:
     found: float | None = None  # The figure after the change.
 
 
-def find_worse(comparison: ComparisonData, kinds: Iterable[str]) -> Iterator[Worse]:
-    """Yield what got worse, of these kinds or of this one.
+@dataclass(frozen=True)
+class Comparison:
+    """What changed between two traces. Made by ``torchtraceap.compare``."""
 
-    Raises ValueError of another kind.
-    """
-    wanted = {kinds} if isinstance(kinds, str) else set(kinds)
-    if unknown := wanted - set(WORSE):
-        raise ValueError(f"{min(map(repr, unknown))} is none of {', '.join(WORSE)}")
-    for kind in WORSE:
-        if kind not in wanted:
-            continue
-        if why := _why_untold(comparison, kind):
-            yield Worse(kind, f"{kind}: cannot be told, {why}", known=False)
-        if kind == "slower":
-            yield from _slower(comparison.step_us)
-        else:
-            yield from _grown(comparison, kind)
+    before: Side
+    after: Side
+    #: Of `causes` and `findings`: "us_per_step" (and device), where both sides have
+    #: steps, else "share" of the time.
+    unit: str
+    notes: tuple[str, ...]  #: What makes the two unequal.
+    comparable: bool  #: False: one is unusable, and no change is listed.
+    step_us: Change | None  #: The median step; None: one side has none.
+    busy: Change | None  #: Share of the devices' time.
+    causes: dict[str, Change]  #: Time by pattern, most change first.
+    findings: tuple[FindingChange, ...]  #: Most change first.
+
+    def of(self, status: str) -> tuple[FindingChange, ...]:
+        """Return the findings of one status whose change counts."""
+        return tuple(f for f in self.findings if f.status == status and f.cost.counts)
+
+    def worse(self, kinds: Iterable[str] = ("new", "grown", "slower")) -> list[Worse]:
+        """Return what got worse, of these kinds or of one.
+
+        What is undetermined is not ``known``. Raises ValueError of another kind.
+        """
+        wanted = {kinds} if isinstance(kinds, str) else set(kinds)
+        if unknown := wanted - set(WORSE):
+            raise ValueError(f"{min(map(repr, unknown))} is none of {', '.join(WORSE)}")
+        found: list[Worse] = []
+        for kind in (kind for kind in WORSE if kind in wanted):
+            if why := _why_undetermined(self, kind):
+                found.append(Worse(kind, f"{kind}: cannot be told, {why}", known=False))
+            found += _slower(self.step_us) if kind == "slower" else _grown(self, kind)
+        return found
+
+    def summary(self) -> str:
+        """Return the comparison as plain text for people."""
+        blocks = [list(_heading(self))]
+        if self.comparable:
+            blocks += [
+                list(_cause_lines(self)),
+                list(_finding_lines(self)),
+                list(wrapped(_rule(self), "  ")),
+            ]
+        return "\n\n".join("\n".join(block) for block in blocks if block)
+
+    def to_markdown(self) -> str:
+        """Return it as Markdown, under 64 KiB, with all names made harmless."""
+        return "\n\n".join(_markdown(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in its JSON form, as docs/ci.md describes it."""
+        return {
+            "schema_version": 1,
+            "tool": {"name": "torchtraceap", "version": _core.__version__},
+            "comparable": self.comparable,
+            "unit": self.unit,
+            "notes": list(self.notes),
+            "before": _side_form(self.before),
+            "after": _side_form(self.after),
+            "step_us": self.step_us and asdict(self.step_us),
+            "busy": self.busy and asdict(self.busy),
+            "causes": {name: asdict(change) for name, change in self.causes.items()},
+            "findings": [
+                {
+                    "status": change.status,
+                    "before": change.before and _finding_form(change.before),
+                    "after": change.after and _finding_form(change.after),
+                    "cost": asdict(change.cost),
+                    "often": change.often and asdict(change.often),
+                }
+                for change in self.findings
+            ],
+        }
 
 
-def _why_untold(comparison: ComparisonData, kind: str) -> str:
+def _why_undetermined(comparison: Comparison, kind: str) -> str:
     before, after = comparison.before, comparison.after
-    if "unusable" in (before.verdict, after.verdict):
+    if "unusable" in (before.quality.verdict, after.quality.verdict):
         return "one of the traces is unusable"
     if not comparison.comparable:
         return "one of the traces is simulated, the other recorded"
     if kind == "slower":
         return "" if comparison.step_us else "for not both traces have steps"
-    return INCOMPLETE if after.incomplete else ""
+    return INCOMPLETE if after.quality.incomplete else ""
 
 
 def _slower(step: Change | None) -> Iterator[Worse]:
@@ -77,7 +138,7 @@ def _slower(step: Change | None) -> Iterator[Worse]:
         yield Worse("slower", text, found=step.after)
 
 
-def _grown(comparison: ComparisonData, kind: str) -> Iterator[Worse]:
+def _grown(comparison: Comparison, kind: str) -> Iterator[Worse]:
     for finding in comparison.of(kind):
         what = f"{kind} {printable(finding.seen.kind)}"
         text = f"{place_of(finding.seen)}: {what}, {_costs(finding, comparison.unit)}"
@@ -124,7 +185,7 @@ def _busy(busy: Change) -> str:
     return f"{share_text(busy.before, 1.0)} -> {share_text(busy.after, 1.0)}"
 
 
-def _counts(comparison: ComparisonData) -> str:
+def _counts(comparison: Comparison) -> str:
     """Return how many findings went, came, grew, shrank."""
     counts = {status: len(comparison.of(status)) for status in _STATUSES}
     rest = len(comparison.findings) - sum(counts.values())
@@ -132,7 +193,7 @@ def _counts(comparison: ComparisonData) -> str:
     return ", ".join([*texts, f"{rest} unchanged or too small to count"])
 
 
-def _unit(comparison: ComparisonData) -> str:
+def _unit(comparison: Comparison) -> str:
     """Return what the figures are."""
     if comparison.unit == "share":
         return "shares of the time"
@@ -140,19 +201,7 @@ def _unit(comparison: ComparisonData) -> str:
     return "time per step and device" if several else "time per step"
 
 
-def comparison_text(comparison: ComparisonData) -> str:
-    """Return a comparison as plain text for people."""
-    blocks = [list(_heading(comparison))]
-    if comparison.comparable:
-        blocks += [
-            list(_cause_lines(comparison)),
-            list(_finding_lines(comparison)),
-            list(wrapped(_rule(comparison), "  ")),
-        ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def _heading(comparison: ComparisonData) -> Iterator[str]:
+def _heading(comparison: Comparison) -> Iterator[str]:
     for name, side in (("Before:", comparison.before), ("After: ", comparison.after)):
         yield f"{name} {_side(side)}"
     for note in comparison.notes:
@@ -165,15 +214,17 @@ def _heading(comparison: ComparisonData) -> Iterator[str]:
 
 def _side(side: Side) -> str:
     steps = f", {counted(side.steps, 'step')}" if side.steps else ""
-    quality = "" if side.verdict == "ok" else f", quality {side.verdict}"
+    quality = (
+        "" if side.quality.verdict == "ok" else f", quality {side.quality.verdict}"
+    )
     devices = ", ".join(dict.fromkeys(printable(n) or "no name" for n in side.devices))
     return (
-        f"{printable(side.path)}: {time_text(side.span_us)}{steps}, "
+        f"{printable(side.trace.path)}: {time_text(side.trace.span_us)}{steps}, "
         f"{devices or 'no device work'}{quality}"
     )
 
 
-def _cause_lines(comparison: ComparisonData) -> Iterator[str]:
+def _cause_lines(comparison: Comparison) -> Iterator[str]:
     changed = [(name, c) for name, c in comparison.causes.items() if c.counts]
     if not changed:
         return
@@ -187,7 +238,7 @@ def _cause_lines(comparison: ComparisonData) -> Iterator[str]:
         yield f"  {line.rstrip()}"
 
 
-def _finding_lines(comparison: ComparisonData) -> Iterator[str]:
+def _finding_lines(comparison: Comparison) -> Iterator[str]:
     yield f"Findings, {_unit(comparison)}: {_counts(comparison)}"
     rows = []
     for finding in _changed(comparison):
@@ -200,12 +251,12 @@ def _finding_lines(comparison: ComparisonData) -> Iterator[str]:
         yield f"  and {len(rows) - _FINDINGS} more"
 
 
-def _changed(comparison: ComparisonData) -> list[FindingChange]:
+def _changed(comparison: Comparison) -> list[FindingChange]:
     return [found for status in _STATUSES for found in comparison.of(status)]
 
 
-def _rule(comparison: ComparisonData) -> str:
-    if comparison.before.simulated is not None:
+def _rule(comparison: Comparison) -> str:
+    if comparison.before.trace.simulated is not None:
         least = "any difference"
         if comparison.before.steps != comparison.after.steps:
             least = "what differs by over one step's share (their numbers differ)"
@@ -224,13 +275,11 @@ def _rule(comparison: ComparisonData) -> str:
     )
 
 
-def comparison_markdown(comparison: ComparisonData) -> str:
-    """Return a comparison in Markdown, under 64 KiB."""
-    return "\n\n".join(_markdown(comparison))
-
-
-def _markdown(comparison: ComparisonData) -> Iterator[str]:
-    before, after = code(comparison.before.path), code(comparison.after.path)
+def _markdown(comparison: Comparison) -> Iterator[str]:
+    before, after = (
+        code(comparison.before.trace.path),
+        code(comparison.after.trace.path),
+    )
     yield f"### Compared with {before}: {after}"
     facts = [f"- Note: {code(note, 400)}" for note in comparison.notes]
     if comparison.step_us is not None:
@@ -251,3 +300,29 @@ def _markdown(comparison: ComparisonData) -> Iterator[str]:
         if len(rows) > _ROWS:
             yield f"and {len(rows) - _ROWS} more"
         yield f"Figures are {_unit(comparison)}."
+
+
+def _side_form(side: Side) -> dict[str, Any]:
+    return {
+        "path": side.trace.path,
+        "quality": side.quality.verdict,
+        "span_us": side.trace.span_us,
+        "devices": list(side.devices),
+        "steps": side.steps,
+    }
+
+
+def _finding_form(finding: Finding) -> dict[str, Any]:
+    where = finding.location
+    return {
+        "id": finding.id,
+        "pattern": finding.pattern,
+        "subtype": finding.subtype or "",
+        "file": where.file if where else "",  # "" with line 0: there is no place.
+        "line": where.recorded_line if where else 0,
+        "function": where.function if where else "",
+        "operator": finding.operator,
+        "count": finding.count,
+        "wasted_us": finding.wasted_us,
+        "shown": where.line if where else None,  # Of the call, if it is known.
+    }

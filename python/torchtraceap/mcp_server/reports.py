@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""reports.py: the reports of a server, each of a file below its roots."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from torchtraceap.analysis import analyze
+from torchtraceap.analysis_plan import of_torch
+from torchtraceap.base.program_files import read_below
+from torchtraceap.base.roots import FoundFile, Roots
+from torchtraceap.base.safe_text import printable
+from torchtraceap.data.wish import AUTO, OFF
+from torchtraceap.gate.side import Side, read_form, side_of
+from torchtraceap.report import Report
+from torchtraceap.views.json_form import report_form
+
+_KEPT = 4  # Reports, each with its trace in memory.
+_MOST_REPORT = 256_000_000  # Bytes of a report's JSON, to compare.
+_MESSAGE_WIDTH = 1900
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that a server takes and gives."""
+
+    text_bytes: int = 4_000_000_000  #: Of a trace, uncompressed; of all that are kept.
+    answer_bytes: int = 100_000
+
+
+class Abandoned(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Analysis:
+    """A report, and its JSON form once it is asked for."""
+
+    def __init__(self, report: Report, detector: bool = False) -> None:
+        self.report = report
+        self._detector = detector
+
+    @cached_property
+    def form(self) -> dict[str, Any]:
+        """The report in its JSON form."""
+        return report_form(self.report, with_detector=self._detector)
+
+    @cached_property
+    def detected(self) -> Analysis:
+        """The same with what the learned detector says."""
+        of = self.report
+        return Analysis(Report(of.core, of.loaded, of.settings, AUTO), True)
+
+
+class Reports:
+    """Reports of files below the roots. Nothing is written, nothing else read.
+
+    One answer is made at a time; a few reports are kept for the next ones.
+    """
+
+    def __init__(self, roots: Iterable[str], limits: Limits | None = None) -> None:
+        """Raises RootsError for what is no folder."""
+        self.roots = Roots(roots)
+        self.limits = limits or Limits()
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[object, Analysis] = OrderedDict()
+        self._found: list[FoundFile] = []  # For the answer that is being made.
+        self._abandoned: Callable[[], bool] = lambda: False
+        read_below(self.roots)
+
+    def answer(
+        self, make: Callable[[], str], abandoned: Callable[[], bool]
+    ) -> tuple[str, bool]:
+        """Return an answer that is made of the reports, or why there is none, and
+        whether that is so. Once ``abandoned`` is true, a trace is read no further for
+        it."""
+        with self._lock:
+            self._found, self._abandoned = [], abandoned
+            try:
+                self._progress()
+                return make(), False
+            except Exception as error:  # No traceback is to reach the agent.
+                return self._message(error), True
+
+    def analysis(
+        self,
+        trace: str,
+        recover: bool = False,
+        step: int | None = None,
+        last_step: int | None = None,
+        detector: bool = False,
+    ) -> Analysis:
+        """Return the analysis of a trace, anew if the file changed."""
+        if last_step is not None and step is None:
+            raise ValueError("last_step is of use with step only")
+        file = self._find(trace)
+        steps = (
+            None if step is None else (step, step if last_step is None else last_step)
+        )
+        key = (file.path, file.state, steps, recover)
+        made = self._kept.pop(key, None)
+        if made is None:
+            report = analyze(
+                file.path,
+                detector=OFF,
+                quiet=True,
+                steps=steps,
+                recover=recover,
+                max_text_bytes=self.limits.text_bytes,
+                progress=self._progress,
+            )
+            self.roots.refuse_changed(file)
+            made = Analysis(of_torch(report))
+        self._kept[key] = made  # The last one that was used, now.
+        while len(self._kept) > _KEPT or (len(self._kept) > 1 and self._is_too_much()):
+            self._kept.popitem(last=False)
+        made = made.detected if detector else made
+        made.report.name_trace(file.given)
+        return made
+
+    def side(self, name: str, recover: bool) -> Side:
+        """Return a trace, or the JSON report of one, as a side of a comparison."""
+        file = self._find(name)
+        form = read_form(file.path) if file.size <= _MOST_REPORT else None
+        if form is None:
+            return side_of(self.analysis(name, recover).report)
+        self.roots.refuse_changed(file)
+        return side_of(form, file.given)
+
+    def _find(self, name: str) -> FoundFile:
+        file = self.roots.find(name)
+        self._found.append(file)
+        if file.size > self.limits.text_bytes:
+            raise ValueError(
+                f"{file.given}: has {file.size} bytes, and this server takes "
+                f"{self.limits.text_bytes}. Start it with --max-text-bytes."
+            )
+        return file
+
+    def _is_too_much(self) -> bool:
+        """Tell whether what is kept is of more text than one trace may have."""
+        kept = sum(one.report.loaded.text_bytes for one in self._kept.values())
+        return kept > self.limits.text_bytes
+
+    def _progress(self, *_: float) -> None:
+        if self._abandoned():
+            raise Abandoned
+
+    def _message(self, error: Exception) -> str:
+        first = self._found[0].given if self._found else "the trace"
+        if isinstance(error, MemoryError):
+            text = f"{first}: does not fit into memory. Ask for one step of it."
+        elif isinstance(error, ValueError | OSError):
+            text = str(error)
+        else:
+            text = (
+                f"{first}: the analysis failed, not by a fault of the trace: "
+                f"{type(error).__name__}: {error}. Please report it."
+            )
+        for file in self._found:  # Where it lies is no business of the agent.
+            for path in (printable(file.path), file.path):
+                text = text.replace(path, file.given)
+        return printable(text, _MESSAGE_WIDTH)
