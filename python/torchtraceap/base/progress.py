@@ -9,9 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchtraceap.base.safe_text import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Drawn
 
 #: What a load tells of itself: the fraction done, bytes of text, events.
 Progress = Callable[[float, int, int], object]
@@ -19,7 +22,6 @@ Progress = Callable[[float, int, int], object]
 # A bar that nobody asked for must not flicker; after this, people begin to wonder.
 PATIENCE_S = 1.0
 _TITLE_WIDTH = 40
-_FORMAT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 
 
 @contextmanager
@@ -33,60 +35,87 @@ def reporting(
     if progress is False or callable(progress):
         yield None if progress is False else progress
         return
-    bar = _Bar(title, asked_for=progress is True)
-    try:
-        yield bar
-    finally:
-        bar.close()
+    bar = Bar(title, stays=progress is True)
+    shown = progress is True
+
+    def show(fraction: float, text_bytes: int, events: int) -> None:
+        nonlocal shown
+        if not shown and bar.seconds >= PATIENCE_S and fraction < 1:
+            shown = somebody_watches()
+        if shown:
+            bar.show(fraction, f"{events:,} events")
+
+    with bar:
+        yield show
 
 
-class _Bar:
-    def __init__(self, title: str, asked_for: bool) -> None:
-        self._title = title
-        self._asked_for = asked_for
+class Bar:
+    """A bar on standard error, from the first `show` on; with it, its ``with``.
+
+    No thread draws it: it changes when it is told to.
+    """
+
+    def __init__(self, title: str, *, stays: bool = False) -> None:
+        """``stays``: it is still there when it is over."""
+        self._title = printable(title, _TITLE_WIDTH)
+        self._stays = stays
         self._begin = time.monotonic()
-        self._is_seen: bool | None = asked_for or None  # None: not known yet.
-        self._tqdm: Any = None
+        self._drawn: Drawn | None = None
 
-    def __call__(self, fraction: float, text_bytes: int, events: int) -> None:
-        if self._is_seen is None:
-            if time.monotonic() - self._begin < PATIENCE_S or fraction >= 1:
-                return
-            self._is_seen = somebody_watches()
-        if not self._is_seen:
-            return
-        if self._tqdm is None:
-            self._tqdm = self._open()
-        self._tqdm.set_postfix_str(f"{events:,} events", refresh=False)
-        self._tqdm.update(fraction - self._tqdm.n)
+    @property
+    def seconds(self) -> float:
+        """How long it has been since it was made."""
+        return time.monotonic() - self._begin
 
-    def close(self) -> None:
-        if self._tqdm is not None:
-            self._tqdm.close()
-
-    def _open(self) -> Any:
-        if _in_notebook():
-            from tqdm.auto import tqdm
-        else:
-            from tqdm import tqdm
-
-        class Bar(tqdm):  # type: ignore[misc]
-            monitor_interval = 0  # No thread that watches it.
-
-        # tqdm's own lock is shared with other processes; making it can start one.
-        Bar.set_lock(threading.RLock())
-        bar = Bar(
-            total=1.0,
-            desc=printable(self._title, _TITLE_WIDTH),
-            bar_format=_FORMAT,
-            leave=self._asked_for,
-            dynamic_ncols=True,
-            mininterval=0,  # The core calls no more often than is good to see.
-            miniters=0,
-            smoothing=0,
+    def show(self, fraction: float, note: str) -> None:
+        """Draw what is done, with a note beside it."""
+        if self._drawn is None:
+            self._drawn = _open(self._stays)
+            self._drawn.add_task(self._title, start=False, total=1.0, note=note)
+            self._drawn.tasks[0].start_time = self._begin
+        self._drawn.update(
+            self._drawn.task_ids[0], completed=fraction, note=note, refresh=True
         )
-        bar.start_t -= time.monotonic() - self._begin
-        return bar
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn is not None:
+            self._drawn.stop()
+
+
+def _open(stays: bool) -> Drawn:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    # Notebooks take what terminals do; else rich would need widgets there.
+    console = Console(
+        stderr=True, force_jupyter=False, force_terminal=_in_notebook() or None
+    )
+    drawn = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        console=console,
+        auto_refresh=False,
+        transient=not stays,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        get_time=time.monotonic,
+    )
+    drawn.start()
+    return drawn
 
 
 def somebody_watches() -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from torchtraceap._core import Trace
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
+from torchtraceap.base.text_table import joined
 from torchtraceap.cli.analyze_job import (
     TRACES,
     is_joined,
@@ -27,8 +28,8 @@ from torchtraceap.cli.output import (
     Refused,
     about,
     complain,
-    in_color,
     say,
+    say_lines,
     stage,
 )
 from torchtraceap.cli.targets import (
@@ -44,6 +45,8 @@ from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.merged import merged_ranks
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import OUTPUTS, Output
+from torchtraceap.views.summary import summary_lines
+from torchtraceap.views.work_tables import work_lines
 
 EXAMPLES = (
     ("torchtraceap analyze trace.json.gz", "what wastes time"),
@@ -143,16 +146,16 @@ def run(options: argparse.Namespace) -> int:
                     return show_job(job, options, wanted)
                 report = _analyze(trace, options, detector, asks)
                 # Part of it is read from the file again, which may have changed since.
-                summary = report.summary(windows=options.windows) if shown else ""
-                tables = report.tables() if shown and options.tables else ""
+                blocks = [summary_lines(report, options.windows)] if shown else []
+                if shown and options.tables:
+                    blocks.append(work_lines(report))
+                lines = joined(blocks)
         except Refused as error:
             complain(str(error))
             failed.append(path)
             continue
         if shown:
-            say(("\n" if reports else "") + in_color(summary, report))
-        if tables:
-            say("\n" + tables)
+            say_lines(["", *lines] if reports else lines)
         reports.append(report)
     if failed and several:
         how_many = f"{len(failed)} of {len(options.traces)} traces failed"

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.base.progress import somebody_watches
+from torchtraceap.base.progress import Bar, somebody_watches
 from torchtraceap.cli.options import analysis_parsers, count, number, quiet_option, time
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -162,13 +162,15 @@ def run(options: argparse.Namespace) -> int:
         report = _report(options)
     what = options.top if options.finding is None else options.finding
     try:
-        made = report.explain(
-            what,
-            windows=options.windows,
-            source=options.source,
-            tokens=options.tokens,
-            **({} if options.dry_run else asked),
-        )
+        with _bar(options.quiet) as progress:
+            made = report.explain(
+                what,
+                windows=options.windows,
+                source=options.source,
+                tokens=options.tokens,
+                progress=progress,
+                **({} if options.dry_run else asked),
+            )
     except (ValueError, ImportError) as error:
         raise Refused(str(error)) from error
     if options.dry_run:
@@ -218,7 +220,7 @@ def _checked(options: argparse.Namespace) -> dict[str, Any]:
         endpoint_of(**asked)
     except ValueError as error:
         raise Refused(str(error)) from error
-    return asked | {"progress": _progress(options.quiet)}
+    return asked
 
 
 def _report(options: argparse.Namespace) -> Report:
@@ -251,15 +253,14 @@ def _told(report: Report, made: Explanations) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def _progress(quiet: bool) -> Callable[[int, int], object] | None:
+@contextmanager
+def _bar(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
+    """Yield what shows how many were asked about, None where nobody watches."""
     if quiet or not somebody_watches():
-        return None
-
-    def show(done: int, of: int) -> None:
-        end = "\r" if done < of else "\n"
-        print(f"asked about {done} of {of}", end=end, file=sys.stderr, flush=True)
-
-    return show
+        yield None
+        return
+    with Bar("asking the model") as bar:
+        yield lambda done, of: bar.show(done / of, f"{done} of {of}")
 
 
 def _ended(made: Explanations) -> int:

@@ -7,10 +7,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from torchtraceap.base.progress import somebody_watches
+from torchtraceap.base.progress import Bar, somebody_watches
 from torchtraceap.cli.options import number, quiet_option
 from torchtraceap.cli.output import FAILURES, OK, Commands, Refused, reason, say
 from torchtraceap.cli.targets import refuse_unwritable, targets_of
@@ -180,22 +180,8 @@ def _bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
         yield line
         return
-    from tqdm import tqdm
-
-    with ExitStack() as stack:
-        bar: tqdm | None = None
-
-        def show(progress: Progress) -> None:
-            nonlocal bar
-            if bar is None:  # What a run before this one did took it no time.
-                begun = {"total": progress.steps, "initial": progress.step}
-                bar = stack.enter_context(tqdm(desc="training", unit="step", **begun))
-            bar.set_postfix_str(_told(progress), refresh=False)
-            bar.update(progress.step - bar.n)
-            if progress.step == progress.steps:
-                bar.close()
-
-        yield show
+    with Bar("training", stays=True) as bar:
+        yield lambda progress: bar.show(progress.step / progress.steps, _told(progress))
 
 
 def _told(progress: Progress) -> str:
