@@ -35,54 +35,39 @@ def reporting(
     if progress is False or callable(progress):
         yield None if progress is False else progress
         return
-    bar = Bar(title, stays=progress is True)
-    shown = progress is True
+    begin, watched = time.monotonic(), progress is True
+    with bar(title, stays=watched) as draw:
 
-    def show(fraction: float, text_bytes: int, events: int) -> None:
-        nonlocal shown
-        if not shown and bar.seconds >= PATIENCE_S and fraction < 1:
-            shown = somebody_watches()
-        if shown:
-            bar.show(fraction, f"{events:,} events")
+        def show(fraction: float, text_bytes: int, events: int) -> None:
+            nonlocal watched
+            if not watched and time.monotonic() - begin >= PATIENCE_S and fraction < 1:
+                watched = somebody_watches()
+            if watched:
+                draw(fraction, f"{events:,} events")
 
-    with bar:
         yield show
 
 
-class Bar:
-    """A bar on standard error, from the first `show` on; with it, its ``with``.
+@contextmanager
+def bar(title: str, *, stays: bool = False) -> Iterator[Callable[[float, str], None]]:
+    """Yield a function that draws a fraction done, and a note, as a bar on standard
+    error, without a thread. At the end the bar is erased, unless it ``stays``."""
+    begin, drawn = time.monotonic(), None
 
-    No thread draws it: it changes when it is told to.
-    """
+    def draw(fraction: float, note: str) -> None:
+        nonlocal drawn
+        if drawn is None:
+            drawn = _open(stays)
+            text = printable(title, _TITLE_WIDTH)
+            drawn.add_task(text, start=False, total=1.0, note=note)
+            drawn.tasks[0].start_time = begin
+        drawn.update(drawn.task_ids[0], completed=fraction, note=note, refresh=True)
 
-    def __init__(self, title: str, *, stays: bool = False) -> None:
-        """``stays``: it is still there when it is over."""
-        self._title = printable(title, _TITLE_WIDTH)
-        self._stays = stays
-        self._begin = time.monotonic()
-        self._drawn: Drawn | None = None
-
-    @property
-    def seconds(self) -> float:
-        """How long it has been since it was made."""
-        return time.monotonic() - self._begin
-
-    def show(self, fraction: float, note: str) -> None:
-        """Draw what is done, with a note beside it."""
-        if self._drawn is None:
-            self._drawn = _open(self._stays)
-            self._drawn.add_task(self._title, start=False, total=1.0, note=note)
-            self._drawn.tasks[0].start_time = self._begin
-        self._drawn.update(
-            self._drawn.task_ids[0], completed=fraction, note=note, refresh=True
-        )
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._drawn is not None:
-            self._drawn.stop()
+    try:
+        yield draw
+    finally:
+        if drawn is not None:
+            drawn.stop()
 
 
 def _open(stays: bool) -> Drawn:

@@ -9,50 +9,45 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 WIDTH = 88
 
-
-class Mark(NamedTuple):
-    """A part of a line, and what it is: a "title", a "heading", or of a finding its
-    severity, of a recording the verdict on it."""
-
-    begin: int
-    end: int
-    role: str
+#: A text and its role: a "title", a "heading", the severity of a finding, the verdict
+#: on a recording, or "".
+Part: TypeAlias = tuple[str, str]
 
 
 class Line(str):
-    """A line, a paragraph or a cell of which parts are marked."""
+    """A line, a paragraph or a cell, made of parts."""
 
-    marks: tuple[Mark, ...]
+    parts: tuple[Part, ...]
 
-    def __new__(cls, text: str, *marks: Mark) -> Line:
-        """Make it of its text."""
-        line = super().__new__(cls, text)
-        line.marks = marks
+    def __new__(cls, *parts: Part) -> Line:
+        """Join the parts."""
+        line = super().__new__(cls, "".join(text for text, _ in parts))
+        line.parts = parts
         return line
 
 
 def marked(text: str, role: str) -> Line:
-    """Return a text that is all of one role."""
-    return Line(text, Mark(0, len(text), role))
+    """Return a text that has one role."""
+    return Line((text, role))
 
 
 def headed(head: str, text: str) -> Line:
-    """Return ``head: text``, with the head marked as one."""
-    return Line(f"{head}: {text}", Mark(0, len(head) + 1, "heading"))
+    """Return ``head: text``, with the head as a heading."""
+    return Line((f"{head}:", "heading"), (f" {text}", ""))
 
 
-def marks_of(text: str) -> tuple[Mark, ...]:
-    """Return what is marked of a text."""
-    return text.marks if isinstance(text, Line) else ()
+def parts_of(text: str) -> tuple[Part, ...]:
+    """Return the parts of a line, or a plain text as its only part."""
+    return text.parts if isinstance(text, Line) else ((text, ""),)
 
 
 def joined(blocks: Iterable[Iterable[str]]) -> list[str]:
-    """Return the lines of those blocks that have some, an empty line between them."""
+    """Return the lines of all blocks, an empty line between those that have any."""
     lines: list[str] = []
     for block in map(list, blocks):
         lines += ["", *block] if lines and block else block
@@ -64,26 +59,29 @@ def align(
 ) -> list[str]:
     """Return a line for each row, its cells in columns two blanks apart.
 
-    ``right`` names the columns that are set flush right. The last column is not
-    padded, so that a long one costs the others nothing.
+    ``right`` names the columns that are set flush right. Nothing is padded at its end,
+    so that a long last column costs the others nothing.
     """
     if not rows:
         return []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
+    lines: list[str] = []
     for row in rows:
-        text, marks = indent, []
+        parts, blank = [], indent
         for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            begin = len(text) + (width - len(cell) if i in right else 0)
-            marks += [Mark(begin + a, begin + b, role) for a, b, role in marks_of(cell)]
-            text += (cell.rjust(width) if i in right else cell.ljust(width)) + "  "
-        lines.append(Line(text.rstrip(), *marks))
+            pad = " " * (width - len(cell))
+            if cell:
+                parts += [(blank + pad * (i in right), ""), *parts_of(cell)]
+                blank = pad * (i not in right) + "  "
+            else:
+                blank += pad + "  "
+        lines.append(Line(*parts))
     return lines
 
 
 def wrapped(text: str, indent: str, first: str = "") -> list[str]:
-    """Break a text into lines of the summary's width; numbers keep their units. Of what
-    is marked, the part in the first line is."""
+    """Break a text into lines of the summary's width; numbers keep their units. The
+    first part keeps its role, as far as it is in the first line."""
     lines = textwrap.wrap(
         re.sub(r"(\d) (s\b|ms\b|µs\b|%)", "\\1\xa0\\2", text),
         WIDTH,
@@ -93,18 +91,9 @@ def wrapped(text: str, indent: str, first: str = "") -> list[str]:
         break_on_hyphens=False,
     )
     lines = [line.replace("\xa0", " ") for line in lines]
-    if lines and (marks := marks_of(text)):
-        shift, end = len(first), len(lines[0])
-        shown = (Mark(a + shift, min(b + shift, end), role) for a, b, role in marks)
-        lines[0] = Line(lines[0], *shown)
+    if lines and isinstance(text, Line):
+        head, role = text.parts[0]
+        begin, end = len(first), len(first) + len(head)
+        line = lines[0]
+        lines[0] = Line((first, ""), (line[begin:end], role), (line[end:], ""))
     return lines
-
-
-def parts_of(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a line in their order, each with its role, "" of none."""
-    at = 0
-    for begin, end, role in marks_of(line):
-        yield line[at:begin], ""
-        yield line[begin:end], role
-        at = end
-    yield line[at:], ""

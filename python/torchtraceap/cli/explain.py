@@ -11,7 +11,7 @@ from typing import Any
 
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.base.progress import Bar, somebody_watches
+from torchtraceap.base.progress import bar, somebody_watches
 from torchtraceap.cli.options import analysis_parsers, count, number, quiet_option, time
 from torchtraceap.cli.output import (
     BAD_INPUT,
@@ -255,12 +255,12 @@ def _told(report: Report, made: Explanations) -> str:
 
 @contextmanager
 def _bar(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
-    """Yield what shows how many were asked about, None where nobody watches."""
+    """Yield a callback for the bar of the answers, None where it is not seen."""
     if quiet or not somebody_watches():
         yield None
         return
-    with Bar("asking the model") as bar:
-        yield lambda done, of: bar.show(done / of, f"{done} of {of}")
+    with bar("asking the model") as draw:
+        yield lambda done, of: draw(done / of, f"{done} of {of}")
 
 
 def _ended(made: Explanations) -> int:

@@ -33,7 +33,7 @@ OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
 FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
 # More is no message; names of files can be long, and longer when escaped.
 _MESSAGE_WIDTH = 1900
-# By the role of a part; others have none.
+# By the role of a part; others are plain.
 _STYLES = {
     "title": "bold",
     "heading": "bold",
@@ -50,8 +50,8 @@ def say(text: str) -> None:
 
 
 def say_lines(lines: Iterable[str]) -> None:
-    """Print lines that were asked for, their parts styled if standard output shows
-    that: NO_COLOR, FORCE_COLOR and TERM=dumb are heeded."""
+    """Print lines that were asked for, their parts styled if standard output takes
+    styles: NO_COLOR, FORCE_COLOR and TERM=dumb are heeded."""
     lines = list(lines)
     # Loading rich takes longer than asking whether it may have anything to do.
     out = sys.stdout

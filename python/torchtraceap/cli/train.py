@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from torchtraceap.base.progress import Bar, somebody_watches
+from torchtraceap.base.progress import bar, somebody_watches
 from torchtraceap.cli.options import number, quiet_option
 from torchtraceap.cli.output import FAILURES, OK, Commands, Refused, reason, say
 from torchtraceap.cli.targets import refuse_unwritable, targets_of
@@ -180,8 +180,8 @@ def _bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
         yield line
         return
-    with Bar("training", stays=True) as bar:
-        yield lambda progress: bar.show(progress.step / progress.steps, _told(progress))
+    with bar("training", stays=True) as draw:
+        yield lambda progress: draw(progress.step / progress.steps, _told(progress))
 
 
 def _told(progress: Progress) -> str:

@@ -15,7 +15,7 @@ from torchtraceap.base.text_table import (
     headed,
     joined,
     marked,
-    marks_of,
+    parts_of,
     wrapped,
 )
 from torchtraceap.base.units import counted, time_text
@@ -137,7 +137,7 @@ def _detector_line(report: ReportData) -> str:
     text = detector_text(detection)
     if not detection.run:
         return text
-    return Line(f"{text} {_cost(detection)}", *marks_of(text))
+    return Line(*parts_of(text), (f" {_cost(detection)}", ""))
 
 
 def detector_text(detection: Detection) -> str:
