@@ -64,10 +64,9 @@ def job_page(job: JobData) -> str:
     exposed_us = sum(row.exposed_us for row in job.ranks)
     values = {
         "job": job,
-        "facts": facts,
         "name": facts.source.replace("\\", "/").rstrip("/").rpartition("/")[2]
         or facts.source,
-        "overview": list(job_fact_texts(job)),
+        "facts": list(job_fact_texts(job)),
         "verdict": slowdown_text(job),
         "worst": _sentence(worst[0], gpus) if worst else "",
         "degraded": bool(worst),
