@@ -20,7 +20,7 @@ from torchtraceap.cli.analyze_job import (
     show_job,
     traces_of,
 )
-from torchtraceap.cli.options import analysis_parsers, count, quiet_option
+from torchtraceap.cli.options import Options, analysis_parsers, count, quiet_option
 from torchtraceap.cli.output import (
     BAD_INPUT,
     OK,
@@ -70,31 +70,25 @@ def add(commands: Commands) -> None:
         help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
-    group = command.add_argument_group("what to write (-: to standard output)")
-    report_options(group, OUTPUTS)
-    command.add_argument(
-        "--windows",
-        metavar="N",
-        type=count,
-        default=5,
-        help="list the N stretches of windows that waste most (default: 5)",
-    )
-    command.add_argument("--tables", action="store_true", help="list what ran, too")
+    add = Options(command, "what to write (-: to standard output)")
+    report_options(add, OUTPUTS)
+    add = Options(command)
+    add("--windows N", "list the N stretches of windows that waste most", count, 5)
+    add("--tables", "list what ran, too")
     group = command.add_argument_group("the learned detector, beside the rules")
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--detector",
-        metavar="FILE",
+    add = Options(group.add_mutually_exclusive_group())
+    add(
+        "--detector FILE",
+        "the weights to ask; auto: those of torchtraceap where torch is installed, "
+        "which takes about a second to load; off: none",
         default=AUTO,
-        help="the weights to ask; auto, the default: those of torchtraceap where torch "
-        "is installed, which takes about a second to load; off: none",
     )
-    which.add_argument(
+    add(
         "--no-detector",
+        "rules only, as --detector off",
         dest="detector",
         action="store_const",
         const=OFF,
-        help="rules only, as --detector off",
     )
     quiet_option(command)
 
