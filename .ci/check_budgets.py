@@ -58,7 +58,7 @@ def package(name: str, budget: int, goal: int) -> Budget:
 PARTS = [
     package("base", 1_100, 800),
     package("checking", 1_900, 1_400),
-    package("cli", 2_600, 1_800),
+    package("cli", 2_500, 1_800),
     package("data", 2_200, 1_200),
     package("detection", 420, 400),
     package("explain", 3_350, 2_000),
@@ -67,7 +67,7 @@ PARTS = [
     package("mcp_server", 650, 400),
     package("profiling", 1_800, 1_600),
     package("ranks", 1_900, 1_000),
-    package("views", 4_600, 2_900),
+    package("views", 4_500, 2_900),
     package("waits", 1_000, 800),
 ]
 BUDGETS = [

@@ -53,6 +53,10 @@ PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
 IMPORT_AT_TOP = {*PACKAGES, "numpy", *sys.stdlib_module_names}
 # Files that only pytest loads.
 IMPORT_AT_TOP_OF = {f"pytest_{name}.py": {"pytest"} for name in ("plugin", "hooks")}
+# What draws on a terminal, for the program and for the bar of a load alone: what the
+# library returns is plain text.
+DRAWS = "rich"
+MAY_DRAW = ("torchtraceap.cli.", "torchtraceap.base.progress")
 # Modules that need torch or an extra to be defined, by subclassing for example: they
 # import what they like, and are themselves imported inside functions, or by each other.
 ON_FIRST_USE = {
@@ -114,18 +118,27 @@ def imports_at_top(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
 
 
 def check_python(root: Path) -> Iterator[str]:
-    """Yield a message for each import in the packages that comes too early."""
+    """Yield a message for each import in the packages that comes too early, and for
+    what draws where nothing is drawn."""
     for path in modules_of(root):
-        if is_late(name_of(path, root)):
+        name, tree = name_of(path, root), ast.parse(path.read_text())
+        if not name.startswith(MAY_DRAW):
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Import | ast.ImportFrom) and any(
+                    used.split(".")[0] == DRAWS for _, used in imports_at_top([node])
+                ):
+                    where = f"{path.relative_to(root)}:{node.lineno}"
+                    yield f"{where}: imports {DRAWS}: only the program draws"
+        if is_late(name):
             continue
         allowed = IMPORT_AT_TOP | IMPORT_AT_TOP_OF.get(path.name, set())
         reported = set()
-        for line, name in imports_at_top(ast.parse(path.read_text()).body):
-            late = is_late(name) or name.split(".")[0] not in allowed
+        for line, used in imports_at_top(tree.body):
+            late = is_late(used) or used.split(".")[0] not in allowed
             if late and line not in reported:
                 reported.add(line)
                 yield (
-                    f"{path.relative_to(root)}:{line}: imports {name}: "
+                    f"{path.relative_to(root)}:{line}: imports {used}: "
                     "torch, _torch and extras are imported inside the function "
                     "that uses them"
                 )

@@ -166,6 +166,7 @@ def test_a_room_does_not_look_up_nor_in_a_circle(tmp_path: Path) -> None:
         ("base/pytest_plugin.py", "import torchtraceap.gate.b", "below gate"),
         ("base/a.py", "import_module('torchtraceap.gate.b')", "below gate"),
         ("base/a.py", "def f():\n from . import b", "a relative import"),
+        ("views/a.py", "def f():\n from rich.text import Text", "only the program"),
     ],
 )
 def test_no_import_gets_around_the_rooms(

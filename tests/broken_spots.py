@@ -241,7 +241,7 @@ SPOTS = (
     # --- Pages, files, gates ---
     Spot(
         "names-are-no-markup",
-        f"{PACKAGE}/views/html/templates.py",
+        f"{PACKAGE}/views/html/document.py",
         "autoescape=True,",
         "autoescape=False,",
         (f"{TESTS}/test_html.py",),

@@ -45,7 +45,7 @@ ln -sf libz.so.1 "$target/$folder/libz.so"
 # --- Wheels ----------------------------------------------------------------------
 # What the package and its tests import beyond torch, NumPy and pytest, and what builds
 # it, should the machine's be too old.
-wheels=(executing jinja2 markupsafe termcolor tqdm pytest-timeout
+wheels=(executing jinja2 markupsafe rich markdown-it-py mdurl pygments pytest-timeout
   'pybind11>=3' 'scikit-build-core>=0.11' pathspec packaging)
 platforms=()
 for glibc in 17 24 27 28; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done

@@ -51,12 +51,13 @@ class Report(ReportData):
         Raises:
             ValueError: One of the numbers is negative.
         """
-        from torchtraceap.views.summary import write_summary
+        from torchtraceap.views.summary import summary_lines
 
         for name, value in (("windows", windows), ("findings", findings)):
             if value < 0:
                 raise ValueError(f"{name} must not be negative, but is {value}")
-        return write_summary(self, 10 if windows is True else int(windows), findings)
+        most = 10 if windows is True else int(windows)
+        return "\n".join(summary_lines(self, most, findings))
 
     def explain(
         self,
@@ -127,9 +128,9 @@ class Report(ReportData):
 
     def tables(self) -> str:
         """Return kernels, copies, operators, threads, counts, overlap as plain text."""
-        from torchtraceap.views.work_tables import write_tables
+        from torchtraceap.views.work_tables import work_lines
 
-        return write_tables(self)
+        return "\n".join(work_lines(self))
 
     def to_dict(self) -> dict[str, object]:
         """Return the report in its JSON form (docs/reference/formats.md)."""

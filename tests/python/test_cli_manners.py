@@ -8,16 +8,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from termcolor import can_colorize
 
 import torchtraceap
-from torchtraceap.cli.output import in_color
+from torchtraceap.base.text_table import align, marked
+from torchtraceap.cli.output import say_lines
 
 from .terminal import on_terminal
 
@@ -40,7 +38,7 @@ def analyze(*arguments: object) -> list[str]:
 
 
 def plain(text: str) -> str:
-    return re.sub(r"\x1b\[\d+m", "", text)
+    return re.sub(r"\x1b\[[\d;]+m", "", text)
 
 
 # --- Colors ---------------------------------------------------------------------------
@@ -67,22 +65,18 @@ def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
     assert f"{BOLD}Limit:{END} the host." in shown
 
 
-@pytest.fixture
-def in_colors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def test_a_style_is_that_of_a_cell_not_of_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A place may be called as the finding, and hold what a style is written with."""
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    can_colorize.cache_clear()  # It asks once a process.
-    yield
-    can_colorize.cache_clear()
-
-
-def test_a_place_may_be_called_as_the_finding(in_colors: None) -> None:
-    finding = SimpleNamespace(kind="sync_stall", severity="high")
-    report: Any = SimpleNamespace(ranking=[SimpleNamespace(finding=finding)])
-    line = "  sync_stall.py:3 sync_stall  {}  ×1"
-    summary = "x\nFindings, most wasted time first:\n" + line
-    shown = in_color(summary.format("sync_stall"), report).split("\n")[2]
-    assert shown == line.format(f"{RED}sync_stall{END}")
+    place = "sync_stall.py:3 [red]sync_stall[/red] :smile: " + 200 * "x"
+    rows = [("where", "what"), (place, marked("sync_stall", "high"))]
+    say_lines(align(rows, right=(1,), indent="  "))
+    _, shown = capsys.readouterr().out.splitlines()
+    assert shown == f"  {place}  {RED}sync_stall{END}"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +107,7 @@ def test_a_bad_recording_is_marked(data: Path) -> None:
     path = data / "a100-cupti-range-no-kernels.json.gz"
     _, shown = on_terminal(analyze(path), environment(CI="1"))
     (line,) = [line for line in shown.splitlines() if "Quality: " in line]
-    assert plain(line) == "Quality: unusable" and RED in line and BOLD in line
+    assert line == "\x1b[1;31mQuality: unusable\x1b[0m"
 
 
 # --- Progress and quiet ---------------------------------------------------------------

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -29,10 +29,6 @@ LONG = 80  # A second for the loader, of which it tells ten times.
 SHORT = 25
 
 Repeated = Callable[[int], Path]
-
-needs_tqdm = pytest.mark.skipif(
-    importlib.util.find_spec("tqdm") is None, reason="tqdm is not installed"
-)
 
 
 @pytest.fixture(scope="module")
@@ -157,26 +153,28 @@ def watched() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in hidden}
 
 
-@needs_tqdm
 def test_a_bar_on_a_terminal(repeated: Repeated, watched: dict[str, str]) -> None:
     path = str(repeated(SHORT))
     code = LOAD.format(path=path, threads=1, more="")
     shown = shown_by(code, watched)
-    assert f"{SHORT}.json.gz " in shown and "%|" in shown and " events" in shown
-    # It goes away, and what is written after it begins at the left.
-    assert shown.endswith("\r") and "\n" not in shown
+    assert f"{SHORT}.json.gz " in shown and "%" in shown and " events" in shown
+    # It goes away, and what is written after it begins at the left of its line; the
+    # cursor is there again.
+    up, erase, cursor = "\x1b[1A", "\x1b[2K", "\x1b[?25h"
+    assert shown.endswith(f"\n{cursor}\r{up}{erase}") and shown.count("\n") == 1
     assert shown_by(code, dict(os.environ)) == ""  # PYTEST_CURRENT_TEST
     without = LOAD.format(path=path, threads=1, more=", progress=False")
     assert shown_by(without, watched) == ""
-    in_pipe = command(f"import sys\n{code}\nassert 'tqdm' not in sys.modules")
+    in_pipe = command(f"import sys\n{code}\nassert 'rich' not in sys.modules")
     out = subprocess.run(in_pipe, capture_output=True, env=watched, check=True)
     assert (out.stdout, out.stderr) == (b"", b"")
 
 
-@needs_tqdm
 def test_a_bar_that_is_asked_for(watched: dict[str, str]) -> None:
     code = "torchtraceap.load(b'[]', progress=True)"
-    assert "100%|" in shown_by(code, watched)
+    shown = shown_by(code, watched)
+    last = re.sub(r"\x1b\[[\d;]+[mK]", "", shown).rpartition("\r")[2]
+    assert "100%" in last and "0 events\n" in last
     hostile = "\u202e\x1b[31m"
     code = f"""
 import pathlib, tempfile

@@ -9,9 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torchtraceap.base.safe_text import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Drawn
 
 #: What a load tells of itself: the fraction done, bytes of text, events.
 Progress = Callable[[float, int, int], object]
@@ -19,7 +22,6 @@ Progress = Callable[[float, int, int], object]
 # A bar that nobody asked for must not flicker; after this, people begin to wonder.
 PATIENCE_S = 1.0
 _TITLE_WIDTH = 40
-_FORMAT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 
 
 @contextmanager
@@ -33,60 +35,72 @@ def reporting(
     if progress is False or callable(progress):
         yield None if progress is False else progress
         return
-    bar = _Bar(title, asked_for=progress is True)
+    begin, watched = time.monotonic(), progress is True
+    with bar(title, stays=watched) as draw:
+
+        def show(fraction: float, text_bytes: int, events: int) -> None:
+            nonlocal watched
+            if not watched and time.monotonic() - begin >= PATIENCE_S and fraction < 1:
+                watched = somebody_watches()
+            if watched:
+                draw(fraction, f"{events:,} events")
+
+        yield show
+
+
+@contextmanager
+def bar(title: str, *, stays: bool = False) -> Iterator[Callable[[float, str], None]]:
+    """Yield a function that draws a fraction done, and a note, as a bar on standard
+    error, without a thread. At the end the bar is erased, unless it ``stays``."""
+    begin, drawn = time.monotonic(), None
+
+    def draw(fraction: float, note: str) -> None:
+        nonlocal drawn
+        if drawn is None:
+            drawn = _open(stays)
+            text = printable(title, _TITLE_WIDTH)
+            drawn.add_task(text, start=False, total=1.0, note=note)
+            drawn.tasks[0].start_time = begin
+        drawn.update(drawn.task_ids[0], completed=fraction, note=note, refresh=True)
+
     try:
-        yield bar
+        yield draw
     finally:
-        bar.close()
+        if drawn is not None:
+            drawn.stop()
 
 
-class _Bar:
-    def __init__(self, title: str, asked_for: bool) -> None:
-        self._title = title
-        self._asked_for = asked_for
-        self._begin = time.monotonic()
-        self._is_seen: bool | None = asked_for or None  # None: not known yet.
-        self._tqdm: Any = None
+def _open(stays: bool) -> Drawn:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    def __call__(self, fraction: float, text_bytes: int, events: int) -> None:
-        if self._is_seen is None:
-            if time.monotonic() - self._begin < PATIENCE_S or fraction >= 1:
-                return
-            self._is_seen = somebody_watches()
-        if not self._is_seen:
-            return
-        if self._tqdm is None:
-            self._tqdm = self._open()
-        self._tqdm.set_postfix_str(f"{events:,} events", refresh=False)
-        self._tqdm.update(fraction - self._tqdm.n)
-
-    def close(self) -> None:
-        if self._tqdm is not None:
-            self._tqdm.close()
-
-    def _open(self) -> Any:
-        if _in_notebook():
-            from tqdm.auto import tqdm
-        else:
-            from tqdm import tqdm
-
-        class Bar(tqdm):  # type: ignore[misc]
-            monitor_interval = 0  # No thread that watches it.
-
-        # tqdm's own lock is shared with other processes; making it can start one.
-        Bar.set_lock(threading.RLock())
-        bar = Bar(
-            total=1.0,
-            desc=printable(self._title, _TITLE_WIDTH),
-            bar_format=_FORMAT,
-            leave=self._asked_for,
-            dynamic_ncols=True,
-            mininterval=0,  # The core calls no more often than is good to see.
-            miniters=0,
-            smoothing=0,
-        )
-        bar.start_t -= time.monotonic() - self._begin
-        return bar
+    # Notebooks take what terminals do; else rich would need widgets there.
+    console = Console(
+        stderr=True, force_jupyter=False, force_terminal=_in_notebook() or None
+    )
+    drawn = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        console=console,
+        auto_refresh=False,
+        transient=not stays,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        get_time=time.monotonic,
+    )
+    drawn.start()
+    return drawn
 
 
 def somebody_watches() -> bool:

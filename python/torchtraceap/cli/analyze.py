@@ -10,6 +10,7 @@ from collections.abc import Collection
 from torchtraceap._core import Trace
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
+from torchtraceap.base.text_table import joined
 from torchtraceap.cli.analyze_job import (
     TRACES,
     is_joined,
@@ -19,7 +20,7 @@ from torchtraceap.cli.analyze_job import (
     show_job,
     traces_of,
 )
-from torchtraceap.cli.options import analysis_parsers, count, quiet_option
+from torchtraceap.cli.options import Options, analysis_parsers, count, quiet_option
 from torchtraceap.cli.output import (
     BAD_INPUT,
     OK,
@@ -27,8 +28,8 @@ from torchtraceap.cli.output import (
     Refused,
     about,
     complain,
-    in_color,
     say,
+    say_lines,
     stage,
 )
 from torchtraceap.cli.targets import (
@@ -44,6 +45,8 @@ from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.merged import merged_ranks
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import OUTPUTS, Output
+from torchtraceap.views.summary import summary_lines
+from torchtraceap.views.work_tables import work_lines
 
 EXAMPLES = (
     ("torchtraceap analyze trace.json.gz", "what wastes time"),
@@ -67,31 +70,25 @@ def add(commands: Commands) -> None:
         help="label the windows of traces and list what wastes time",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
-    group = command.add_argument_group("what to write (-: to standard output)")
-    report_options(group, OUTPUTS)
-    command.add_argument(
-        "--windows",
-        metavar="N",
-        type=count,
-        default=5,
-        help="list the N stretches of windows that waste most (default: 5)",
-    )
-    command.add_argument("--tables", action="store_true", help="list what ran, too")
+    add = Options(command, "what to write (-: to standard output)")
+    report_options(add, OUTPUTS)
+    add = Options(command)
+    add("--windows N", "list the N stretches of windows that waste most", count, 5)
+    add("--tables", "list what ran, too")
     group = command.add_argument_group("the learned detector, beside the rules")
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--detector",
-        metavar="FILE",
+    add = Options(group.add_mutually_exclusive_group())
+    add(
+        "--detector FILE",
+        "the weights to ask; auto: those of torchtraceap where torch is installed, "
+        "which takes about a second to load; off: none",
         default=AUTO,
-        help="the weights to ask; auto, the default: those of torchtraceap where torch "
-        "is installed, which takes about a second to load; off: none",
     )
-    which.add_argument(
+    add(
         "--no-detector",
+        "rules only, as --detector off",
         dest="detector",
         action="store_const",
         const=OFF,
-        help="rules only, as --detector off",
     )
     quiet_option(command)
 
@@ -143,16 +140,16 @@ def run(options: argparse.Namespace) -> int:
                     return show_job(job, options, wanted)
                 report = _analyze(trace, options, detector, asks)
                 # Part of it is read from the file again, which may have changed since.
-                summary = report.summary(windows=options.windows) if shown else ""
-                tables = report.tables() if shown and options.tables else ""
+                blocks = [summary_lines(report, options.windows)] if shown else []
+                if shown and options.tables:
+                    blocks.append(work_lines(report))
+                lines = joined(blocks)
         except Refused as error:
             complain(str(error))
             failed.append(path)
             continue
         if shown:
-            say(("\n" if reports else "") + in_color(summary, report))
-        if tables:
-            say("\n" + tables)
+            say_lines(["", *lines] if reports else lines)
         reports.append(report)
     if failed and several:
         how_many = f"{len(failed)} of {len(options.traces)} traces failed"

@@ -15,7 +15,13 @@ from torchtraceap.cli.analyze_job import (
     read_job,
     traces_of,
 )
-from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option, share
+from torchtraceap.cli.options import (
+    Options,
+    analysis_parsers,
+    quiet_option,
+    root_option,
+    share,
+)
 from torchtraceap.cli.output import (
     BAD_INPUT,
     BUDGET_BROKEN,
@@ -68,39 +74,29 @@ def add(commands: Commands) -> None:
         "both. Exit code 0: within; 1: over, or it cannot be told; 2: bad input.",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
-    group = command.add_argument_group("what to hold them against")
-    group.add_argument(
-        "--budget",
-        metavar="FILE",
-        help="TOML file; by default [budget] of --config, or of [tool.torchtraceap] in "
+    add = Options(command, "what to hold them against")
+    add(
+        "--budget FILE",
+        "TOML file; by default [budget] of --config, or of [tool.torchtraceap] in "
         "./pyproject.toml",
     )
-    group.add_argument(
-        "--baseline",
-        metavar="FILE",
-        help="an earlier trace, or a report that analyze --json wrote of it: nothing "
+    add(
+        "--baseline FILE",
+        "an earlier trace, or a report that analyze --json wrote of it: nothing "
         "may be new, grown or slower",
     )
-    root_option(group)
-    group.add_argument(
-        "--write-budget",
-        metavar="FILE",
-        help="write the budget that these traces just keep, and check nothing",
+    root_option(add)
+    add(
+        "--write-budget FILE",
+        "write the budget that these traces just keep, and check nothing",
     )
-    group.add_argument(
-        "--headroom",
-        metavar="SHARE",
-        type=share,
-        default=0.1,
-        help="how much more a written budget allows (default: 0.1, which is 10 %%)",
-    )
-    group = command.add_argument_group("what to write (-: to standard output)")
+    add("--headroom SHARE", "share that a written budget allows more", share, 0.1)
+    add = Options(command, "what to write (-: to standard output)")
     for name, form in FORMS.items():
-        group.add_argument(f"--{name}", metavar="F", help=form.help)
-    group.add_argument(
-        "--source-root",
-        metavar="DIR",
-        help="folder that --sarif names files relative to (default: the working one)",
+        add(f"--{name} F", form.help)
+    add(
+        "--source-root DIR",
+        "folder that --sarif names files relative to (default: the working one)",
     )
     quiet_option(command)
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import argparse
 
-from torchtraceap.cli.options import analysis_parsers, quiet_option, root_option
+from torchtraceap.cli.options import (
+    Options,
+    analysis_parsers,
+    quiet_option,
+    root_option,
+)
 from torchtraceap.cli.output import BUDGET_BROKEN, OK, Commands, about, say
 from torchtraceap.cli.targets import (
     prints_summary,
@@ -40,18 +45,18 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("before", metavar="BEFORE", help="trace or report")
     command.add_argument("after", metavar="AFTER", help="trace or report")
-    command.add_argument(
-        "--fail-on",
-        metavar="KINDS",
-        type=_kinds,
-        default=(),
-        help="exit code 1 if something is new, grown or slower, or that cannot be "
+    add = Options(command)
+    add(
+        "--fail-on KINDS",
+        "exit code 1 if something is new, grown or slower, or that cannot be "
         "told; such as new,grown,slower",
+        _kinds,
+        default=(),
     )
-    root_option(command)
-    group = command.add_argument_group("what to write (-: to standard output)")
-    group.add_argument("--json", metavar="F", help="write the comparison as JSON")
-    group.add_argument("--markdown", metavar="F", help="write it for a pull request")
+    root_option(add)
+    add = Options(command, "what to write (-: to standard output)")
+    add("--json F", "write the comparison as JSON")
+    add("--markdown F", "write it for a pull request")
     quiet_option(command)
 
 

@@ -13,7 +13,7 @@ from torchtraceap.analysis import analyze
 from torchtraceap.base.files import write_whole
 from torchtraceap.base.safe_text import encodable
 from torchtraceap.base.units import counted
-from torchtraceap.cli.options import count, quiet_option, time
+from torchtraceap.cli.options import Options, count, quiet_option, time
 from torchtraceap.cli.output import (
     BUDGET_BROKEN,
     INTERRUPTED,
@@ -65,93 +65,63 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="of the script"
     )
-    group = command.add_argument_group("what to run")
-    group.add_argument(
-        "-m",
-        "--module",
-        action="store_true",
-        help="SCRIPT is the name of a module, as of python -m",
+    add = Options(command, "what to run")
+    add("-m, --module", "SCRIPT is the name of a module, as of python -m")
+    add(
+        "--step FUNCTION",
+        "import SCRIPT, not as __main__, and call this function of it for each step; "
+        "it takes no arguments",
     )
-    group.add_argument(
-        "--step",
-        metavar="FUNCTION",
-        help="import SCRIPT, not as __main__, and call this function of it for each "
-        "step; it takes no arguments",
+    add(
+        "--steps N",
+        "end the program after N steps, each up to the step() of its torch.profiler, "
+        "else of its optimizer; 0: let it run to its end",
+        count,
+        3,
     )
-    group.add_argument(
-        "--steps",
-        metavar="N",
-        type=count,
-        default=3,
-        help="end the program after N steps (default: 3; 0: let it run to its end). A "
-        "step ends with the step() of its torch.profiler, else with that of its "
-        "optimizer",
-    )
-    group = command.add_argument_group("as if on what")
-    group.add_argument(
-        "--gpu", metavar="NAME", default="H100 SXM", help="GPU (default: %(default)s)"
-    )
-    group.add_argument(
-        "--values",
-        choices=get_args(Dial),
+    add = Options(command, "as if on what")
+    add("--gpu NAME", "GPU", default="H100 SXM")
+    add(
+        f"--values {{{','.join(get_args(Dial))}}}",
+        "of which tensors values are worked out, the others' are guessed; all: at the "
+        "speed of the CPU",
         default="small",
-        help="of which tensors values are worked out, the others' are guessed "
-        "(default: %(default)s; all: at the speed of the CPU)",
+        choices=get_args(Dial),
     )
-    group.add_argument(
-        "--seed",
-        metavar="N",
-        type=count,
-        default=0,
-        help="of what is guessed (default: %(default)s)",
+    add("--seed N", "of what is guessed", count, 0)
+    add(
+        "--host-us T",
+        "microseconds that the host is taken to need for an operator: for the timeline "
+        "and what is made of it, not for the summary",
+        time,
+        10.0,
     )
-    group.add_argument(
-        "--host-us",
-        metavar="T",
-        type=time,
-        default=10.0,
-        help="microseconds that the host is taken to need for an operator: for the "
-        "timeline and what is made of it, not for the summary (default: 10)",
+    add("--max-ops N", "give up after N operators", count, 1_000_000)
+    add(
+        "--max-seconds S",
+        "end the program after S seconds, whatever it does",
+        time,
+        600.0,
     )
-    group.add_argument(
-        "--max-ops",
-        metavar="N",
-        type=count,
-        default=1_000_000,
-        help="give up after N operators (default: %(default)s)",
-    )
-    group.add_argument(
-        "--max-seconds",
-        metavar="S",
-        type=time,
-        default=600.0,
-        help="end the program after S seconds (default: 600), whatever it does",
-    )
-    group.add_argument(
+    add(
         "--allow-writes",
-        action="store_true",
-        help="let the program's torch.save and safetensors write values of the device "
+        "let the program's torch.save and safetensors write values of the device "
         "to files: they are guesses, so that is left out otherwise",
     )
-    group = command.add_argument_group("limits of a step, for exit code 1")
-    group.add_argument("--max-syncs", metavar="N", type=count, help="waits for the GPU")
-    group.add_argument("--max-launches", metavar="N", type=count, help="kernels")
-    group.add_argument(
-        "--warmup",
-        metavar="N",
-        type=count,
-        default=1,
-        help="steps that the limits do not hold for, the first ones, with what comes "
-        "before them (default: 1)",
+    add = Options(command, "limits of a step, for exit code 1")
+    add("--max-syncs N", "waits for the GPU", count)
+    add("--max-launches N", "kernels", count)
+    add(
+        "--warmup N",
+        "steps that the limits do not hold for, the first ones, with what comes before "
+        "them",
+        count,
+        1,
     )
-    group = command.add_argument_group("what to write (-: to standard output)")
-    group.add_argument("--json", metavar="F", help="write what was found")
-    group.add_argument(
-        "--trace-out",
-        metavar="F",
-        help="write a simulated timeline, a trace that Perfetto opens",
-    )
-    report_options(group, _REPORTS)
+    add = Options(command, "what to write (-: to standard output)")
+    add("--json F", "write what was found")
+    add("--trace-out F", "write a simulated timeline, a trace that Perfetto opens")
+    report_options(add, _REPORTS)
     quiet_option(command)
 
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.base.progress import somebody_watches
-from torchtraceap.cli.options import analysis_parsers, count, number, quiet_option, time
+from torchtraceap.base.progress import bar, somebody_watches
+from torchtraceap.cli.options import (
+    Options,
+    analysis_parsers,
+    count,
+    number,
+    quiet_option,
+    time,
+)
 from torchtraceap.cli.output import (
     BAD_INPUT,
     OK,
@@ -60,97 +67,61 @@ def add(commands: Commands) -> None:
         "request with a language model's second opinion",
     )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
-    group = command.add_argument_group("what to explain")
-    group.add_argument(
-        "--top",
-        metavar="N",
-        type=count,
-        default=3,
-        help="the first N findings (default: 3)",
-    )
-    group.add_argument(
-        "--finding",
-        metavar="ID",
+    add = Options(command, "what to explain")
+    add("--top N", "the first N findings", count, 3)
+    add(
+        "--finding ID",
+        "this finding, by its id in the JSON form, instead; may be repeated",
         action="append",
-        help="this finding, by its id in the JSON form, instead; may be repeated",
     )
-    group.add_argument(
-        "--windows",
-        metavar="N",
-        type=count,
-        default=0,
-        help="besides, N windows that rules or detector flag",
-    )
-    group.add_argument(
+    add("--windows N", "besides, N windows that rules or detector flag", count, 0)
+    add(
         "--no-detector",
+        "do not ask the learned detector",
         dest="detector",
         action="store_const",
         const=OFF,
         default=AUTO,
-        help="do not ask the learned detector",
     )
     _model_options(command)
-    group = command.add_argument_group("what to write (-: to standard output)")
-    group.add_argument("--json", metavar="F", help="write the explanations")
-    group.add_argument("--html", metavar="F", help="write the report, with opinions")
-    group.add_argument(
-        "--labels",
-        metavar="F",
-        help="write what the model says of windows, for torchtraceap train --labels",
+    add = Options(command, "what to write (-: to standard output)")
+    add("--json F", "write the explanations")
+    add("--html F", "write the report, with opinions")
+    add(
+        "--labels F",
+        "write what the model says of windows, for torchtraceap train --labels",
     )
     quiet_option(command)
 
 
 def _model_options(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group(
-        "a language model's second opinion (docs/explain.md)",
-        "A key is read from the environment, never from the command line.",
+    add = Options(
+        command.add_argument_group(
+            "a language model's second opinion (docs/explain.md)",
+            "A key is read from the environment, never from the command line.",
+        )
     )
-    group.add_argument(
-        "--llm", metavar="URL", help="OpenAI-compatible endpoint, such as …:8080/v1"
-    )
-    group.add_argument("--model", metavar="NAME", help="the model's name there")
-    group.add_argument(
-        "--key-env",
-        metavar="VARIABLE",
-        help=f"which variable has the key (default: {KEY_VARIABLE} for hosts of OpenAI "
+    add("--llm URL", "OpenAI-compatible endpoint, such as …:8080/v1")
+    add("--model NAME", "the model's name there")
+    add(
+        "--key-env VARIABLE",
+        f"which variable has the key (default: {KEY_VARIABLE} for hosts of OpenAI "
         "and this machine, none for others)",
     )
-    group.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print what would be sent, and send nothing",
+    add("--dry-run", "print what would be sent, and send nothing")
+    add("--source", "show the model up to five lines of source around each finding")
+    tokens = number(int, f"number from {LEAST_TOKENS} up", LEAST_TOKENS)
+    add("--tokens N", "tokens of the facts of a finding", tokens, TOKENS)
+    add(
+        "--parallel N",
+        "findings that are asked about at the same time (default: 4)",
+        number(int, "number from 1 to 32", 1, 32),
     )
-    group.add_argument(
-        "--source",
-        action="store_true",
-        help="show the model up to five lines of source around each finding",
-    )
-    group.add_argument(
-        "--tokens",
-        metavar="N",
-        type=number(int, f"number from {LEAST_TOKENS} up", LEAST_TOKENS),
-        default=TOKENS,
-        help=f"tokens of the facts of a finding (default: {TOKENS})",
-    )
-    group.add_argument(
-        "--parallel",
-        metavar="N",
-        type=number(int, "number from 1 to 32", 1, 32),
-        help="findings that are asked about at the same time (default: 4)",
-    )
-    group.add_argument(
-        "--timeout",
-        metavar="S",
-        dest="timeout_s",
-        type=time,
-        help="seconds for an answer (default: 60)",
-    )
-    group.add_argument(
-        "--retries",
-        metavar="N",
-        type=number(int, "number from 0 to 10", 0, 10),
-        help="how often to ask again after an error that may pass (default: 2)",
+    add("--timeout S", "seconds for an answer (default: 60)", time, dest="timeout_s")
+    add(
+        "--retries N",
+        "how often to ask again after an error that may pass (default: 2)",
+        number(int, "number from 0 to 10", 0, 10),
     )
 
 
@@ -162,13 +133,15 @@ def run(options: argparse.Namespace) -> int:
         report = _report(options)
     what = options.top if options.finding is None else options.finding
     try:
-        made = report.explain(
-            what,
-            windows=options.windows,
-            source=options.source,
-            tokens=options.tokens,
-            **({} if options.dry_run else asked),
-        )
+        with _bar(options.quiet) as progress:
+            made = report.explain(
+                what,
+                windows=options.windows,
+                source=options.source,
+                tokens=options.tokens,
+                progress=progress,
+                **({} if options.dry_run else asked),
+            )
     except (ValueError, ImportError) as error:
         raise Refused(str(error)) from error
     if options.dry_run:
@@ -218,7 +191,7 @@ def _checked(options: argparse.Namespace) -> dict[str, Any]:
         endpoint_of(**asked)
     except ValueError as error:
         raise Refused(str(error)) from error
-    return asked | {"progress": _progress(options.quiet)}
+    return asked
 
 
 def _report(options: argparse.Namespace) -> Report:
@@ -251,15 +224,14 @@ def _told(report: Report, made: Explanations) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def _progress(quiet: bool) -> Callable[[int, int], object] | None:
+@contextmanager
+def _bar(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
+    """Yield a callback for the bar of the answers, None where it is not seen."""
     if quiet or not somebody_watches():
-        return None
-
-    def show(done: int, of: int) -> None:
-        end = "\r" if done < of else "\n"
-        print(f"asked about {done} of {of}", end=end, file=sys.stderr, flush=True)
-
-    return show
+        yield None
+        return
+    with bar("asking the model") as draw:
+        yield lambda done, of: draw(done / of, f"{done} of {of}")
 
 
 def _ended(made: Explanations) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from torchtraceap.analysis import load
-from torchtraceap.cli.options import loading_parser
+from torchtraceap.cli.options import Options, loading_parser
 from torchtraceap.cli.output import OK, Commands, about, say
 from torchtraceap.views.json_form import json_text
 
@@ -24,9 +24,7 @@ def add(commands: Commands) -> None:
         help="tell what is in a trace and what is odd about it",
     )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
-    command.add_argument(
-        "--json", action="store_true", help="print one JSON object in one line"
-    )
+    Options(command)("--json", "print one JSON object in one line")
 
 
 def run(options: argparse.Namespace) -> int:

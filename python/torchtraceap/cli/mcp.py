@@ -12,7 +12,7 @@ from typing import Any
 
 import torchtraceap.mcp_server
 from torchtraceap.base.roots import RootsError
-from torchtraceap.cli.options import number
+from torchtraceap.cli.options import Options, number
 from torchtraceap.cli.output import INTERRUPTED, OK, Commands, Refused, say
 from torchtraceap.mcp_server.reports import Limits, Reports
 
@@ -34,31 +34,28 @@ def add(commands: Commands) -> None:
         "Context Protocol over standard input and output (docs/cli.md). No file is "
         "read but below the roots, and none is written.",
     )
-    command.add_argument(
-        "--root",
-        metavar="DIR",
+    add = Options(command)
+    add(
+        "--root DIR",
+        "folder whose traces may be read; may be repeated",
         action="append",
         default=[],
-        help="folder whose traces may be read; may be repeated",
     )
-    command.add_argument(
-        "--max-text-bytes",
-        metavar="N",
-        type=number(int, "number of bytes", 1, _MOST_BYTES),
-        default=_LIMITS.text_bytes,
-        help="refuse a trace that has more, uncompressed; default: %(default)s",
+    add(
+        "--max-text-bytes N",
+        "refuse a trace that has more, uncompressed",
+        number(int, "number of bytes", 1, _MOST_BYTES),
+        _LIMITS.text_bytes,
     )
-    command.add_argument(
-        "--max-answer-bytes",
-        metavar="N",
-        type=number(int, f"number of bytes from {_LEAST_ANSWER} on", _LEAST_ANSWER),
-        default=_LIMITS.answer_bytes,
-        help="of any answer; what is longer is cut, and says so; default: %(default)s",
+    add(
+        "--max-answer-bytes N",
+        "of any answer; what is longer is cut, and says so",
+        number(int, f"number of bytes from {_LEAST_ANSWER} on", _LEAST_ANSWER),
+        _LIMITS.answer_bytes,
     )
-    command.add_argument(
+    add(
         "--skill",
-        action="store_true",
-        help="print a skill page that tells an agent how to use this program, and end",
+        "print a skill page that tells an agent how to use this program, and end",
     )
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import TypedDict, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 from torchtraceap.analysis_plan import plan_analysis
 from torchtraceap.base.errors import ConfigError
@@ -42,25 +42,59 @@ share = number(float, "number from 0 to 1", 0, 1)
 time = number(float, "time above 0", math.ulp(0.0), 1e9)
 
 
+class Options:
+    """Adds options to a parser or a group, each as its help shows it::
+
+        add("--top N", "the first N findings", count, 3)
+        add("--tables", "list what ran, too")
+
+    An option without a value is a flag. The help ends with the default, if there is
+    one.
+    """
+
+    def __init__(self, where: argparse._ActionsContainer, title: str = "") -> None:
+        """With a title: to a new group of this parser."""
+        self._where = where.add_argument_group(title) if title else where
+
+    def __call__(
+        self,
+        usage: str,
+        help: str,
+        kind: Callable[[str], Any] | None = None,
+        default: Any = None,
+        **more: Any,
+    ) -> None:
+        words = usage.split()
+        names = [word.rstrip(",") for word in words if word.startswith("-")]
+        values = tuple(words[len(names) :])
+        if values:
+            more |= {"type": kind, "metavar": values if values[1:] else values[0]}
+            if isinstance(default, str | int | float):
+                shown = f"{default:g}" if isinstance(default, float) else default
+                help += f" (default: {shown})"
+        else:
+            more = {"action": "store_true"} | more
+        if default is not None:
+            more["default"] = default
+        self._where.add_argument(*names, help=help, **more)
+
+
 def quiet_option(command: argparse.ArgumentParser) -> None:
     """Add ``--quiet`` to a command that prints a summary and may write files."""
-    command.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        help="print nothing but errors, and what goes to standard output by a -",
+    Options(command)(
+        "-q, --quiet",
+        "print nothing but errors, and what goes to standard output by a -",
     )
 
 
-def root_option(command: argparse._ActionsContainer) -> None:
+def root_option(add: Options) -> None:
     """Add ``--root`` to a command that compares."""
-    command.add_argument(
-        "--root",
-        metavar="DIR",
+    add(
+        "--root DIR",
+        "folder that the program lies in, before or after: its files are known by "
+        "their paths below; may be repeated (default: the working one)",
         action="append",
         default=[],
-        help="folder that the program lies in, before or after: its files are known by "
-        "their paths below; may be repeated (default: the working one)",
     )
 
 
@@ -72,42 +106,28 @@ def analysis_parsers() -> list[argparse.ArgumentParser]:
 def loading_parser() -> argparse.ArgumentParser:
     """Return a parent for the parsers of commands that load traces."""
     parser = argparse.ArgumentParser(add_help=False)
-    group = parser.add_argument_group("what to load, and how")
-    group.add_argument(
-        "--recover",
-        action="store_true",
-        help="read what is sound of a damaged file and count the rest",
-    )
-    group.add_argument(
-        "--step",
-        metavar="A[:B]",
+    add = Options(parser, "what to load, and how")
+    add("--recover", "read what is sound of a damaged file and count the rest")
+    add(
+        "--step A[:B]",
+        "only the time of ProfilerStep#A (to #B), on host and devices",
+        _steps,
         dest="steps",
-        type=_steps,
-        help="only the time of ProfilerStep#A (to #B), on host and devices",
     )
-    group.add_argument(
-        "--skip-category",
-        metavar="NAME",
+    add(
+        "--skip-category NAME",
+        "leave out events of this category, such as python_function; may be given "
+        "several times",
         dest="skip_categories",
         action="append",
-        help="leave out events of this category, such as python_function; "
-        "may be given several times",
     )
-    group.add_argument(
-        "--max-text-bytes",
-        metavar="N",
-        type=int,
-        help="refuse gzip that inflates to more bytes",
+    add("--max-text-bytes N", "refuse gzip that inflates to more bytes", int)
+    add(
+        "--max-ratio R",
+        "refuse gzip that inflates to more than R times its size",
+        float,
     )
-    group.add_argument(
-        "--max-ratio",
-        metavar="R",
-        type=float,
-        help="refuse gzip that inflates to more than R times its size",
-    )
-    group.add_argument(
-        "--threads", metavar="N", type=int, help="read with N threads, for speed only"
-    )
+    add("--threads N", "read with N threads, for speed only", int)
     return parser
 
 
@@ -142,27 +162,19 @@ class RuleOptions(TypedDict):
 
 def _rules_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False)
-    group = parser.add_argument_group(
-        "what counts as a finding (docs/reference/rules.md)"
-    )
-    group.add_argument(
-        "--config",
-        metavar="FILE",
-        help="TOML file with thresholds; by default [tool.torchtraceap] of "
+    add = Options(parser, "what counts as a finding (docs/reference/rules.md)")
+    add(
+        "--config FILE",
+        "TOML file with thresholds; by default [tool.torchtraceap] of "
         "./pyproject.toml, if it is there",
     )
-    group.add_argument(
-        "--no-config",
-        action="store_true",
-        help="use the default thresholds, whatever ./pyproject.toml says",
-    )
-    group.add_argument(
-        "--rules",
-        metavar="MODULE:FUNCTION",
+    add("--no-config", "use the default thresholds, whatever ./pyproject.toml says")
+    add(
+        "--rules MODULE:FUNCTION",
+        "run this rule of your own too (its module is also looked for in the "
+        "working folder), or an installed one of this name; may be given several times",
         action="append",
         default=[],
-        help="run this rule of your own too (its module is also looked for in the "
-        "working folder), or an installed one of this name; may be given several times",
     )
     return parser
 

@@ -3,26 +3,26 @@
 
 On a terminal two things are marked: where a part begins, in bold, and how much a
 finding matters, in red (high) and yellow (medium). Nothing is said by color alone.
+The views say what each part of a line is; its style is chosen here.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
+import os
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
 from torchtraceap import cli
-from torchtraceap._core import Finding
 from torchtraceap.base.errors import RuleError
 from torchtraceap.base.progress import PATIENCE_S, somebody_watches
 from torchtraceap.base.safe_text import encodable, printable
-from torchtraceap.report import Report
+from torchtraceap.base.text_table import parts_of
 
 # What `add_subparsers` returns.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -33,15 +33,53 @@ OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
 FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
 # More is no message; names of files can be long, and longer when escaped.
 _MESSAGE_WIDTH = 1900
-_BY_SEVERITY = {"high": "red", "medium": "yellow"}
-_BY_VERDICT = {"unusable": "red", "degraded": "yellow"}
-# How a part begins: "Device 0:". Names of the trace stand further right.
-_HEADING = re.compile(r"[A-Z][A-Za-z0-9 -]{0,40}:(?= )|[A-Z].*:$")
+# By the role of a part; others are plain.
+_STYLES = {
+    "title": "bold",
+    "heading": "bold",
+    "high": "red",
+    "medium": "yellow",
+    "unusable": "bold red",
+    "degraded": "bold yellow",
+}
 
 
 def say(text: str) -> None:
     """Print what was asked for."""
     _print(text, sys.stdout)
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines that were asked for, their parts styled if standard output takes
+    styles: NO_COLOR, FORCE_COLOR and TERM=dumb are heeded."""
+    lines = list(lines)
+    # Loading rich takes longer than asking whether it may have anything to do.
+    out = sys.stdout
+    if out is not None and (out.isatty() or os.environ.get("FORCE_COLOR")):
+        say(_styled(lines, out))
+    else:
+        say("\n".join(lines))
+
+
+def _styled(lines: Iterable[str], out: TextIO) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=out, highlight=False, soft_wrap=True)
+    if console.no_color:
+        return "\n".join(lines)
+    text = Text("\n").join(
+        Text.assemble(
+            *(
+                (encodable(part, out.encoding), _STYLES.get(role, ""))
+                for part, role in parts_of(line)
+            )
+        )
+        for line in lines
+    )
+    with console.capture() as shown:
+        console.print(text, end="")
+    return shown.get()
 
 
 def complain(text: str) -> int:
@@ -128,43 +166,3 @@ def commands_of(
         if isinstance(action, argparse._SubParsersAction):
             return action.choices
     return {}
-
-
-def in_color(summary: str, report: Report | None = None) -> str:
-    """Return a report's summary, or that of a job, colored if standard output shows
-    that.
-
-    NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
-    """
-    from termcolor import can_colorize
-
-    if not can_colorize():
-        return summary
-    return "\n".join(_lines(summary, report))
-
-
-def _lines(summary: str, report: Report | None) -> Iterator[str]:
-    from termcolor import colored
-
-    rows: Iterator[Finding] = iter(())
-    for number, line in enumerate(summary.split("\n")):
-        heading = _HEADING.match(line)
-        if line.startswith("  1. "):  # The first ones again, in words.
-            rows = iter(())
-        finding = next(rows, None) if line.startswith("  ") else None
-        if not line.startswith("  "):  # Their rows follow the heading and end there.
-            listed = [row.finding for row in report.ranking] if report else []
-            rows = iter(listed if line.startswith("Findings, ") else ())
-        if number == 0:
-            yield colored(line, attrs=["bold"])
-        elif report and line.startswith("Quality: "):
-            yield colored(line, _BY_VERDICT[report.quality.verdict], attrs=["bold"])
-        elif heading:
-            at = heading.end()
-            yield colored(line[:at], attrs=["bold"]) + line[at:]
-        elif finding is not None and (color := _BY_SEVERITY.get(finding.severity)):
-            # The place before it may hold any text, what follows none of the trace.
-            place, kind, rest = line.rpartition(finding.kind)
-            yield place + colored(kind, color) + rest
-        else:
-            yield line

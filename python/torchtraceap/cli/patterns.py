@@ -12,6 +12,7 @@ from torchtraceap import _core
 from torchtraceap.base.arguments import instead_of
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.base.text_table import align
+from torchtraceap.cli.options import Options
 from torchtraceap.cli.output import OK, Commands, say
 from torchtraceap.views.json_form import json_text
 
@@ -30,9 +31,7 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "name", nargs="?", metavar="NAME", help="only this one, in full"
     )
-    command.add_argument(
-        "--json", action="store_true", help="print a JSON array, one object a pattern"
-    )
+    Options(command)("--json", "print a JSON array, one object a pattern")
 
 
 def run(options: argparse.Namespace) -> int:

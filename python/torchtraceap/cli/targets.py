@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from torchtraceap.base.files import same_file, write_text
+from torchtraceap.cli.options import Options
 from torchtraceap.cli.output import Refused, say
 from torchtraceap.report import Report
 from torchtraceap.views.outputs import Output, write_output
@@ -124,10 +125,10 @@ def write(target: Target, text: str) -> None:
         raise Refused(target.unwritable(error)) from error
 
 
-def report_options(group: argparse._ArgumentGroup, outputs: Iterable[Output]) -> None:
+def report_options(add: Options, outputs: Iterable[Output]) -> None:
     """Add an option for each form of a report."""
     for output in outputs:
-        group.add_argument(f"--{output.name}", metavar=output.metavar, help=output.help)
+        add(f"--{output.name} {output.metavar}", output.help)
 
 
 def report_targets(

@@ -7,11 +7,11 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from torchtraceap.base.progress import somebody_watches
-from torchtraceap.cli.options import number, quiet_option
+from torchtraceap.base.progress import bar, somebody_watches
+from torchtraceap.cli.options import Options, number, quiet_option
 from torchtraceap.cli.output import FAILURES, OK, Commands, Refused, reason, say
 from torchtraceap.cli.targets import refuse_unwritable, targets_of
 
@@ -48,62 +48,38 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "sets", nargs="*", metavar="SET", help="folder of a training set"
     )
-    traces = command.add_argument_group("traces of your own")
-    for name, metavar, what in (
-        ("good", "TRACE", "traces of programs that are fine"),
-        ("bad", "TRACE", "traces of programs that lose time somewhere"),
-        ("labels", "FILE", "review queues in which somebody answered cpu and gpu"),
+    add = Options(command, "traces of your own")
+    for usage, what in (
+        ("--good TRACE", "traces of programs that are fine"),
+        ("--bad TRACE", "traces of programs that lose time somewhere"),
+        ("--labels FILE", "review queues in which somebody answered cpu and gpu"),
     ):
-        traces.add_argument(
-            f"--{name}",
-            nargs="+",
-            metavar=metavar,
-            default=[],
-            action="extend",
-            help=what,
-        )
-    traces.add_argument(
-        "--pair",
+        add(usage, what, nargs="+", default=[], action="extend")
+    add(
+        "--pair SLOW FIXED",
+        "two forms of one program",
         nargs=2,
-        metavar=("SLOW", "FIXED"),
         default=[],
         action="append",
-        help="two forms of one program",
     )
-    how = command.add_argument_group("how")
-    how.add_argument("--out", metavar="FILE", required=True, help="weights to write")
-    how.add_argument(
-        "--from",
-        dest="begin",
-        metavar="FILE",
-        help="weights to go on from: a file, `bundled` (the default for traces of your "
+    add = Options(command, "how")
+    add("--out FILE", "weights to write", required=True)
+    add(
+        "--from FILE",
+        "weights to go on from: a file, `bundled` (the default for traces of your "
         "own alone) or `nothing` (the default with a training set)",
+        dest="begin",
     )
-    how.add_argument(
-        "--steps",
-        metavar="N",
-        type=number(int, f"number from 1 to {_MOST_STEPS}", 1, _MOST_STEPS),
-        help="steps of the network's training",
+    steps = number(int, f"number from 1 to {_MOST_STEPS}", 1, _MOST_STEPS)
+    add("--steps N", "steps of the network's training", steps)
+    seed = number(int, f"number from 0 to {_MOST_SEED}", 0, _MOST_SEED)
+    add("--seed N", "of weights and of what is drawn", seed, 0)
+    add(
+        "--checkpoint FILE",
+        "written once a minute and on Ctrl-C; the same command goes on from it",
     )
-    how.add_argument(
-        "--seed",
-        metavar="N",
-        type=number(int, f"number from 0 to {_MOST_SEED}", 0, _MOST_SEED),
-        default=0,
-        help="of weights and of what is drawn; default: 0",
-    )
-    how.add_argument(
-        "--checkpoint",
-        metavar="FILE",
-        help="written once a minute and on Ctrl-C; the same command goes on from it",
-    )
-    how.add_argument("--no-trees", action="store_true", help="the network alone")
-    how.add_argument(
-        "--device",
-        metavar="NAME",
-        default="cpu",
-        help="as torch names it; default: cpu",
-    )
+    add("--no-trees", "the network alone")
+    add("--device NAME", "as torch names it", default="cpu")
     quiet_option(command)
 
 
@@ -180,22 +156,8 @@ def _bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
         yield line
         return
-    from tqdm import tqdm
-
-    with ExitStack() as stack:
-        bar: tqdm | None = None
-
-        def show(progress: Progress) -> None:
-            nonlocal bar
-            if bar is None:  # What a run before this one did took it no time.
-                begun = {"total": progress.steps, "initial": progress.step}
-                bar = stack.enter_context(tqdm(desc="training", unit="step", **begun))
-            bar.set_postfix_str(_told(progress), refresh=False)
-            bar.update(progress.step - bar.n)
-            if progress.step == progress.steps:
-                bar.close()
-
-        yield show
+    with bar("training", stays=True) as draw:
+        yield lambda progress: draw(progress.step / progress.steps, _told(progress))
 
 
 def _told(progress: Progress) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from torchtraceap import edits
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.cli.options import analysis_parsers, quiet_option
+from torchtraceap.cli.options import Options, analysis_parsers, quiet_option
 from torchtraceap.cli.output import OK, Commands, about, say, stage
 from torchtraceap.cli.targets import (
     prints_summary,
@@ -22,28 +22,26 @@ from torchtraceap.edits import Edit
 from torchtraceap.replaying import what_if
 from torchtraceap.views.json_form import json_text
 
-# Option, metavar, what makes the edit, help.
-_EDITS: list[tuple[str, str, Any, str]] = [
+# Option, what makes the edit, help.
+_EDITS: list[tuple[str, Any, str]] = [
     (
-        "--drop",
-        "WHAT",
+        "--drop WHAT",
         edits.fix,
         "fix findings: a pattern, a place (train.py:88) or an id",
     ),
-    ("--hide", "NAME", edits.hide, "host events take no time"),
-    ("--drop-waits", "NAME", edits.drop_waits, "calls wait for nothing"),
-    ("--pin", "NAME", edits.pin, "copies are pinned and asynchronous"),
-    ("--capture", "NAME", edits.capture, "launches inside become one"),
-    ("--fuse", "NAME", edits.fuse, "kernels launched inside become one"),
+    ("--hide NAME", edits.hide, "host events take no time"),
+    ("--drop-waits NAME", edits.drop_waits, "calls wait for nothing"),
+    ("--pin NAME", edits.pin, "copies are pinned and asynchronous"),
+    ("--capture NAME", edits.capture, "launches inside become one"),
+    ("--fuse NAME", edits.fuse, "kernels launched inside become one"),
     (
-        "--multi-tensor",
-        "NAME",
+        "--multi-tensor NAME",
         edits.multi_tensor,
         "kernels of one name launched inside become one, as with foreach=True",
     ),
-    ("--bucket", "NAME", edits.bucket, "collectives after each other become one"),
-    ("--drop-work", "NAME", edits.drop_work, "device work is not done"),
-    ("--overlap", "NAME", edits.overlap, "device work waits for no other stream"),
+    ("--bucket NAME", edits.bucket, "collectives after each other become one"),
+    ("--drop-work NAME", edits.drop_work, "device work is not done"),
+    ("--overlap NAME", edits.overlap, "device work waits for no other stream"),
 ]
 
 EXAMPLES = (
@@ -66,33 +64,19 @@ def add(commands: Commands) -> None:
         description="Replay a trace as it is, or with changes made. Several add up.",
     )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
-    for option, metavar, make, text in _EDITS:
-        command.add_argument(
-            option,
-            metavar=metavar,
-            action="append",
-            dest="edits",
-            type=make,
-            help=text + "; * in a NAME stands for any text"
-            if metavar == "NAME"
-            else text,
-        )
-    command.add_argument(
-        "--scale",
-        metavar="NAME=FACTOR",
+    add = Options(command)
+    for option, make, text in _EDITS:
+        any_name = "; * in a NAME stands for any text" * option.endswith(" NAME")
+        add(option, text + any_name, make, action="append", dest="edits")
+    add(
+        "--scale NAME=FACTOR",
+        "device work takes FACTOR (0 to 1) of its time",
+        _scaled,
         action="append",
         dest="edits",
-        type=_scaled,
-        help="device work takes FACTOR (0 to 1) of its time",
     )
-    command.add_argument(
-        "--json", metavar="F", help="write the result to F (-: to standard output)"
-    )
-    command.add_argument(
-        "--trace-out",
-        metavar="F",
-        help="write the changed timeline to F, a trace that Perfetto opens",
-    )
+    add("--json F", "write the result to F (-: to standard output)")
+    add("--trace-out F", "write the changed timeline to F, a trace that Perfetto opens")
     quiet_option(command)
     command.set_defaults(edits=[])
 

@@ -11,14 +11,16 @@ from collections.abc import Iterator, Sequence
 from torchtraceap._core import Finding, Gain, TraceFacts, Unexplained
 from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
+from torchtraceap.base.text_table import headed
 from torchtraceap.base.units import share_text, time_text
 from torchtraceap.report_data import ReportData
 
 _NOTABLE = 0.01  # Of the time: from here on the devices' own delay is said.
 _MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
-NO_LINES = (
-    "No source lines: the trace has no Python frames here. Record it with "
-    "torch.profiler.profile(with_stack=True)."
+NO_LINES = headed(
+    "No source lines",
+    "the trace has no Python frames here. Record it with "
+    "torch.profiler.profile(with_stack=True).",
 )
 
 
@@ -115,14 +117,16 @@ def replayed_texts(report: ReportData) -> Iterator[str]:
             all_of = "it"
         if left_out:
             doubt = next(doubt for doubt in recovery.doubts if doubt)
-            yield f"No gain is given for {left_out}: {doubt}."
-        yield (
-            f"With {all_of} fixed: {range_text(gain.low_us, gain.high_us)} less of "
+            yield headed(f"No gain is given for {left_out}", f"{doubt}.")
+        yield headed(
+            f"With {all_of} fixed",
+            f"{range_text(gain.low_us, gain.high_us)} less of "
             f"{time_text(span_us)} ({share_text(gain.high_us, span_us)}), by a replay "
-            f"of the recording without what the fixes take away{_sure_text(gain)}."
+            f"of the recording without what the fixes take away{_sure_text(gain)}.",
         )
     elif recovery.together_doubt:
-        yield (f"No gain is given for all of them together: {recovery.together_doubt}.")
+        doubt = recovery.together_doubt
+        yield headed("No gain is given for all of them together", f"{doubt}.")
     if recovery.fidelity and any(recovery.gains):
         yield recovery.fidelity.caveat
 
@@ -156,12 +160,13 @@ def left_texts(report: ReportData) -> Iterator[str]:
     left_us = sum(row.unattributed_us for row in report.balance) - delay_us
     left, share = time_text(left_us), share_text(left_us, total_us)
     most = "at most " if report.quality.incomplete else ""
-    yield f"Unattributed: {most}{left} ({share}) that no rule explains."
+    yield headed("Unattributed", f"{most}{left} ({share}) that no rule explains.")
     if delay_us:
         delay, share = time_text(delay_us), share_text(delay_us, total_us)
-        yield (
-            f"Kernel-to-kernel delay: {most}{delay} ({share}) in gaps under 3 µs "
-            "between queued kernels; fewer, larger kernels have less of it."
+        yield headed(
+            "Kernel-to-kernel delay",
+            f"{most}{delay} ({share}) in gaps under 3 µs "
+            "between queued kernels; fewer, larger kernels have less of it.",
         )
 
 

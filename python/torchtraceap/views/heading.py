@@ -20,7 +20,7 @@ from torchtraceap._core import (
 )
 from torchtraceap.base.location import NAME_WIDTH, place_text
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.text_table import wrapped
+from torchtraceap.base.text_table import Line, headed, marked, wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.report_data import ReportData
 
@@ -68,7 +68,7 @@ def whose_text(row: Balance | Window, report: ReportData) -> str:
 def heading_lines(report: ReportData) -> Iterator[str]:
     """Yield what the trace is, how far to trust it, its balance and its story."""
     trace = report.trace
-    yield printable(trace.path)
+    yield marked(printable(trace.path), "title")
     yield from wrapped(", ".join(fact_texts(report)), "  ")
     yield from wrapped(simulated_text(trace.simulated), "  ")
     yield from _quality(report)
@@ -122,7 +122,7 @@ def _story(story: Sequence[Stage]) -> Iterator[str]:
         # Under 3 % of the time it is no news that nothing hides a copy.
         if stage.id == "overlap" and stage.severity in (None, "low"):
             continue
-        text = f"{_STORY[stage.id]}: {_lowered(printable(stage.answer))}"
+        text = headed(_STORY[stage.id], _lowered(printable(stage.answer)))
         yield from wrapped(text, "  ")
 
 
@@ -150,9 +150,9 @@ def _quality(report: ReportData) -> Iterator[str]:
     quality, said = report.quality, said_notes(report)
     if quality.verdict == "ok":
         for note in said:
-            yield from wrapped(f"Note: {printable(note.detail)}", "  ")
+            yield from wrapped(headed("Note", printable(note.detail)), "  ")
         return
-    yield f"Quality: {quality.verdict}"
+    yield marked(f"Quality: {quality.verdict}", quality.verdict)
     for note in (*quality.reasons, *said):
         yield from wrapped(f"- {printable(note.detail)}", "  ")
     rate = quality.linking_rate
@@ -173,25 +173,25 @@ def _devices(trace: TraceFacts, verb: str) -> str:
     return text if len(working) == 1 else f"{len(working)} × {text}"
 
 
-def _balance(row: Balance, device: str, incomplete: bool) -> str:
+def _balance(row: Balance, device: str, incomplete: bool) -> Line:
     idle = [*_shares(row.idle_us, row.span_us), _unattributed(row)]
     # What is not in the trace may have filled any gap.
     least, most = (" at least", " at most,") if incomplete else ("", "")
     text = (
-        f"Device {device}: busy{least} {share_text(row.busy_us, row.span_us)} "
+        f"busy{least} {share_text(row.busy_us, row.span_us)} "
         f"({time_text(row.busy_us)} of {time_text(row.span_us)}); "
         f"idle{most} by cause: {', '.join(idle)}"
     )
     if excess := _shares(row.excess_us, row.span_us):
         text += f"; wasted while busy: {', '.join(excess)}"
-    return text
+    return headed(f"Device {device}", text)
 
 
-def _host_balance(row: Balance, several: bool) -> str:
+def _host_balance(row: Balance, several: bool) -> Line:
     of = f" of process {printable(str(row.pid), NAME_WIDTH)}" if several else ""
     times = {**row.idle_us, "operators": row.busy_us}
     shares = [*_shares(times, row.span_us), _unattributed(row)]
-    return f"CPU{of}: {', '.join(shares)} (of {time_text(row.span_us)})"
+    return headed(f"CPU{of}", f"{', '.join(shares)} (of {time_text(row.span_us)})")
 
 
 def _shares(times: Mapping[str, float], whole_us: float) -> list[str]:

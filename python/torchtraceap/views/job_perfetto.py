@@ -13,12 +13,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchtraceap._core import RankRow
-from torchtraceap.base.files import new_file, refuse_trace
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.job import JobData
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.job_drawing import DrawnCollective, drawing_of, shown_causes
-from torchtraceap.views.perfetto import finish
+from torchtraceap.views.perfetto import plain_copy
 
 _JOB_PID = 1
 # The first pid of a rank is the next multiple of this: rank 3 has 4000, 4001, ...
@@ -36,18 +35,8 @@ def write_job_perfetto(
 ) -> None:
     """Write the file; see ``JobReport.to_perfetto``. ``ranks``: each with its report,
     of which one at a time is held."""
-    where = os.fspath(path)
-    for row in job.ranks:
-        refuse_trace(where, row.path)
-    with new_file(where) as new:
-        plain = new + ".plain"
-        try:
-            _write_plain(job, ranks, plain)
-        except ValueError as error:
-            if plain not in str(error):
-                raise
-            raise ValueError(str(error).replace(plain, where)) from error
-        finish(plain, new, where.endswith(".gz"))
+    with plain_copy(path, (row.path for row in job.ranks)) as plain:
+        _write_plain(job, ranks, plain)
 
 
 def _write_plain(

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""job_tables.py: the ranks of a job and their collectives as tables, for the page."""
+"""job_tables.py: gains, ranks and collectives of a job: one list for text and page."""
 
 from __future__ import annotations
 
-from torchtraceap._core import RankRow
+from torchtraceap._core import CollectiveRow, RankRow
 from torchtraceap.base.units import time_text
 from torchtraceap.data.job import JobData
-from torchtraceap.views.job_words import collective_text, culprit_text, notable_culprits
+from torchtraceap.views.job_words import (
+    collective_text,
+    culprit_text,
+    notable_culprits,
+    step_text,
+)
 from torchtraceap.views.work_tables import (
     NO_CELL,
     Cell,
@@ -15,69 +20,104 @@ from torchtraceap.views.work_tables import (
     count_cell,
     share_cell,
     size_cell,
-    time_cell,
 )
 
 _NAME = 40  # Characters of a text.
+_SMALL = (
+    "small: less than 1 MiB, where starting it costs more than sending: one larger "
+    "collective in place of many would cost less."
+)
 
 
-def job_tables(job: JobData) -> list[Table]:
-    """Return the tables that have rows: gains, ranks, collectives."""
-    step_us = job.facts.replayed_us
-    gains = (
-        Column("what", lambda c: Cell(culprit_text(c)), _NAME),
-        Column("shorter by", lambda c: time_cell(c.gain_us)),
-        Column("of the step", lambda c: share_cell(c.gain_us, step_us)),
-    )
-    of = time_text(step_us)
+def job_tables(job: JobData, most: int) -> list[Table]:
+    """Return the tables that have rows; of more ranks than ``most``, those come first
+    that others waited for most."""
+    step, step_us = step_text(job), job.facts.replayed_us
+    ranks, order = list(job.ranks), ""
+    if len(ranks) > most:
+        ranks.sort(key=lambda row: -row.caused_us)
+        order = ", the most waited for first"
+    any_small = any(row.small for row in job.collectives)
     tables = (
         Table(
             "Gains of having one of them as usual",
-            f", of a step of {of}",
+            f", of {step} of {time_text(step_us)}",
             notable_culprits(job),
-            gains,
+            (
+                Column("what", lambda c: Cell(culprit_text(c)), _NAME),
+                Column("shorter by", lambda c: _time(c.gain_us)),
+                Column("share", lambda c: share_cell(c.gain_us, step_us)),
+            ),
         ),
-        Table("Ranks", "", job.ranks, _RANKS),
+        Table(
+            "Ranks",
+            order,
+            ranks,
+            _RANKS,
+            legend="waited: from its own start in a collective until all had started; "
+            "transfer: from then on; exposed: in collectives, with no computation "
+            "beside; last: how often it came last; caused: what the others waited for "
+            f"it; gain: what {step} would be shorter, did its work take what it takes "
+            "others.",
+        ),
         Table(
             "Collectives",
-            ", times of all ranks together",
+            ", all ranks together",
             job.collectives,
             _COLLECTIVES,
+            legend=_SMALL if any_small else "",
         ),
     )
     return [table for table in tables if table.rows]
 
 
+def _time(us: float) -> Cell:
+    return Cell(time_text(us), us)
+
+
+def _times(number: int) -> Cell:
+    return Cell(f"{number:,}×", number)
+
+
 def _gain(row: RankRow) -> Cell:
-    """Write a gain; what others make up for is none."""
+    """Write a gain; what others make up for is none, and of many ranks only those that
+    others waited for most are asked."""
     if row.gain_us is None:
         return NO_CELL
     return Cell(time_text(max(0.0, row.gain_us)), row.gain_us)
 
 
+def _small(row: CollectiveRow) -> Cell:
+    return Cell("small") if row.small else NO_CELL
+
+
 _RANKS = (
     Column("rank", lambda r: Cell(str(r.rank), r.rank)),
-    Column("stage", lambda r: count_cell(r.stage), if_any=True),
+    Column("stage", lambda r: count_cell(r.stage), if_any=True, if_varied=True),
     Column("busy", lambda r: share_cell(r.busy_us, r.span_us)),
-    Column("waited", lambda r: time_cell(r.waited_us)),
-    Column("transfer", lambda r: time_cell(r.transfer_us)),
-    Column("exposed", lambda r: time_cell(r.exposed_us)),
-    Column("came last", lambda r: count_cell(r.last)),
-    Column("others waited for it", lambda r: time_cell(r.caused_us)),
-    Column("gain", _gain, if_any=True),
-    Column("clock moved", lambda r: time_cell(r.clock_shift_us), if_any=True),
-    Column("residual", lambda r: time_cell(r.clock_residual_us), if_any=True),
-    Column("quality", lambda r: Cell(r.verdict), _NAME),
-    Column("device", lambda r: Cell(r.device), _NAME),
-    Column("host", lambda r: Cell(r.host), _NAME),
-    Column("file", lambda r: Cell(r.path.replace("\\", "/").rpartition("/")[2]), _NAME),
+    Column("waited", lambda r: _time(r.waited_us)),
+    Column("transfer", lambda r: _time(r.transfer_us)),
+    Column("exposed", lambda r: _time(r.exposed_us)),
+    Column("last", lambda r: _times(r.last)),
+    Column("caused", lambda r: _time(r.caused_us)),
+    Column("gain", _gain),
+    Column("clock moved", lambda r: _time(r.clock_shift_us), 0, True, True),
+    Column("residual", lambda r: _time(r.clock_residual_us), 0, True, True),
+    Column("host", lambda r: Cell(r.host), _NAME, if_varied=True),
+    Column("device", lambda r: Cell(r.device), _NAME, if_varied=True),
+    Column("quality", lambda r: Cell(r.verdict), _NAME, if_varied=True),
+    Column("file", lambda r: Cell(_file(r.path)), _NAME, on_page=True),
 )
 _COLLECTIVES = (
     Column("collective", lambda c: Cell(collective_text(c.name, None)), _NAME),
     Column("size", lambda c: size_cell(c.bytes)),
-    Column("count", lambda c: count_cell(c.count)),
-    Column("waited", lambda c: time_cell(c.wait_us)),
-    Column("transfer", lambda c: time_cell(c.transfer_us)),
-    Column("exposed", lambda c: time_cell(c.exposed_us)),
-    Column("", lambda c: Cell("small" if c.small else ""), _NAME),
+    Column("times", lambda c: _times(c.count)),
+    Column("waited", lambda c: _time(c.wait_us)),
+    Column("transfer", lambda c: _time(c.transfer_us)),
+    Column("exposed", lambda c: _time(c.exposed_us)),
+    Column("", _small, if_any=True),
 )
+
+
+def _file(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

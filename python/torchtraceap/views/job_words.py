@@ -6,12 +6,13 @@ Text, page and budgets say it alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from torchtraceap._core import Culprit, Late
+from torchtraceap._core import Culprit, Late, RankRow
 from torchtraceap.base.location import place_text
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.units import time_text
+from torchtraceap.base.text_table import headed
+from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.job import JobData
 
 #: A step that would be shorter by less than this share counts as even: healthy ranks
@@ -122,18 +123,65 @@ def slowdown_text(job: JobData) -> str:
     even = time_text(facts.even_us)
     if not is_slowed(job):
         among = " among the ranks at hand" if facts.missing else ""
-        return (
-            f"No stragglers{among}: {took}, and would take {even} if every rank took "
+        return headed(
+            f"No stragglers{among}",
+            f"{took}, and would take {even} if every rank took "
             f"for its work what the others take (slowdown {facts.slowdown:.2f}; what "
-            f"is under {1 / (1 - NOTABLE):.2f} is noise)."
+            f"is under {1 / (1 - NOTABLE):.2f} is noise).",
         )
     gain = time_text(facts.replayed_us - facts.even_us)
-    return (
-        f"Slowdown {facts.slowdown:.2f}: {took}, and would take {even}, {gain} less, "
-        "if every rank took for its work what the others take."
+    return headed(
+        f"Slowdown {facts.slowdown:.2f}",
+        f"{took}, and would take {even}, {gain} less, "
+        "if every rank took for its work what the others take.",
     )
 
 
-def missing_text(missing: Sequence[int]) -> str:
-    """Write how many ranks have no trace; "" of none."""
-    return f"{len(missing)} missing" if missing else ""
+def job_fact_texts(job: JobData) -> Iterator[str]:
+    """Write what the job is: ranks, steps, devices, hosts, recording."""
+    facts = job.facts
+    of = f" of {facts.world_size}" if facts.world_size else ""
+    yield f"{facts.ranks}{of} rank{'s' * ((facts.world_size or facts.ranks) > 1)}"
+    if facts.missing:
+        yield f"{len(facts.missing)} missing"
+    yield counted(facts.steps, "step") if facts.steps else "no steps"
+    yield _devices(job.ranks)
+    hosts = {row.host for row in job.ranks} - {""}
+    if len(hosts) > 1:
+        yield counted(len(hosts), "host")
+    if facts.recording and facts.recording != facts.source:
+        yield f"recording {printable(facts.recording)}"
+
+
+def _devices(ranks: Sequence[RankRow]) -> str:
+    names = sorted({row.device for row in ranks})
+    if names == ["CPU"]:
+        return "CPU only"
+    return " and ".join(printable(name, 40) for name in names)
+
+
+def trust_texts(job: JobData) -> Iterator[str]:
+    """Say how sure all this is, and what is not covered."""
+    facts = job.facts
+    if not facts.joined_collectives:
+        return
+    yield headed(
+        "Clocks",
+        "with hosts set so that collectives end together, those of the worst "
+        f"rank end within {time_text(facts.clock_residual_us)} of the others' "
+        "(median): a shorter wait is no difference.",
+    )
+    yield headed(
+        "Replay",
+        f"a step of the unchanged job comes out {share_text(facts.replay_error, 1)} "
+        "off what was recorded.",
+    )
+    unknown = []
+    if facts.unmatched:
+        unknown.append(f"{counted(facts.unmatched, 'collective')} of one rank alone")
+    if facts.contradicted:
+        unknown.append(
+            f"{facts.contradicted:,} whose ranks were not in it at the same time"
+        )
+    if unknown:
+        yield headed("Not joined", f"{' and '.join(unknown)}.")

@@ -12,7 +12,8 @@ import gzip
 import json
 import os
 import shutil
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from torchtraceap._core import Finding
@@ -28,22 +29,30 @@ _ARGS = (
 
 def write_perfetto(report: ReportData, path: str | os.PathLike[str]) -> None:
     """Write the copy; see ``Report.to_perfetto``."""
-    where = os.fspath(path)
-    refuse_trace(where, report.trace.path)
     texts = [(_name(f), json.dumps(_args(f))) for f in report.rule_findings]
+    with plain_copy(path, [report.trace.path]) as plain:
+        report.core.write_perfetto(texts, plain)
+
+
+@contextmanager
+def plain_copy(path: str | os.PathLike[str], traces: Iterable[str]) -> Iterator[str]:
+    """Yield the path of a file to write, which is then put in the place of ``path``,
+    none of the traces that are read, packed if that ends in .gz."""
+    where = os.fspath(path)
+    for trace in traces:
+        refuse_trace(where, trace)
     with new_file(where) as new:
         plain = new + ".plain"
         try:
-            report.core.write_perfetto(texts, plain)
+            yield plain
         except ValueError as error:
             if plain not in str(error):
                 raise
             raise ValueError(str(error).replace(plain, where)) from error
-        finish(plain, new, where.endswith(".gz"))
+        _finish(plain, new, where.endswith(".gz"))
 
 
-def finish(plain: str, new: str, is_packed: bool) -> None:
-    """Make of a plain copy the file that is asked for."""
+def _finish(plain: str, new: str, is_packed: bool) -> None:
     with ExitStack() as stack:
         source = stack.enter_context(open(plain, "rb"))
         # Which JSON must not begin with, whatever the trace does.

@@ -9,7 +9,15 @@ from collections.abc import Iterator, Sequence
 from torchtraceap._core import Finding
 from torchtraceap.base.location import NAME_WIDTH
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.text_table import align, wrapped
+from torchtraceap.base.text_table import (
+    Line,
+    align,
+    headed,
+    joined,
+    marked,
+    parts_of,
+    wrapped,
+)
 from torchtraceap.base.units import counted, time_text
 from torchtraceap.detection.detection import Detection
 from torchtraceap.report_data import ReportData
@@ -34,17 +42,18 @@ from torchtraceap.views.work_tables import table_lines, window_table
 _TOLD = 3  # findings in words: what anyone would look into first
 
 
-def write_summary(report: ReportData, windows: int, findings: int) -> str:
-    """Return the text, with at most so many windows and findings listed."""
-    blocks = [
-        list(heading_lines(report)),
-        list(_findings(report, findings)),
-        [part for line in _outcomes(report) for part in wrapped(line, "  ")],
-        wrapped(_detector_line(report), "  "),
-        list(table_lines(window_table(report), windows)) if windows else [],
-        list(_advice(report, findings)),
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
+def summary_lines(report: ReportData, windows: int, findings: int = 10) -> list[str]:
+    """Return the lines, with at most so many windows and findings listed."""
+    return joined(
+        (
+            heading_lines(report),
+            _findings(report, findings),
+            [part for line in _outcomes(report) for part in wrapped(line, "  ")],
+            wrapped(_detector_line(report), "  "),
+            table_lines(window_table(report), windows) if windows else [],
+            _advice(report, findings),
+        )
+    )
 
 
 def _findings(report: ReportData, limit: int) -> Iterator[str]:
@@ -53,12 +62,12 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
     if report.findings:
         bound = " (upper bounds: device records are missing)" if incomplete else ""
         by = f", {ranked_by(report)}" if report.opinions else ""
-        yield f"Findings, {order_text(report)} first{by}{bound}:"
+        yield marked(f"Findings, {order_text(report)} first{by}{bound}:", "heading")
         ranking = report.ranking
         rows = [
             (
                 place_of(row.finding, report),
-                row.finding.kind,
+                marked(row.finding.kind, row.finding.severity),
                 f"×{row.finding.count}",
                 wasted_text(row.finding),
                 wasted_share(row.finding, total_us),
@@ -67,8 +76,7 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
             )
             for place, row in enumerate(ranking[:limit])
         ]
-        for line in align(rows, right=(2, 3, 4)):
-            yield f"  {line.rstrip()}"
+        yield from align(rows, right=(2, 3, 4), indent="  ")
         listed = [row.finding for row in ranking]
         if rest := listed[limit:]:
             yield f"  and {', '.join([f'{len(rest)} more', *_together(rest)])}"
@@ -81,7 +89,7 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
             (whole,) = report.first_critical_paths(0)
             yield from wrapped(path_line(whole), "  ")
     else:
-        yield f"Findings: {why_none(report)}"
+        yield headed("Findings", why_none(report))
     yield from left_texts(report)
     if report.balance:
         yield from (f"  {text}" for text in stretch_texts(report))
@@ -105,7 +113,7 @@ def _together(findings: Sequence[Finding]) -> list[str]:
 def _advice(report: ReportData, limit: int) -> Iterator[str]:
     advice = advice_of([row.finding for row in report.ranking[:limit]])
     if advice:
-        yield "What helps:"
+        yield marked("What helps:", "heading")
     for pattern, text in advice:
         yield from wrapped(f"{pattern}: {text}", "    ", first="  ")
 
@@ -127,7 +135,9 @@ def _detector_line(report: ReportData) -> str:
         if _told[0]() is not report:
             return ""
     text = detector_text(detection)
-    return f"{text} {_cost(detection)}" if detection.run else text
+    if not detection.run:
+        return text
+    return Line(*parts_of(text), (f" {_cost(detection)}", ""))
 
 
 def detector_text(detection: Detection) -> str:
@@ -135,14 +145,14 @@ def detector_text(detection: Detection) -> str:
     if detection.status == "off":
         return ""
     if not detection.run:
-        return f"Detector not run: {printable(detection.why or '', 400)}."
+        return headed("Detector not run", f"{printable(detection.why or '', 400)}.")
     name = printable(detection.name or "", NAME_WIDTH)
     if detection.why:
-        return f"Detector ({name}): nothing is said, for {detection.why}."
+        return headed(f"Detector ({name})", f"nothing is said, for {detection.why}.")
     counts = detection.counts
     text = (
-        f"Detector ({name}): {counts.flagged:,} of {len(detection.flagged):,} windows "
-        f"flagged, {counts.with_rules:,} as rules say, "
+        f"{counts.flagged:,} of {len(detection.flagged):,} windows flagged, "
+        f"{counts.with_rules:,} as rules say, "
         f"{counts.flagged - counts.with_rules:,} by it alone; "
         f"{counts.rules_alone:,} more by rules alone."
     )
@@ -151,7 +161,7 @@ def detector_text(detection: Detection) -> str:
             f" Of {counts.abstained:,} it says nothing: they are unlike what it "
             "learned."
         )
-    return text
+    return headed(f"Detector ({name})", text)
 
 
 def _cost(detection: Detection) -> str:
@@ -171,14 +181,14 @@ def _outcomes(report: ReportData) -> Iterator[str]:
         for name, value in names.items()
     ]
     if changes:
-        yield "Settings that differ from the defaults: " + ", ".join(changes)
+        yield headed("Settings that differ from the defaults", ", ".join(changes))
     for own in report.rules:
         text = (
-            f"Rule {own.rule}: {counted(own.claims, 'claim')} on "
+            f"{counted(own.claims, 'claim')} on "
             f"{time_text(own.asked_us)}, of which {time_text(own.claimed_us)} was lost"
         )
         if own.taken_us:
             text += f" and {time_text(own.taken_us)} is other patterns'"
         if own.claims and not own.counted:
             text += "; too little to be counted"
-        yield text + "."
+        yield headed(f"Rule {own.rule}", f"{text}.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.text_table import align
+from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
 from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import device_text
@@ -39,17 +39,19 @@ class Column:
     width: int = 0
     if_any: bool = False  #: Left out where no row has a value.
     on_page: bool = False  #: Left out of plain text, which has less room.
+    if_varied: bool = False  #: Left out there where all rows have the same.
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a report, those first that matter most."""
+    """Rows of a report or a job, those first that matter most."""
 
     name: str
     order: str  #: What the title says of the rows after their number.
     rows: Sequence[Any]
     columns: Sequence[Column]
     note: str = ""  #: What plain text says beside the number of rows.
+    legend: str = ""  #: What the titles of the columns mean.
 
     @property
     def id(self) -> str:
@@ -70,6 +72,12 @@ class Table:
                 columns.append(column)
                 cells.append(made)
         return columns, list(zip(*cells, strict=True))
+
+    def in_text(self, column: Column) -> bool:
+        """Tell whether plain text shows a column."""
+        if column.if_varied and len({column.cell(row).text for row in self.rows}) < 2:
+            return False
+        return not column.on_page
 
 
 def work_tables(report: ReportData) -> list[Table]:
@@ -106,24 +114,23 @@ def table_lines(table: Table, most: int = _SHOWN) -> Iterator[str]:
     columns, rows = table.first(most)
     if not rows:
         return
-    order = [i for i, column in enumerate(columns) if not column.on_page]
+    order = [i for i, column in enumerate(columns) if table.in_text(column)]
     order.sort(key=lambda i: columns[i].width > 0)
     notes = [f"{len(rows)} of {len(table.rows):,}", table.note]
     told = table.note or len(rows) < len(table.rows)
     counts = f" ({'; '.join(filter(None, notes))})" if told else ""
-    yield f"{table.name}{counts}{table.order}:"
+    yield marked(f"{table.name}{counts}{table.order}:", "heading")
     lines = [[columns[i].title for i in order]] + [
         [printable(row[i].text, columns[i].width) for i in order] for row in rows
     ]
     figures = [place for place, i in enumerate(order) if not columns[i].width]
-    yield from (f"  {line}" for line in align(lines, right=figures))
+    yield from align(lines, right=figures, indent="  ")
+    yield from wrapped(table.legend, "  ", first="  ")
 
 
-def write_tables(report: ReportData) -> str:
-    """Return what ran as plain text, of each table the ten greatest."""
-    blocks = [list(table_lines(table)) for table in work_tables(report)]
-    blocks.append(list(_counts(report)))
-    return "\n\n".join("\n".join(block) for block in blocks if block)
+def work_lines(report: ReportData) -> list[str]:
+    """Return what ran as lines, of each table the ten greatest."""
+    return joined((*map(table_lines, work_tables(report)), _counts(report)))
 
 
 def _counts(report: ReportData) -> Iterator[str]:
@@ -135,7 +142,7 @@ def _counts(report: ReportData) -> Iterator[str]:
         if c is not None
     ]
     if texts:
-        yield "Kernels launched: " + "; ".join(texts)
+        yield headed("Kernels launched", "; ".join(texts))
 
 
 # --- Cells ------------------------------------------------------------------------

@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""document.py: a template as one HTML file that needs nothing else.
+"""document.py: fills the templates; a page is one HTML file that needs nothing else.
 
-The browser is told by the page (Content-Security-Policy) to run our script and apply
-our style, by their hashes, and to load nothing: should a name from a trace ever get out
-of its quotes, it could still do nothing.
+Everything that a template writes is first made printable (safe_text.py) and then
+escaped; what it may write as it is, is wrapped in ``Markup`` here and nowhere else. The
+browser is told by the page (Content-Security-Policy) to run our script and apply our
+style, by their hashes, and to load nothing: should a name from a trace ever get out of
+its quotes, it could still do nothing.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.units import share_text, time_text
 from torchtraceap.views.html import colors
-from torchtraceap.views.html.templates import asset, render
 
-#: Rows of a table.
-MOST_ROWS = 100
+if TYPE_CHECKING:
+    import jinja2
+
+MOST_ROWS = 100  #: Of a table.
+_FOLDER = Path(__file__).parent
+_MOST_TEXT = 400  # Names of kernels have hundreds of characters, hostile ones more.
 
 
 def document(
@@ -63,7 +72,76 @@ def script_json(data: object) -> str:
     return text.replace("<", "\\u003c").replace("&", "\\u0026")
 
 
+class Names:
+    """Texts of a timeline by their numbers: each is stored once, as it is shown, cut
+    to ``most`` characters (0: whole)."""
+
+    def __init__(self, most: int = 0) -> None:
+        self.texts: list[str] = []
+        self._most = most
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        """Return the number of a text."""
+        text = printable(text, self._most)
+        if text not in self._numbers:
+            self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return self._numbers[text]
+
+
+def differences(numbers: Sequence[int]) -> list[int]:
+    """Return by how much each number exceeds the one before, the first exceeds 0."""
+    return [b - a for a, b in zip([0, *numbers], numbers, strict=False)]
+
+
 def _source(text: str) -> str:
     """Return what allows one inline script or style by its hash."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def render(template: str, values: Mapping[str, Any], raw: Mapping[str, str]) -> str:
+    """Return a template filled with values.
+
+    ``raw`` holds style, script and JSON that are ours or escaped for their place.
+    """
+    from markupsafe import Markup
+
+    ours = {name: Markup(text) for name, text in raw.items()}
+    return _templates().get_template(template).render({**values, **ours})
+
+
+@functools.cache
+def asset(name: str) -> str:
+    """Return the text of a file of this folder."""
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_written,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "family": colors.family,
+        "place": lambda number: f"{number:.3f}".rstrip("0").rstrip("."),
+        "share": share_text,
+        "short": printable,
+        "time": time_text,
+    }
+    return environment
+
+
+def _written(value: object) -> object:
+    """Make what a template writes printable, if it is not markup of our own."""
+    if value is None:
+        return ""
+    return value if hasattr(value, "__html__") else printable(str(value), _MOST_TEXT)

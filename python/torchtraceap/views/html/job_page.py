@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchtraceap._core import Late
 from torchtraceap.base.units import counted, time_text
 from torchtraceap.data.job import JobData
 from torchtraceap.views.html.colors import family
-from torchtraceap.views.html.document import document
+from torchtraceap.views.html.document import MOST_ROWS, document
 from torchtraceap.views.html.job_timeline_json import job_timeline_json
 from torchtraceap.views.job_drawing import cause_text, drawing_of
 from torchtraceap.views.job_tables import job_tables
 from torchtraceap.views.job_words import (
+    job_fact_texts,
     late_place,
     late_why,
     notable_causes,
@@ -22,6 +22,7 @@ from torchtraceap.views.job_words import (
     slowdown_text,
     step_text,
     together_text,
+    trust_texts,
     waited_text,
 )
 
@@ -64,20 +65,19 @@ def job_page(job: JobData) -> str:
     exposed_us = sum(row.exposed_us for row in job.ranks)
     values = {
         "job": job,
-        "facts": facts,
         "name": facts.source.replace("\\", "/").rstrip("/").rpartition("/")[2]
         or facts.source,
-        "overview": list(_overview(job)),
+        "facts": list(job_fact_texts(job)),
         "verdict": slowdown_text(job),
         "worst": _sentence(worst[0], gpus) if worst else "",
         "degraded": bool(worst),
         "notes": [note.detail for note in facts.notes],
-        "trust": list(_trust(job)),
+        "trust": list(trust_texts(job)),
         "waited": together_text(facts.waited_us, gpus),
         "exposed": together_text(exposed_us, gpus),
         "cards": cards,
         "more_cards": len(job.late) - len(cards),
-        "tables": job_tables(job),
+        "tables": job_tables(job, MOST_ROWS),
         "step": step_text(job),
         "span_us": max((row.end_us for row in job.ranks), default=0.0),
         "left_out": _left_out(drawing.left_out, drawing.left_out_us),
@@ -88,37 +88,6 @@ def job_page(job: JobData) -> str:
 def _sentence(late: Late, gpus: bool) -> str:
     """Write the costliest cause: who, where, why, and what others waited."""
     return f"Late most was {cause_text(late)}; {waited_text(late, gpus)}."
-
-
-def _overview(job: JobData) -> Iterator[str]:
-    facts = job.facts
-    of = f" of {facts.world_size:,}" if facts.world_size else ""
-    yield f"{facts.ranks:,}{of} ranks"
-    if facts.missing:
-        yield f"{len(facts.missing):,} missing"
-    if facts.steps:
-        yield f"{counted(facts.steps, 'step')} of {time_text(facts.step_us)}"
-    yield counted(facts.joined_collectives, "collective")
-    if hosts := len({row.host for row in job.ranks} - {""}):
-        yield counted(hosts, "host")
-    yield ", ".join(sorted({row.device for row in job.ranks}))
-
-
-def _trust(job: JobData) -> Iterator[str]:
-    """Say how sure all this is, and what is not covered."""
-    facts = job.facts
-    if facts.joined_collectives:
-        residual = time_text(facts.clock_residual_us)
-        yield (
-            "Clocks are set so that the ends of collectives fall together; they do "
-            f"within {residual} at the worst rank. Shorter waits are no difference."
-        )
-    if facts.unmatched:
-        alone = counted(facts.unmatched, "collective")
-        yield f"{alone} of one rank alone: no other has it in its trace."
-    if facts.contradicted:
-        both = counted(facts.contradicted, "collective")
-        yield f"{both} not joined: the ranks were not in it at the same time."
 
 
 def _left_out(count: int, us: float) -> str:

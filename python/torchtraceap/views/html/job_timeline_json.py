@@ -15,22 +15,23 @@ from torchtraceap._core import JoinedCollective
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import bytes_text
 from torchtraceap.data.job import JobData
-from torchtraceap.views.html.document import script_json
+from torchtraceap.views.html.document import Names, differences, script_json
 from torchtraceap.views.job_drawing import Drawing, DrawnCollective, shown_causes
 
 _MOST_STEPS = 20_000  # Borders of steps, in the rows of all ranks together.
 _MOST_CAUSES = 3  # Of a collective.
-_NAME_WIDTH = 80
 
 
 def job_timeline_json(job: JobData, drawing: Drawing) -> str:
     """Return the data as JSON that may stand in a ``script`` element."""
-    names = _Names()
-    columns = {row.rank: _Columns() for row in job.ranks}
+    names = Names()
+    rows: dict[int, list[tuple[int, ...]]] = {row.rank: [] for row in job.ranks}
     for place, drawn in enumerate(drawing.collectives):
         for arrival in drawn.collective.arrivals:
-            begin, end = _ns(arrival.begin_us), _ns(arrival.end_us)
-            columns[arrival.rank].add(begin, end - begin, _ns(arrival.wait_us), place)
+            begin = _ns(arrival.begin_us)
+            length = _ns(arrival.end_us) - begin
+            wait = min(_ns(arrival.wait_us), length)
+            rows[arrival.rank].append((begin, length, wait, place))
     order = {row.rank: place for place, row in enumerate(job.ranks)}
     steps: dict[int, list[int]] = defaultdict(list)
     for step in job.steps[:_MOST_STEPS]:
@@ -45,7 +46,7 @@ def job_timeline_json(job: JobData, drawing: Drawing) -> str:
                 "end": _ns(row.end_us),
                 "caused": _ns(row.caused_us),
                 "steps": sorted(set(steps[row.rank])),
-                **columns[row.rank].written(),
+                **_columns(rows[row.rank]),
             }
             for row in job.ranks
         ],
@@ -63,55 +64,25 @@ def _ns(us: float) -> int:
     return round(us * 1000)
 
 
-class _Names:
-    """Texts by their numbers: each is stored once."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        """Return the number of a text as it is shown."""
-        if text not in self._numbers:
-            self._numbers[text] = len(self.texts)
-            self.texts.append(text)
-        return self._numbers[text]
-
-
-class _Columns:
-    """What one rank was in."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, int, int, int]] = []
-
-    def add(self, begin: int, length: int, wait: int, collective: int) -> None:
-        self._rows.append((begin, length, min(wait, length), collective))
-
-    def written(self) -> dict[str, list[int]]:
-        """Return the columns by name."""
-        rows = sorted(self._rows)
-        begins, lengths, waits, collectives = (
-            [row[column] for row in rows] for column in range(4)
-        )
-        return {
-            "start": _differences(begins),
-            "length": lengths,
-            "wait": waits,
-            "collective": _differences(collectives),
-        }
-
-
-def _differences(numbers: list[int]) -> list[int]:
-    return [b - a for a, b in zip([0, *numbers], numbers, strict=False)]
+def _columns(rows: list[tuple[int, ...]]) -> dict[str, list[int]]:
+    """Return what a rank was in as columns by name."""
+    ordered = sorted(rows)
+    begins, lengths, waits, places = ([row[i] for row in ordered] for i in range(4))
+    return {
+        "start": differences(begins),
+        "length": lengths,
+        "wait": waits,
+        "collective": differences(places),
+    }
 
 
 def _collective(
-    job: JobData, drawn: DrawnCollective, names: _Names, last: int
+    job: JobData, drawn: DrawnCollective, names: Names, last: int
 ) -> dict[str, Any]:
     collective = drawn.collective
     why = shown_causes(job, drawn)[:_MOST_CAUSES]
     return {
-        "name": names.number(printable(drawn.title, _NAME_WIDTH)),
+        "name": names.number(drawn.title),
         "of": names.number(", ".join(_of(collective))),
         "begin": min(_ns(a.begin_us) for a in collective.arrivals),
         "end": max(_ns(a.end_us) for a in collective.arrivals),

@@ -17,9 +17,8 @@ from torchtraceap.views.heading import (
 )
 from torchtraceap.views.html import colors
 from torchtraceap.views.html.balance_bars import balance_bars
-from torchtraceap.views.html.document import document, style
+from torchtraceap.views.html.document import document, render, style
 from torchtraceap.views.html.finding_cards import finding_cards
-from torchtraceap.views.html.templates import render
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.opinion_text import ranked_by

@@ -17,7 +17,7 @@ from torchtraceap._core import Finding
 from torchtraceap.base.safe_text import printable
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.html.colors import family, slice_color
-from torchtraceap.views.html.document import script_json
+from torchtraceap.views.html.document import Names, differences, script_json
 from torchtraceap.views.html.window_strip import Lane
 
 _MOST_SLICES = 9_000  # Of the whole trace; about 40 bytes each.
@@ -61,7 +61,7 @@ def timeline_json(report: ReportData, strip: Sequence[Lane]) -> str:
             }
             for begin, end, detail in _details(report, writer, whole.cell_ns)
         ],
-        "names": writer.texts,
+        "names": writer.names.texts,
         "steps": [
             [step.number, step.start_ns - origin, step.end_ns - origin]
             for step in core.steps(_MOST_STEPS)
@@ -86,8 +86,7 @@ class _Writer:
         self._starts, self._durations = columns["ts"], columns["dur"]
         self._trace = report.loaded
         self.origin = report.core.trace.start_ns
-        self.texts: list[str] = []
-        self._numbers: dict[str, int] = {}
+        self.names = Names(_NAME_WIDTH)
         self._categories = _core.category_names()
 
     def time_of(self, row: int) -> tuple[int, int]:
@@ -100,14 +99,14 @@ class _Writer:
         starts = [begin - self.origin for begin, *_ in slices]
         return {
             "rows": 1 + max((depth for *_, depth in slices), default=0),
-            "start": [b - a for a, b in zip([0, *starts], starts, strict=False)],
+            "start": differences(starts),
             "length": [end - begin for begin, end, *_ in slices],
             "name": [
-                self._number("" if row is None else self._trace.name(row))
+                self.names.number("" if row is None else self._trace.name(row))
                 for _, _, row, *_ in slices
             ],
             "color": [
-                self._number(slice_color(self._categories[category]))
+                self.names.number(slice_color(self._categories[category]))
                 for _, _, _, category, *_ in slices
             ],
             "row": [depth for *_, depth in slices],
@@ -119,14 +118,6 @@ class _Writer:
                 if row is None
             },
         }
-
-    def _number(self, text: str) -> int:
-        """Return the number of a text as it is shown; each is stored once."""
-        text = printable(text, _NAME_WIDTH)
-        if text not in self._numbers:
-            self._numbers[text] = len(self.texts)
-            self.texts.append(text)
-        return self._numbers[text]
 
 
 def _details(
