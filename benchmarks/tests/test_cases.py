@@ -27,7 +27,7 @@ from benchmarks.lab.corpus.measure import Protocol, twins_agree
 from benchmarks.lab.corpus.recording import record
 from benchmarks.lab.corpus.simulation.cause_table import MECHANISMS as SIMULATED
 from benchmarks.lab.corpus.workloads.families import FAMILIES
-from benchmarks.lab.corpus.workloads.pairs import PAIRS, device, named
+from benchmarks.lab.corpus.workloads.pairs import GROUPS, PAIRS
 from benchmarks.lab.corpus.workloads.training import Lab
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
@@ -38,8 +38,12 @@ pytestmark = [
 ]
 
 CASES = read_cases()
-NAMED = named.PAIRS + named.UNSEEN
-TRIED = (*device.PAIRS, *NAMED)
+TRIED = [
+    pair
+    for group in ("loops", "updates", "kernels", "captured", "memory", "compiled",
+                  "named", "unseen")
+    for pair in GROUPS[group]
+]  # fmt: skip
 COMPILED = [pair for pair in TRIED if pair.needs in ("compiler", "cpu")]
 # A graph is captured on a GPU only; the other twins run on a CPU too, to no effect.
 EAGER = [pair for pair in TRIED

@@ -3,8 +3,8 @@
 
 A mechanism edits the steps of a program. Its strength, 0 to 1, is what it was drawn
 with; what it costs, the schedule without it tells. Its null touches the same path and
-should cost nothing. Mechanisms have the same names in all sources: see workloads/pairs
-and perturbation/table.py.
+should cost nothing. Mechanisms have the same names in all sources: see pairs.toml and
+perturbation/table.py.
 """
 
 from __future__ import annotations
