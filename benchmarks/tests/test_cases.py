@@ -25,7 +25,7 @@ from benchmarks.lab.corpus.case_results import Row
 from benchmarks.lab.corpus.case_table import KNOWN, read_cases
 from benchmarks.lab.corpus.measure import Protocol, twins_agree
 from benchmarks.lab.corpus.recording import record
-from benchmarks.lab.corpus.simulation.cause_table import MECHANISMS as SIMULATED
+from benchmarks.lab.corpus.simulation.plans import MECHANISMS as SIMULATED
 from benchmarks.lab.corpus.workloads.families import FAMILIES
 from benchmarks.lab.corpus.workloads.pairs import GROUPS, PAIRS
 from benchmarks.lab.corpus.workloads.training import Lab
