@@ -20,7 +20,7 @@ import torchtraceap
 
 torch = pytest.importorskip("torch")
 
-from benchmarks.lab.corpus import case_pages, case_text
+from benchmarks.lab.corpus import case_pages
 from benchmarks.lab.corpus.case_results import Row
 from benchmarks.lab.corpus.case_table import KNOWN, read_cases
 from benchmarks.lab.corpus.measure import Protocol, twins_agree
@@ -142,7 +142,7 @@ def test_kept_traces_show_what_the_case_says(case: str) -> None:
         for row in rows
         if "cpu" in row
         for pattern, share in row["cpu"]["slow"]["found"].items()
-        if share >= case_text.LEAST
+        if share >= case_pages.LEAST
     }
     assert set(CASES[case].shows) <= shown
 
@@ -182,11 +182,11 @@ def test_a_pattern_is_named_if_the_fixed_form_has_less_than_half() -> None:
         sides = {"slow": {"found": {"x": slow}}, "fixed": {"found": {"x": fixed}}}
         return {"patterns": ["x"], "cpu": sides}
 
-    assert case_text.named_in(row(0.2, 0.09), "cpu") == ["x"]
-    assert case_text.named_in(row(0.2, 0.11), "cpu") == []
-    assert case_text.named_in(row(0.009, 0.0), "cpu") == []
-    assert case_text.named_in(row(0.2, 0.0), "dry") == []
-    assert case_text.named([row(0.2, 0.0), row(0.0, 0.0)]) == "CPU: x"
+    assert case_pages.named_in(row(0.2, 0.09), "cpu") == ["x"]
+    assert case_pages.named_in(row(0.2, 0.11), "cpu") == []
+    assert case_pages.named_in(row(0.009, 0.0), "cpu") == []
+    assert case_pages.named_in(row(0.2, 0.0), "dry") == []
+    assert case_pages.named([row(0.2, 0.0), row(0.0, 0.0)]) == "CPU: x"
 
 
 def test_every_case_uses_known_pairs_and_scales() -> None:
