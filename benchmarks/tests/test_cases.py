@@ -20,14 +20,14 @@ import torchtraceap
 
 torch = pytest.importorskip("torch")
 
-from benchmarks.lab.corpus import case_pages, case_text
+from benchmarks.lab.corpus import case_pages
 from benchmarks.lab.corpus.case_results import Row
 from benchmarks.lab.corpus.case_table import KNOWN, read_cases
 from benchmarks.lab.corpus.measure import Protocol, twins_agree
 from benchmarks.lab.corpus.recording import record
-from benchmarks.lab.corpus.simulation.cause_table import MECHANISMS as SIMULATED
+from benchmarks.lab.corpus.simulation.plans import MECHANISMS as SIMULATED
 from benchmarks.lab.corpus.workloads.families import FAMILIES
-from benchmarks.lab.corpus.workloads.pairs import PAIRS, device, named
+from benchmarks.lab.corpus.workloads.pairs import GROUPS, PAIRS
 from benchmarks.lab.corpus.workloads.training import Lab
 
 # Loader workers are forked from a process with threads, which Python 3.12 warns about.
@@ -38,8 +38,12 @@ pytestmark = [
 ]
 
 CASES = read_cases()
-NAMED = named.PAIRS + named.UNSEEN
-TRIED = (*device.PAIRS, *NAMED)
+TRIED = [
+    pair
+    for group in ("loops", "updates", "kernels", "captured", "memory", "compiled",
+                  "named", "unseen")
+    for pair in GROUPS[group]
+]  # fmt: skip
 COMPILED = [pair for pair in TRIED if pair.needs in ("compiler", "cpu")]
 # A graph is captured on a GPU only; the other twins run on a CPU too, to no effect.
 EAGER = [pair for pair in TRIED
@@ -138,7 +142,7 @@ def test_kept_traces_show_what_the_case_says(case: str) -> None:
         for row in rows
         if "cpu" in row
         for pattern, share in row["cpu"]["slow"]["found"].items()
-        if share >= case_text.LEAST
+        if share >= case_pages.LEAST
     }
     assert set(CASES[case].shows) <= shown
 
@@ -178,11 +182,11 @@ def test_a_pattern_is_named_if_the_fixed_form_has_less_than_half() -> None:
         sides = {"slow": {"found": {"x": slow}}, "fixed": {"found": {"x": fixed}}}
         return {"patterns": ["x"], "cpu": sides}
 
-    assert case_text.named_in(row(0.2, 0.09), "cpu") == ["x"]
-    assert case_text.named_in(row(0.2, 0.11), "cpu") == []
-    assert case_text.named_in(row(0.009, 0.0), "cpu") == []
-    assert case_text.named_in(row(0.2, 0.0), "dry") == []
-    assert case_text.named([row(0.2, 0.0), row(0.0, 0.0)]) == "CPU: x"
+    assert case_pages.named_in(row(0.2, 0.09), "cpu") == ["x"]
+    assert case_pages.named_in(row(0.2, 0.11), "cpu") == []
+    assert case_pages.named_in(row(0.009, 0.0), "cpu") == []
+    assert case_pages.named_in(row(0.2, 0.0), "dry") == []
+    assert case_pages.named([row(0.2, 0.0), row(0.0, 0.0)]) == "CPU: x"
 
 
 def test_every_case_uses_known_pairs_and_scales() -> None:

@@ -13,12 +13,18 @@ import pytest
 pytest.importorskip("torch")
 
 import torchtraceap
-from benchmarks.lab.corpus import hook_places, runs
-from benchmarks.lab.corpus.hook_places import Operators, cut
-from benchmarks.lab.corpus.hook_times import REST, Steps, doubt, factors, moments
-from benchmarks.lab.corpus.matched_work import twin_moments
-from benchmarks.lab.corpus.window_bounds import bounds
-from benchmarks.lab.corpus.window_rows import labels
+from benchmarks.lab.corpus import hook_times, runs
+from benchmarks.lab.corpus.gold import twin_moments
+from benchmarks.lab.corpus.hook_times import (
+    REST,
+    Operators,
+    Steps,
+    cut,
+    doubt,
+    factors,
+    moments,
+)
+from benchmarks.lab.corpus.window_rows import bounds, labels
 
 pytestmark = pytest.mark.verify
 RUN = runs.Run("a", "R", "g", "slow", "pose", "hrnet", True, 1)
@@ -250,7 +256,7 @@ def test_twins_are_matched_by_their_work() -> None:
 
 
 def test_of_too_many_operators_a_hook_is_not_cut() -> None:
-    rows = [("mm", i, i + 1) for i in range(hook_places.MOST_OPERATORS // 2)]
+    rows = [("mm", i, i + 1) for i in range(hook_times.MOST_OPERATORS // 2)]
     ours, theirs = operators(*rows), operators(*rows)
     hook = ("score", 0, len(rows) + 10)
     assert cut(ours, theirs, hook, hook, 10) is not None

@@ -20,7 +20,7 @@ from benchmarks import DATA, ROOT
 pytest.importorskip("torch")
 
 import torchtraceap
-from benchmarks.lab.corpus import build, compact, matched_work, record, runs
+from benchmarks.lab.corpus import build, compact, gold, record, runs
 from tests.python.alarms import ctrl_c_is_heard as ctrl_c_is_heard
 
 pytestmark = pytest.mark.verify
@@ -262,7 +262,7 @@ def test_gold_is_what_was_recorded(tmp_path: Path) -> None:
     assert found.keys() == {"slow", "fixed"}
     spans = {}
     for role, run in found.items():
-        steps = matched_work.steps_of(torchtraceap.load(runs.trace_path(out, run.name)))
+        steps = gold.steps_of(torchtraceap.load(runs.trace_path(out, run.name)))
         spans[role] = steps[-1][1] - steps[0][0]
     moments = runs.read_truth(out, found["slow"].name)[runs.ALL, runs.HOST]
     # Measured without the profiler; if that finds no saving, no window has any.

@@ -17,15 +17,14 @@ from benchmarks.lab import _lab
 from benchmarks.lab.corpus import origins, runs
 from benchmarks.lab.corpus.perturbation import table
 from benchmarks.lab.corpus.perturbation.drawing import Draw
-from benchmarks.lab.corpus.perturbation.inserting import NOTHING, insert
-from benchmarks.lab.corpus.perturbation.making import make
+from benchmarks.lab.corpus.perturbation.making import draw_part, make
 from benchmarks.lab.corpus.perturbation.outcome import (
     natural_patterns,
     outcome,
     thinned,
 )
-from benchmarks.lab.corpus.perturbation.parts import draw_part
 from benchmarks.lab.corpus.perturbation.scene import Scene
+from benchmarks.lab.corpus.perturbation.table import NOTHING, insert
 from benchmarks.lab.corpus.window_rows import analyzed, patterns
 from torchtraceap import _core, analyze, load
 

@@ -16,18 +16,26 @@ import torchtraceap
 from benchmarks.lab.corpus import origins, runs
 from benchmarks.lab.corpus.perturbation.table import MECHANISMS as PERTURBED
 from benchmarks.lab.corpus.simulation import conditions, profiles
-from benchmarks.lab.corpus.simulation.cause_table import DISTRIBUTED, MECHANISMS
-from benchmarks.lab.corpus.simulation.distributing import arrivals_of, with_collectives
-from benchmarks.lab.corpus.simulation.drawing import Put
+from benchmarks.lab.corpus.simulation.inserting import kernel_item
 from benchmarks.lab.corpus.simulation.items import Item, Steps
+from benchmarks.lab.corpus.simulation.launching import View
 from benchmarks.lab.corpus.simulation.lowering import Lowering
-from benchmarks.lab.corpus.simulation.making import kernel_item
-from benchmarks.lab.corpus.simulation.making_runs import _REWRITTEN, Maker
-from benchmarks.lab.corpus.simulation.plans import plans_of
-from benchmarks.lab.corpus.simulation.programs import Programs
-from benchmarks.lab.corpus.simulation.step_items import launch_us
-from benchmarks.lab.corpus.simulation.truths import Timed, moments, saved
-from benchmarks.lab.corpus.simulation.views import View
+from benchmarks.lab.corpus.simulation.making_runs import (
+    _REWRITTEN,
+    Maker,
+    Timed,
+    arrivals_of,
+    moments,
+    saved,
+    with_collectives,
+)
+from benchmarks.lab.corpus.simulation.plans import (
+    DISTRIBUTED,
+    MECHANISMS,
+    Put,
+    plans_of,
+)
+from benchmarks.lab.corpus.simulation.programs import Programs, launch_us
 from benchmarks.lab.corpus.workloads.pairs import PAIRS
 from torchtraceap_dryrun.estimate.gpus import GPUS
 from torchtraceap_dryrun.estimate.launch import Launch

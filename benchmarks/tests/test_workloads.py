@@ -17,12 +17,10 @@ from benchmarks.lab.corpus import session
 from benchmarks.lab.corpus.measure import twins_agree
 from benchmarks.lab.corpus.workloads.families import FAMILIES
 from benchmarks.lab.corpus.workloads.pairs import (
+    GROUPS,
     PAIRS,
     Pair,
     cases,
-    host,
-    host_copies,
-    host_python,
     possible,
 )
 from benchmarks.lab.corpus.workloads.peer import PEER, Peer
@@ -36,7 +34,12 @@ pytestmark = [
 ]
 
 CPU = torch.device("cpu")
-HOST = host.PAIRS + host_copies.PAIRS + host_python.PAIRS
+HOST = [
+    pair
+    for group in ("waits", "loading", "small_copies", "large_copies", "moves",
+                  "busy", "ranks")
+    for pair in GROUPS[group]
+]  # fmt: skip
 HERE = [pair for pair in HOST if not session.missing(pair, CPU)]
 RANKS = [pair for pair in HERE if pair.needs == "cpu"]
 ON_DEVICE = [pair for pair in HOST if pair.needs != "cpu"]
@@ -121,7 +124,7 @@ def dry_counts(pair: Pair, side: str, strength: float) -> tuple[int, int, int]:
     return sum(sync.step > 0 for sync in run.syncs), len(ops), copies
 
 
-@pytest.mark.parametrize("pair", host.WAITS, ids=by_name)
+@pytest.mark.parametrize("pair", GROUPS["waits"], ids=by_name)
 def test_waits_go_with_strength(pair: Pair) -> None:
     full, weak = (
         dry_counts(pair, "slow", strength)[0] for strength in (1.0, pair.strengths[-1])
@@ -129,7 +132,7 @@ def test_waits_go_with_strength(pair: Pair) -> None:
     assert full > weak > dry_counts(pair, "fixed", 1.0)[0] == 0
 
 
-@pytest.mark.parametrize("pair", host_copies.SMALL + host_copies.MOVES, ids=by_name)
+@pytest.mark.parametrize("pair", GROUPS["small_copies"] + GROUPS["moves"], ids=by_name)
 def test_copies_go_with_strength(pair: Pair) -> None:
     full, weak = (
         dry_counts(pair, "slow", strength) for strength in (1.0, pair.strengths[-1])
@@ -138,7 +141,7 @@ def test_copies_go_with_strength(pair: Pair) -> None:
     assert sum(full) > sum(weak) > sum(fixed)
 
 
-@pytest.mark.parametrize("pair", host_copies.LARGE, ids=by_name)
+@pytest.mark.parametrize("pair", GROUPS["large_copies"], ids=by_name)
 def test_large_copies_run_dry(pair: Pair) -> None:
     for strength in (1.0, pair.strengths[-1]):
         assert dry_counts(pair, "slow", strength)[1] > 0

@@ -16,7 +16,7 @@ import tomllib
 
 from benchmarks.lab.corpus.case_results import SCALE, Row
 from benchmarks.lab.corpus.workloads.families import FAMILIES
-from benchmarks.lab.corpus.workloads.pairs import PAIRS, named
+from benchmarks.lab.corpus.workloads.pairs import PAIRS, UNSEEN
 
 TOPICS = {  # A page each, with its title.
     "input": "Loading and copying the input",
@@ -27,7 +27,7 @@ TOPICS = {  # A page each, with its title.
 }
 WORKLOADS = "benchmarks.lab.corpus.workloads"
 WORDS = Path(__file__).with_name("cases.toml")
-KNOWN = {pair.name: pair for pair in (*PAIRS, *named.UNSEEN)}
+KNOWN = {pair.name: pair for pair in (*PAIRS, *UNSEEN)}
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from benchmarks.lab.corpus.window_rows import Analyzed, analyzed, patterns
 
 CODE = Path(__file__).parent
 #: What decides of what is in a part.
-PARTS_CODE = ("compact.py", "runs.py", "window_bounds.py", "window_rows.py")
+PARTS_CODE = ("compact.py", "runs.py", "window_rows.py")
 
 FIELDS = {
     "features": "float32 [windows, columns], see columns.json",

@@ -80,7 +80,7 @@ def sources() -> dict[str, Any]:
 def source_hash() -> str:
     """Hash the scripts themselves: a copy of the tree may come without its history."""
     digest = hashlib.sha256()
-    for path in sorted(FOLDER.rglob("*.py")):
+    for path in sorted((*FOLDER.rglob("*.py"), *FOLDER.rglob("*.toml"))):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -36,8 +36,15 @@ from torch.profiler import ProfilerActivity, profile, schedule
 import torchtraceap
 from benchmarks.lab.corpus import runs
 from benchmarks.lab.corpus.command import ended, folder, seed
-from benchmarks.lab.corpus.hook_places import operators_of, placed
-from benchmarks.lab.corpus.hook_times import Steps, doubt, factors, moments, watch
+from benchmarks.lab.corpus.hook_times import (
+    Steps,
+    doubt,
+    factors,
+    moments,
+    operators_of,
+    placed,
+    watch,
+)
 from benchmarks.lab.corpus.measure import TwinsDiffer, twins_agree
 from benchmarks.lab.corpus.recording import anonymous
 from benchmarks.lab.corpus.workloads.device_twins.compiling import Compiles

@@ -11,8 +11,7 @@ from benchmarks.lab.corpus.simulation.inserting import (
     evenly,
     some_steps,
 )
-from benchmarks.lab.corpus.simulation.items import Item, Step, Steps
-from benchmarks.lab.corpus.simulation.place import Place
+from benchmarks.lab.corpus.simulation.items import Item, Place, Step, Steps
 
 
 def _reductions(step: Step) -> list[int]:

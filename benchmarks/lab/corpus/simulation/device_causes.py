@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from benchmarks.lab.corpus.simulation.host_causes import MAIN, places
-from benchmarks.lab.corpus.simulation.inserting import evenly, in_optimizer
-from benchmarks.lab.corpus.simulation.items import Item, Steps
-from benchmarks.lab.corpus.simulation.making import kernel_item
-from benchmarks.lab.corpus.simulation.place import Place
+from benchmarks.lab.corpus.simulation.inserting import evenly, in_optimizer, kernel_item
+from benchmarks.lab.corpus.simulation.items import Item, Place, Steps
 from torchtraceap_dryrun.record import Copy
 
 _BOTH = ("forward", "backward")

@@ -9,8 +9,7 @@ from benchmarks.lab.corpus.simulation.inserting import (
     evenly,
     some_steps,
 )
-from benchmarks.lab.corpus.simulation.items import Item, RuntimeCall, Steps
-from benchmarks.lab.corpus.simulation.place import Place
+from benchmarks.lab.corpus.simulation.items import Item, Place, RuntimeCall, Steps
 
 MAIN = "train.py(31): main"
 _LOADER = "enumerate(DataLoader)#_{}DataLoaderIter.__next__"

@@ -8,11 +8,34 @@ the moments by which a run is compared with the same run without a cause.
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import Literal
 
 from torchtraceap_dryrun.estimate.launch import Launch
 from torchtraceap_dryrun.record import Copy
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a mechanism is told beside its strength.
+
+    Attributes:
+        step_us: What a step takes without any cause, in µs.
+        tag: Part of the keys of what it puts in, so that two never share one.
+        null: To touch the path at no cost meant.
+        rng: The same whenever the mechanism is applied again.
+        fixed: To write it as its fix does; most are left out instead.
+        natural: As programs do that nobody put anything into.
+    """
+
+    step_us: float
+    tag: str
+    null: bool
+    rng: random.Random
+    fixed: bool = False
+    natural: bool = False
+
 
 Kind = Literal[
     "op",  # An operator: host time, launches, perhaps a copy.

@@ -3,19 +3,43 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from benchmarks.lab.corpus.simulation.conditions import Conditions
 from benchmarks.lab.corpus.simulation.items import Item
-from benchmarks.lab.corpus.simulation.kernel_names import HEAVY
-from benchmarks.lab.corpus.simulation.kernel_rows import KernelRows
+from benchmarks.lab.corpus.simulation.kernel_rows import HEAVY, KernelRows
 from benchmarks.lab.corpus.simulation.profiles import Profile
-from benchmarks.lab.corpus.simulation.step_items import launch_us
-from benchmarks.lab.corpus.simulation.views import Lowered, View
+from benchmarks.lab.corpus.simulation.programs import launch_us
 from torchtraceap import _core
 from torchtraceap_dryrun.estimate.kernel_time import CLASSES, copy_us
 from torchtraceap_dryrun.estimate.launch import Launch
 from torchtraceap_dryrun.record import Copy
+
+
+@dataclass(frozen=True)
+class View:
+    """How a program is written: as it is, or as if something cost nothing."""
+
+    captured: bool = False  #: A CUDA graph holds all it can hold.
+    no_waits: bool = False  #: The host never waits for the device.
+    hidden: bool = False  #: Nothing waits for collectives.
+    tensor_cores: bool = False  #: What computes in fp32 could use them.
+    aligned: bool = False  #: No product has odd sizes.
+    filled: bool = False  #: Kernels of few blocks have as many as the device takes.
+    copied: bool = False  #: Copies between host and device are beside the work.
+
+
+PLAIN = View()
+
+
+@dataclass
+class Lowered:
+    """A program, and which item each of its work belongs to."""
+
+    program: _core.Program
+    keys: dict[int, str] = field(default_factory=dict)  #: By place of the work.
+    reductions: list[int] = field(default_factory=list)  #: Work of rank 0.
+
 
 _COPIES = {"h2d": "Memcpy HtoD ({} -> Device)", "d2h": "Memcpy DtoH (Device -> {})"}
 _GRAPH_US = 0.12  # What a graph's node takes the host.

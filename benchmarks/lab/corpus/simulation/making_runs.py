@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""making_runs.py: schedules a run and what it is compared with, writes it."""
+"""making_runs.py: schedules a run and what it is compared with, writes it.
+
+The same item of both programs takes as long, so what a pattern costs is the difference
+to the same program without it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +19,127 @@ from benchmarks.lab.corpus.simulation.conditions import (
     fitted_speed,
     fitted_steps,
 )
-from benchmarks.lab.corpus.simulation.distributing import arrivals_of, with_collectives
-from benchmarks.lab.corpus.simulation.items import Steps
+from benchmarks.lab.corpus.simulation.inserting import after_backward
+from benchmarks.lab.corpus.simulation.items import Item, Step, Steps
+from benchmarks.lab.corpus.simulation.launching import PLAIN, Lowered
 from benchmarks.lab.corpus.simulation.lowering import Lowering
 from benchmarks.lab.corpus.simulation.plans import Plan
 from benchmarks.lab.corpus.simulation.programs import Programs, Twin
-from benchmarks.lab.corpus.simulation.truths import Timed, moments, saved
-from benchmarks.lab.corpus.simulation.views import PLAIN, Lowered
+from torchtraceap_dryrun.estimate.gpus import Gpu
+
+_NEGLIGIBLE_NS = 500  # Moments between which less is saved than this are left out.
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A program that was scheduled."""
+
+    keys: dict[int, str]
+    times: np.ndarray
+    span: int
+
+    @classmethod
+    def of(cls, lowered: Lowered) -> Timed:
+        """Schedule a program."""
+        times, span = lowered.program.times()
+        return cls(lowered.keys, times, span)
+
+    @property
+    def busy(self) -> float:
+        """The share of the run in which its own stream works."""
+        mine = self.times[list(self.keys)]
+        return float((mine[:, 1] - mine[:, 0]).sum() / self.span)
+
+
+def saved(before: Timed, after: Timed) -> float:
+    """Return the share of the run's length that goes without."""
+    return 1 - after.span / before.span
+
+
+def moments(before: Timed, after: Timed) -> np.ndarray:
+    """Return which moment of a run comes to pass when in another, as runs.write asks.
+
+    They are the begins and ends of work that both have.
+    """
+    there = {key: place for place, key in after.keys.items()}
+    both = [(p, there[key]) for p, key in before.keys.items() if key in there]
+    # Twins may have no work in common: then the ends are all that is known.
+    old, new = np.array(both, int).reshape(-1, 2).T
+    first = np.concatenate([[0], before.times[old].ravel(), [before.span]])
+    second = np.concatenate([[0], after.times[new].ravel(), [after.span]])
+    order = np.argsort(first, kind="stable")
+    first, second = first[order], np.maximum.accumulate(second[order])
+    second = np.minimum(second, after.span)
+    return np.stack([first, second])[:, _telling(first - second)].astype(np.int64)
+
+
+def _telling(shift: np.ndarray) -> np.ndarray:
+    """Mark the moments without which what lies between would be off."""
+    keep = np.zeros(len(shift), bool)
+    keep[[0, -1]] = True
+    last = shift[0]
+    for at in range(1, len(shift) - 1):
+        if abs(shift[at] - last) > _NEGLIGIBLE_NS:
+            # Both ends of the stretch in which it changed.
+            keep[at - 1 : at + 1] = True
+            last = shift[at]
+    return keep
+
+
+_BUCKET_BYTES = 25 << 20  # DistributedDataParallel's own.
+_LATENCY_US = 14.0
+_WITHOUT_LINK = ("T4", "RTX A6000", "RTX 4090")  # Over PCIe.
+
+
+def with_collectives(step: Step, parameters: tuple[int, ...], gpu: Gpu) -> Step:
+    """Put in what DistributedDataParallel adds: buckets, as their gradients are there.
+
+    Returns the step itself if it has no backward pass.
+    """
+    places = [i for i, item in enumerate(step) if item.phase == "backward"]
+    if not places or not parameters:
+        return step
+    nbytes = 4 * sum(parameters)
+    many = min(max(2, -(-nbytes // _BUCKET_BYTES)), 12, len(places))
+    rate = gpu.link_bytes_per_s / 2 if gpu.name in _WITHOUT_LINK else 120e9
+    us = _LATENCY_US + 1e6 * nbytes / many / rate
+    out = list(step)
+    for k in reversed(range(many)):
+        at = places[(k + 1) * len(places) // many - 1] + 1
+        bucket = Item(f"bucket{k}", "reduce", "allreduce", "backward", us=us,
+                      nbytes=nbytes // many)  # fmt: skip
+        out.insert(at, bucket)
+    out.insert(after_backward(out), Item("buckets done", "reduced", ""))
+    return out
+
+
+def arrivals_of(lowering: Lowering, steps: Steps) -> list[dict[str, float]]:
+    """Return when a rank like this one comes to each collective, from its step's begin.
+
+    Scheduled alone: the other rank's clock is this rank's without any cause.
+    """
+    lowered = lowering.lower(steps)
+    times, _ = lowered.program.times()
+    starts = iter(lowered.reductions)
+    out = []
+    begin = 0.0
+    for number, step in enumerate(steps.steps):
+        out.append(
+            {
+                item.key: (float(times[next(starts), 0]) - begin) / 1000
+                for item in step
+                if item.kind == "reduce"
+            }
+        )
+        prefix = f"{number}|"
+        ends = [
+            times[place, 1]
+            for place, key in lowered.keys.items()
+            if key.startswith(prefix)
+        ]
+        begin = float(np.max(ends)) if ends else begin
+    return out
+
 
 _DEVICE = 0
 #: Patterns that are taken out of every run by looking at it otherwise.

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import torchtraceap
-from benchmarks.lab.corpus.simulation.operator_classes import operator_class
+from benchmarks.lab.corpus.simulation.operator_rows import operator_class
 
 _LAUNCHES = ("LaunchKernel", "LaunchCooperative")
 _SYNCS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")

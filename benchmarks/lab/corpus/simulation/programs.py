@@ -9,8 +9,11 @@ folder, so that another run finds them.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import pickle
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,19 +21,158 @@ from typing import Any, Literal
 import torch
 
 import torchtraceap
-from benchmarks.lab.corpus.simulation.items import Step
-from benchmarks.lab.corpus.simulation.step_items import step_items
+from benchmarks.lab.corpus.simulation.items import Item, Step
+from benchmarks.lab.corpus.simulation.operator_rows import args_of, rows_of
 from benchmarks.lab.corpus.workloads.pairs import PAIRS, Case, possible
 from benchmarks.lab.corpus.workloads.training import Lab, tf32
+from torchtraceap.base.source_lines import Line
 from torchtraceap_dryrun.estimate.gpus import Gpu
-from torchtraceap_dryrun.record import Record
+from torchtraceap_dryrun.estimate.kernel_time import kernel_us
+from torchtraceap_dryrun.estimate.launches import Launch, launches_of
+from torchtraceap_dryrun.record import Call, Op, Record
+from torchtraceap_dryrun.timeline.rows import node_name, phases_of
+
+FOLDER = Path(__file__).resolve().parents[1]
+MAIN = "train.py(31): main"
+
+
+def step_items(
+    record: Record, modules: dict[str, str], number: int, gpu: Gpu
+) -> Iterator[Item]:
+    """Give the items of one step of a record, with what they take on a GPU.
+
+    Args:
+        modules: Classes of modules by path.
+        number: Of the step.
+    """
+    entries = record.entries
+    syncs = {sync.entry for sync in record.syncs}
+    used = {e.forward for e in entries if isinstance(e, Op) and e.forward is not None}
+    seen: Counter[tuple[Any, ...]] = Counter()
+    names = _Frames(record)
+    for at, phase in enumerate(phases_of(record)):
+        entry = entries[at]
+        if entry.step != number:
+            continue
+        if isinstance(entry, Call):
+            if entry.kind in ("event_record", "stream_wait"):
+                continue
+            key = (entry.kind, phase, _place(entry.line))
+            seen[key] += 1
+            frames = names.of((entry.line,) if entry.line else ())
+            yield Item(
+                f"{key}{seen[key]}", "wait", entry.kind, phase, frames=frames,
+                captured=False, line=_place(entry.line),
+            )  # fmt: skip
+            continue
+        if entry.name == "aten::detach" and (entry.module or phase == "backward"):
+            continue  # Of saved tensors: autograd makes it, and no recording has it.
+        key = (
+            entry.name, phase, entry.module, _place(entry.line),
+            tuple(t.shape for t in entry.outputs),
+        )  # fmt: skip
+        seen[key] += 1
+        outer, name = rows_of(entry.name, phase)
+        if phase == "backward":
+            outer = (*_nodes(record, entry), *outer)
+        launches = () if entry.is_view else launches_of(entry, gpu)
+        copy = entry.copy
+        if copy is not None and copy.nbytes == 0:
+            copy = None
+        yield Item(
+            f"{key}{seen[key]}", "op", name, phase, outer, args_of(entry),
+            () if phase == "backward" else names.of(entry.stack),
+            () if phase == "backward" else _modules(entry, modules),
+            tuple((one, launch_us(one, gpu)) for one in launches),
+            copy, captured=copy is None and at not in syncs,
+            line=_place(entry.line),
+            sequence=at if at in used else (entry.forward or -1),
+            calls=(),
+        )  # fmt: skip
+        if at in syncs and (copy is None or not copy.blocking):
+            yield Item(
+                f"sync{key}{seen[key]}", "wait", "stream_sync", phase,
+                frames=names.of(entry.stack), captured=False,
+                line=_place(entry.line),
+            )  # fmt: skip
+
+
+def launch_us(launch: Launch, gpu: Gpu) -> float:
+    """Return what a launch takes. Where TF32 is not faster, libraries do without it."""
+    us = kernel_us(launch, gpu)
+    if launch.dtype == "tf32":
+        us = min(us, kernel_us(dataclasses.replace(launch, dtype="float32"), gpu))
+    return us
+
+
+def _nodes(record: Record, op: Op) -> tuple[str, ...]:
+    if op.forward is None:
+        return ()
+    made = record.entries[op.forward]
+    assert isinstance(made, Op)
+    node = node_name(made)
+    return f"{node}0", f"{node.rpartition(' ')[2]}0"
+
+
+def _modules(op: Op, classes: dict[str, str]) -> tuple[str, ...]:
+    if op.phase != "forward" or not op.module:
+        return ()
+    parts = op.module.split(".")[1:]
+    paths = [".".join(parts[:n]) for n in range(len(parts) + 1)]
+    return tuple(
+        f"nn.Module: {classes.get(path, 'Module')}_{at}"
+        for at, path in enumerate(paths)
+    )
+
+
+def _place(line: Line | None) -> str:
+    if line is None:
+        return ""
+    return f"{_shown(line.file)}:{line.line}"
+
+
+def _shown(file: str) -> str:
+    """Return a file as seen from the folder of the corpus: no path of a machine."""
+    path = Path(file)
+    if path.is_relative_to(FOLDER):
+        return path.relative_to(FOLDER).as_posix()
+    parts = path.parts
+    for root in ("site-packages", "dist-packages"):
+        if root in parts:
+            return "/".join(parts[parts.index(root) + 1 :])
+    return path.name
+
+
+class _Frames:
+    """Names of functions as a profiler writes them, with the line they begin at.
+
+    A record has lines, not beginnings: the first line seen of a function stands for it.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self._first: dict[tuple[str, str], int] = {}
+        for entry in record.entries:
+            stack = entry.stack if isinstance(entry, Op) else ()
+            for line in stack:
+                key = (line.file, line.function)
+                first = self._first.get(key, math.inf)
+                self._first[key] = int(min(first, line.line))
+
+    def of(self, stack: tuple[Line, ...]) -> tuple[str, ...]:
+        """Name a stack, the outermost first."""
+        inner = tuple(
+            f"{_shown(at.file)}"
+            f"({self._first.get((at.file, at.function), at.line)}): {at.function}"
+            for at in reversed(stack)
+            if "workloads" in Path(at.file).parts
+        )
+        return (MAIN, *inner)
+
 
 Twin = Literal["slow", "fixed"]
 
 STEPS = 3
 MOST_OPS = 7000
-FOLDER = Path(__file__).resolve().parents[1]
-MAIN = "train.py(31): main"
 
 
 class RefusedError(RuntimeError):
