@@ -14,8 +14,7 @@ import pytest
 import torchtraceap
 from torchtraceap.data.opinion import Opinion, ranked
 
-from ..conftest import Run
-from ..model_server import Act, Sent, Server, completion, error, sensible
+from ..model_server import Act, Sent, Server, completion, sensible
 from .waiting_loop import INJECTED, figures, waits
 
 pytest.importorskip("openai")
@@ -182,74 +181,3 @@ def test_a_window_without_a_device_gets_no_label_of_one(
         assert len(report.pseudo_labels()) == lines
     (line,) = report.pseudo_labels()
     assert (line["cpu"], line["gpu"]) == (False, None)
-
-
-def test_the_program_asks_and_keeps_what_it_was_told(
-    program: Run, data: Path, model_server: Server, tmp_path: Path
-) -> None:
-    trace = str(data / "h100-vit-nsfw-inference.json.gz")
-    model_server.acts = sensible
-    to = ["--llm", model_server.url, "--model", "m"]
-    told = tmp_path / "e.json"
-    command = ["explain", trace, "--top", "1", "--windows", "1", *to]
-    done = program(*command, "--json", str(told))
-    assert done.returncode == 0 and "opinion, of m: sync_stall" in done.stdout.decode()
-    assert "Asking the model: 4 answers, 400 tokens sent" in done.stdout.decode()
-    assert [one["opinion"]["pattern"] for one in json.loads(told.read_text())] == [
-        "sync_stall"
-    ] * 2
-
-
-def test_what_fails_is_said_beside_the_explanation(
-    program: Run, data: Path, model_server: Server
-) -> None:
-    trace = str(data / "h100-vit-nsfw-inference.json.gz")
-    model_server.acts = [error(401, "bad key")]
-    done = program(
-        *("explain", trace, "--top", "1"),
-        *("--llm", model_server.url, "--model", "m"),
-    )
-    assert done.returncode == 2 and "key" in done.stderr.decode()
-    assert (
-        "To keep it so, a test:" in done.stdout.decode()
-        and "No answer of m" in done.stdout.decode()
-    )
-
-
-def test_a_dry_run_sends_nothing_and_prints_what_would_be(
-    program: Run, data: Path, model_server: Server
-) -> None:
-    trace = str(data / "h100-vit-nsfw-inference.json.gz")
-    to = ["--llm", model_server.url, "--model", "m"]
-    done = program("explain", trace, "--top", "1", "--dry-run", *to)
-    assert done.returncode == 0 and not model_server.sent
-    model_server.acts = sensible
-    program("explain", trace, "--top", "1", *to)
-    assert len(model_server.sent) == 2
-    for sent in model_server.sent:
-        for message in sent.body["messages"]:
-            assert message["content"] in done.stdout.decode()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--model", "m"], "--llm"),
-        (["--parallel", "2"], "--llm"),
-        (["--llm", "here", "--model", "m"], "no URL"),
-        (["--llm", "http://127.0.0.1:1/v1"], "model must name"),
-        (["--finding", "sync_stal-1"], "no finding"),
-        (["--tokens", "3"], "300"),
-        (["--labels", "x"], "--llm"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(
-    program: Run, data: Path, options: list[str], said: str
-) -> None:
-    trace = str(data / "h100-vit-nsfw-inference.json.gz")
-    done = program("explain", trace, *options)
-    assert (
-        done.returncode == 2
-        and said in done.stderr.decode()
-        and "Traceback" not in done.stderr.decode()
-    )
