@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import torchtraceap
@@ -68,23 +67,6 @@ def test_a_part_has_the_report_of_its_own_file(
         assert part == torchtraceap.analyze(file_of(own, one.rank)).to_dict()
 
 
-def test_rows_and_args_of_a_part_are_those_of_the_whole() -> None:
-    events = [
-        {"ph": "X", "cat": "cpu_op", "name": f"op{i}", "pid": f"[TP0{i % 2}] 7"}
-        | {"tid": "main", "ts": i, "dur": 1, "args": {"i": i}}
-        for i in range(10)
-    ]
-    whole = torchtraceap.load(trace_of(*events))
-    (_, second) = merged_ranks(whole)
-    part = second.part_of(whole)
-    del whole
-    assert [part.name(row) for row in range(5)] == ["op1", "op3", "op5", "op7", "op9"]
-    assert [json.loads(a)["i"] for a in part.read_args(range(5))] == [1, 3, 5, 7, 9]
-    assert part.identity(int(part.columns["pid"][0])) == "[TP01] 7"
-    assert part.identity(int(part.columns["tid"][0])) == "main"
-    assert np.array_equal(part.columns["ts"], [1000, 3000, 5000, 7000, 9000])
-
-
 @pytest.mark.parametrize(
     ("labels", "ranks"),
     [
@@ -104,7 +86,3 @@ def test_labels_give_the_ranks(labels: list[str], ranks: list[int]) -> None:
     assert [(one.label, one.rank) for one in found] == list(
         zip(labels, ranks, strict=True)
     )
-
-
-def test_a_file_of_one_rank_has_none(slow_loader: torchtraceap.Report) -> None:
-    assert merged_ranks(torchtraceap.load(slow_loader.trace.path)) == ()

@@ -131,18 +131,14 @@ def test_files_of_any_name_are_one_job_by_what_they_tell(
 
 
 def test_a_long_header_is_read_and_no_more(tmp_path: Path) -> None:
-    groups = b'"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": ['
-    header = b'{"schemaVersion": 1, ' + groups + b"0, " * 100_000 + b"0]}, "
-    events = rank_trace()[1:]
-    put(tmp_path / "a.json", header + events)
+    def header(numbers: int) -> bytes:
+        groups = b'"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": ['
+        return b'{"schemaVersion": 1, ' + groups + b"0, " * numbers + b"0]}, "
+
+    put(tmp_path / "a.json", header(100_000) + rank_trace()[1:])
     found = ranks_in(tmp_path)
     assert (found.recording.files[0].rank, found.recording.world_size) == (3, 8)
-
-
-def test_a_header_beyond_what_is_read_is_one_all_the_same(tmp_path: Path) -> None:
-    groups = b'"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": ['
-    header = b'{"schemaVersion": 1, ' + groups + b"0, " * 500_000 + b"0]}, "
-    put(tmp_path / "a.json.gz", header + rank_trace()[1:])
+    put(tmp_path / "a.json.gz", header(500_000) + rank_trace()[1:])
     put(tmp_path / "b.json", "\ufeff[{".encode() + b'"args": {}, "ph": "X"}]')
     found = ranks_in([tmp_path / "a.json.gz", tmp_path / "b.json"])
     assert [file.rank for file in found.recording.files] == [3, None]
@@ -346,8 +342,7 @@ def test_a_folder_with_one_trace_is_that_trace(runs: Put, tmp_path: Path) -> Non
     assert kinds_of(found) == ["skipped_files"]
 
 
-def empty(folder: Path) -> Path:
-    return folder
+AND_OTHERS = {"a": rank_trace(), "b": b"{}"}
 
 
 def only_others(folder: Path) -> Path:
@@ -364,27 +359,21 @@ def circle(folder: Path) -> Path:
     return folder
 
 
-def no_match(folder: Path) -> Path:
-    return folder / "*.json"
-
-
-def listed(folder: Path) -> list[Path]:
-    return [put(folder / "a.json", rank_trace()), put(folder / "b.json", b"{}")]
-
-
-def no_name(folder: Path) -> list[Path]:
-    return [folder / "a\0.json"]
-
-
 @pytest.mark.parametrize(
     ("make", "kind", "text"),
     [
-        (empty, "no_traces", "no .json or .json.gz is in it"),
+        (lambda folder: folder, "no_traces", "no .json or .json.gz is in it"),
         (only_others, "no_traces", "none of 3 files is a trace: .*it is empty"),
         (circle, "no_traces", "levels of symbolic links"),
-        (no_match, "no_match", "no file matches this pattern"),
-        (listed, "not_a_trace", "b.json: it has no list of events"),
-        (no_name, "not_a_trace", "this is no name of a file"),
+        (lambda folder: folder / "*.json", "no_match", "no file matches this pattern"),
+        (
+            lambda folder: [
+                put(folder / f"{n}.json", t) for n, t in AND_OTHERS.items()
+            ],
+            "not_a_trace",
+            "b.json: it has no list of events",
+        ),
+        (lambda folder: [folder / "a\0.json"], "not_a_trace", "this is no name of a"),
     ],
 )
 def test_bad_input_is_told_with_what_where_and_what_to_do(
