@@ -221,14 +221,3 @@ def test_limits_of_the_allocator(told: Told) -> None:
     assert torch.cuda.get_allocator_backend() == "native"
     torch.cuda.ipc_collect()
     torch.cuda.reset_accumulated_memory_stats()
-
-
-def test_state_of_random_numbers_can_be_set(told: Told) -> None:
-    torch.manual_seed(5)  # seeds all devices
-    assert torch.cuda.initial_seed() == 5
-    of_a_gpu = torch.tensor([9, *[0] * 15], dtype=torch.uint8)  # seed 9, offset 0
-    torch.cuda.set_rng_state_all([of_a_gpu])
-    assert torch.cuda.initial_seed() == 9
-    with torch.random.fork_rng(devices=[0]):
-        torch.cuda.manual_seed(7)
-    assert torch.cuda.initial_seed() == 9

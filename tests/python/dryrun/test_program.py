@@ -371,41 +371,6 @@ def test_blocks_of_a_kernel_are_told_per_multiprocessor() -> None:
     assert row["args"]["blocks per SM"] == 264 / H100.multiprocessors
 
 
-def test_a_dry_run_gives_a_report_with_the_line_that_waits() -> None:
-    torch = pytest.importorskip("torch")
-    from torchtraceap_dryrun.dry_run import dry_run
-
-    layer = torch.nn.Linear(2048, 2048)
-    with dry_run() as run:
-        layer.cuda()
-        optimizer = torch.optim.AdamW(layer.parameters())
-        for _ in range(4):
-            batch = torch.ones(8192, 2048, device="cuda")
-            loss = layer(batch).relu().sum()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            loss.item()  # The line that waits.
-            run.step()
-    report = run.report(host_us=80)
-    assert report.quality.verdict == "ok"
-    assert [step.number for step in report.steps] == [0, 1, 2, 3]
-    assert report.trace.devices[0].name == "H100 SXM"
-    stalls = [f for f in report.findings if f.subtype == "scalar_read"]
-    lines = Path(__file__).read_text("utf-8").splitlines()
-    places = {f.location.line for f in stalls if f.location}
-    assert ["loss.item()" in lines[number - 1] for number in places] == [True]
-    text = run.trace(host_us=80)
-    assert text == run.trace(host_us=80)
-    names = [row["name"] for row in rows(text, "cpu_op")]
-    for known in ("aten::addmm", "aten::_local_scalar_dense"):
-        assert names.count(known) == 4
-    nodes = [n for n in names if n.startswith("autograd::engine::evaluate_function")]
-    assert any("AddmmBackward" in name for name in nodes)
-    names = [r["name"] for r in rows(text, "user_annotation")]
-    assert "Optimizer.step#AdamW.step" in names
-
-
 def test_programs_of_which_nothing_can_come_are_refused() -> None:
     p = _core.Program()
     thread, stream = p.add_thread(1, "main"), p.add_stream(7)
