@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_destinations.py: reports in TensorBoard, W&B, MLflow, and as a file for Prometheus."""
+"""test_destinations.py: reports in TensorBoard, W&B, MLflow, and for Prometheus."""
 
 from __future__ import annotations
 
