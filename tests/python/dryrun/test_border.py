@@ -16,8 +16,6 @@ from torch.cuda import LongTensor  # bound before any run, as in old scripts
 
 from torchtraceap.base.errors import DryRunError
 
-from .shared_run import Seen
-
 # In a run that they share.
 pytestmark = pytest.mark.usefixtures("seen")
 
@@ -61,21 +59,6 @@ def test_every_way_to_the_device_leads_there(way: str) -> None:
     assert tensor.get_device() == 0
     assert "device='cuda:0'" in repr(tensor)
     assert tensor.cpu().device.type == "cpu"
-
-
-def test_data_keeps_its_values(seen: Seen) -> None:
-    assert torch.tensor([2.0, 3.0], device=0).tolist() == [2.0, 3.0]
-    here = torch.ones(1, device="cuda")
-    assert here.new_tensor([4.0], device=None).tolist() == [4.0]
-    assert here.new([4, 5]).tolist() == [4, 5]
-    assert {sync.value for sync in seen.syncs} <= {"none", "known"}
-
-
-def test_a_default_device() -> None:
-    with torch.device("cuda"):
-        assert torch.ones(2).is_cuda and torch.tensor([1]).is_cuda
-        assert nn.Linear(2, 2).weight.is_cuda
-    assert torch.ones(2).device.type == "cpu"
 
 
 def test_types_have_names() -> None:

@@ -181,16 +181,6 @@ def test_an_error_leaves_nothing_behind() -> None:
         assert torch.ones(2).sum().item() == 2 and str(torch.ones(2).device) == "cpu"
 
 
-def _with_default(kind: Any = torch.Generator) -> Any:
-    return kind
-
-
-def test_what_cannot_be_replaced_says_so(told: Told) -> None:
-    # A class in C that is held elsewhere than in a module is not found.
-    with pytest.raises(RuntimeError, match="CUDA"):
-        _with_default()("cuda")
-
-
 def test_names_of_other_modules_are_found() -> None:
     module = types.ModuleType("imported_before")
     module.Generator = module.Made = torch.Generator  # type: ignore[attr-defined]

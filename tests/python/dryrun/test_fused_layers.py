@@ -77,12 +77,6 @@ def test_the_kernel_that_is_chosen(
     assert KERNELS & set(_attend(seen, **case)) == {expected}
 
 
-def test_backward_is_that_of_the_kernel(seen: Seen) -> None:
-    for dtype, kernel in ((BF16, FLASH), (F32, EFFICIENT)):
-        names = _attend(seen, dtype, grad=True)
-        assert names.count(kernel) == names.count(f"{kernel}_backward") == 1
-
-
 def test_what_goes_before_the_kernel(seen: Seen) -> None:
     odd = torch.ones(16, 13, dtype=torch.bool)
     assert "constant_pad_nd" in _attend(seen, BF16, mask=odd, key_length=13)
@@ -121,20 +115,6 @@ def test_under_autocast_and_without_autograd(seen: Seen) -> None:
     with torch.autocast("cuda", dtype=BF16):
         F.scaled_dot_product_attention(query, query, query).sum().backward()
     assert {FLASH, f"{FLASH}_backward"} <= set(since.names)
-
-
-def test_multihead_attention(seen: Seen) -> None:
-    layer = nn.MultiheadAttention(16, 2, batch_first=True).to("cuda", BF16)
-    x = torch.randn(2, 8, 16, device="cuda", dtype=BF16)
-    out, weights = layer(x, x, x, need_weights=False)
-    assert out.shape == x.shape
-    assert weights is None
-    out.sum().backward()
-    assert seen.names.count(FLASH) == 1
-    since = seen.anew()
-    _, weights = layer(x, x, x)  # to have weights takes the plain way
-    assert weights.shape == (2, 8, 8)
-    assert "_softmax" in since.names and FLASH not in since.names
 
 
 @pytest.mark.parametrize(

@@ -221,17 +221,6 @@ def test_pinned_batches_do_not_wait(
     assert not seen.syncs
 
 
-def test_unpinned_batches_and_blocking_copies(seen: Seen) -> None:
-    for batch in DataLoader(Numbers(), batch_size=4, num_workers=2):
-        assert not batch["image"].is_pinned()
-        batch["image"].to("cuda", non_blocking=True)
-        batch["image"].to("cuda")
-    copies = [op.copy for op in seen.ops]
-    assert [one.pinned for one in copies] == [False] * 4
-    assert [one.blocking for one in copies] == [False, True] * 2
-    assert len(seen.syncs) == 2
-
-
 def test_batches_of_a_type_of_their_own(seen: Seen) -> None:
     loader = DataLoader(
         Numbers(), batch_size=4, num_workers=1, pin_memory=True, collate_fn=Batch

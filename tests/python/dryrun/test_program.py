@@ -112,6 +112,8 @@ def test_a_step_of_three_operators_takes_what_it_must() -> None:
     # Each call is the last 4 µs of its operator.
     assert times(text, "cuda_runtime") == [(6, 10), (16, 20), (26, 30)]
     assert times(text, "kernel") == [(14, 114), (115.2, 215.2), (216.4, 316.4)]
+    blocks = [row["args"]["blocks per SM"] for row in rows(text, "kernel")]
+    assert blocks == [264 / H100.multiprocessors] * 3
     report = torchtraceap.analyze(text)
     assert report.trace.span_us == 316.4
     assert report.balance[0].busy_us == 300
@@ -364,11 +366,6 @@ def test_names_that_are_no_names_do_no_harm() -> None:
     assert report.quality.verdict == "ok"
     # A name that would break the list of the stack is left out of it.
     assert "a;b" not in text.decode("ascii", "replace")
-
-
-def test_blocks_of_a_kernel_are_told_per_multiprocessor() -> None:
-    (row,) = rows(trace_of(op()), "kernel")
-    assert row["args"]["blocks per SM"] == 264 / H100.multiprocessors
 
 
 def test_programs_of_which_nothing_can_come_are_refused() -> None:

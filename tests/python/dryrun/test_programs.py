@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -76,17 +75,6 @@ def test_modules_move_and_stay_themselves(seen: Seen) -> None:
     assert other[0].weight is other[1].weight is not weight
     assert other[0].weight.is_cuda
     assert not net.cpu()[0].weight.is_cuda
-
-
-def test_averages_of_weights(seen: Seen) -> None:
-    net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).to("cuda")
-    average = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(0.9))
-    before = len(seen.ops)
-    average.update_parameters(net)
-    average.update_parameters(net)
-    names = [op.name for op in seen.ops[before:]]
-    assert names.count("aten::_foreach_lerp_") == 1
-    assert names.count("aten::lerp_") == 0
 
 
 @pytest.mark.parametrize("change", [weight_norm, spectral_norm])
@@ -163,26 +151,6 @@ def _gpt2(**options: Any) -> Any:
         eos_token_id=99, bos_token_id=99, **options,
     )  # fmt: skip
     return transformers.GPT2LMHeadModel(config)
-
-
-def test_gpt2_is_trained_in_half_precision() -> None:
-    with torchtraceap.dry_run() as run:
-        net = _gpt2().to("cuda")
-        assert net.lm_head.weight is net.transformer.wte.weight
-        optimizer = torch.optim.AdamW(net.parameters())
-        scaler = torch.amp.GradScaler("cuda")
-        words = torch.randint(0, 100, (2, 16), device="cuda")
-        for _ in range(3):
-            with torch.autocast("cuda", dtype=torch.float16):
-                loss = net(input_ids=words, labels=words).loss
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            optimizer.zero_grad()
-            run.step()
-    assert [sync.api for sync in run.syncs if sync.step == 2] == [ITEM]
-    names = Counter(op.name for op in run.ops if op.step == 2)
-    assert names["aten::_scaled_dot_product_flash_attention"] == 2
 
 
 def test_gpt2_generates() -> None:
