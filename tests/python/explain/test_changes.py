@@ -301,13 +301,8 @@ def test_a_change_is_made_in_the_users_code(
 
 UNCHANGED = {
     ("sync_stall", "scalar_read"): {
-        "a sum": "total = 0.0\nfor x in y:\n    total += x.item()  # <--\n",
-        "a list": "losses = []\nfor x in y:\n    losses.append(x.item())  # <--\n",
         "a decision": "for x in y:\n    if x.item() > 3:  # <--\n        break\n",
         "a wait where something else waited": "for x in y:\n    torch.cuda.synchronize()  # <--\n    f(x)\n",
-    },
-    ("sync_stall", "data_dependent_shape"): {
-        "a mask": "y = x[mask].sum()  # <--\n",
     },
     ("sync_stall", "explicit"): {
         "a wait whose result is used": "x = torch.cuda.synchronize()  # <--\n",
@@ -514,12 +509,6 @@ UNCHANGED = {
     },
     ("launch_bound", "kernels"): {
         "code that another backend compiles": "f = torch.compile(g, backend=mine)\nf(x)  # <--\n",
-    },
-    ("fusible_chain", ""): {
-        "a chain": "def main():\n    y = (x * 2).exp() + 1  # <--\n    torch.save(y, f)\n",
-    },
-    ("unfused_attention", ""): {
-        "attention": "y = torch.softmax(q @ k, -1) @ v  # <--\n",
     },
 }
 
