@@ -143,15 +143,37 @@ def work():
 # --- Steps ---------------------------------------------------------------------------
 
 
-def test_step_ends_with_that_of_the_optimizer(script: Write) -> None:
-    path = script(_MODEL + "for i in range(9):\n    work()\n    first.step()\n")
-    going, ended = run(path, steps=4)
-    assert ended == Ended("SGD.step()")
-    assert going.record.steps == 4
-    of_steps = [s.ops for s in going.steps]
-    assert of_steps[1] == of_steps[2] == of_steps[3] > 0
-    going, ended = run(path)
-    assert ended.well and going.record.steps == 9
+_LOOP = "for i in range(9): work(); first.step()"
+_OF_THE_HOST = """
+import threading
+host = torch.nn.Linear(4, 4)
+other = torch.optim.SGD(host.parameters())
+def train():
+    for i in range(9): other.step()
+thread = threading.Thread(target=train); thread.start(); thread.join()
+for i in range(3): work(); second.step()
+"""
+# What a script does, the limit of its steps, what ends them, and how many there are.
+STEPS = {
+    "of an optimizer": (_LOOP, 4, "SGD.step()", 4),
+    "all there are": (_LOOP, 20, "SGD.step()", 9),
+    "of one after another that is gone": (
+        "work(); first.step(); del first\nfor i in range(3): work(); second.step()",
+        20, "AdamW.step()", 4,
+    ),
+    "none": ("work()\nprint('end')\n", 2, "", 0),
+    "of another thread on the host": (_OF_THE_HOST, 2, "AdamW.step()", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "limit", "by", "count"), STEPS.values(), ids=STEPS)
+def test_steps_end_with_those_of_the_optimizer(
+    script: Write, code: str, limit: int, by: str, count: int
+) -> None:
+    going, ended = run(script(_MODEL + code), steps=limit)
+    assert ended == Ended(by) and going.record.steps == count and going.ops
+    if code is _LOOP:
+        assert len({step.ops for step in going.steps[1:]}) == 1
 
 
 def test_of_two_optimizers_the_first_ends_it(script: Write) -> None:
@@ -165,15 +187,6 @@ def test_of_two_optimizers_the_first_ends_it(script: Write) -> None:
     assert going.steps[2] == going.steps[3]
     adamw = {e.step for e in going.ops if e.name.startswith("aten::_foreach_addcdiv")}
     assert adamw == {1, 2, 3}
-
-
-def test_optimizer_that_is_gone_ends_none(script: Write) -> None:
-    path = script(
-        _MODEL + "work(); first.step(); del first\n"
-        "for i in range(3):\n    work(); second.step()\n"
-    )
-    going, _ = run(path)
-    assert going.record.steps == 4
 
 
 def test_steps_of_a_profiler_count_if_there_is_one(script: Write) -> None:
@@ -222,7 +235,6 @@ def test_tail_of_a_loop_that_ends_by_itself_counts(script: Write) -> None:
     assert going.steps[0].waits == 3
 
 
-_LOOP = "for i in range(9): work(); first.step()"
 _TRIES = "for i in range(9):\n    work()\n    try: first.step()\n    except"
 CAUGHT = {
     "around the loop": f"try:\n    {_LOOP}\nexcept: pass\n",
@@ -241,26 +253,6 @@ def test_what_it_does_when_it_is_told_to_end_is_forgotten(
     assert ended == Ended("SGD.step()") and going.record.steps == 2
     assert {entry.step for entry in going.record.entries} == {0, 1}
     assert {sync.step for sync in going.syncs} == {0}
-
-
-def test_program_without_steps_runs_to_its_end(script: Write) -> None:
-    going, ended = run(script(_MODEL + "work()\nprint('end')\n"), steps=2)
-    assert ended == Ended() and going.record.steps == 0 and going.ops
-
-
-def test_steps_on_the_host_of_another_thread_end_none(script: Write) -> None:
-    going, ended = run(
-        script(
-            _MODEL + "import threading\n"
-            "host = torch.nn.Linear(4, 4)\n"
-            "other = torch.optim.SGD(host.parameters())\n"
-            "def train():\n    for i in range(9): other.step()\n"
-            "thread = threading.Thread(target=train); thread.start(); thread.join()\n"
-            "for i in range(3):\n    work(); second.step()\n"
-        ),
-        steps=2,
-    )
-    assert ended == Ended("AdamW.step()") and going.record.steps == 2
 
 
 # --- A function ----------------------------------------------------------------------
