@@ -164,7 +164,7 @@ def test_an_operator_with_a_shape_function_runs() -> None:
 
 # --- Results of convolutions lie in memory as on a GPU --------------------------------
 
-
+# Where the CPU has the same rule it is the reference.
 _LAST, _LAST_3D = torch.channels_last, torch.channels_last_3d
 Make = Callable[[str], nn.Module]
 

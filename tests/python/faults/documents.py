@@ -10,6 +10,18 @@ V = Variant
 NOT_A_TRACE = Refused("not_a_trace")
 LINES = '{"ph": "X", "name": "a", "ts": 1, "dur": 2}\n' * 3
 LIST = Facts(2, 2, 4_000, 1_000)
+# Files that are JSON and no trace, and the word for what each is.
+OTHERS = {
+    '{"traceEvents": null}': "null",
+    '{"traceEvents": {}}': "object",
+    '{"traceEvents": "x"}': "text",
+    '{"traceEvents": 1}': "number",
+    '{"traceEvents": true}': "truth",
+    '{"schema": "1.1.0", "nodes": [{"id": 1}]}': "execution trace",
+    '{"segments": [], "device_traces": []}': "memory snapshot",
+    '{"schema_version": 1, "cannot_know": []}': "--trace-out",
+    '{"schema_version": 1, "findings": []}': "report of torchtraceap",
+}
 LISTED = ", ".join(LINES.splitlines()[:2])
 
 
@@ -33,31 +45,8 @@ VARIANTS = [
     V("F07", "no traceEvents", alone("{}"), NOT_A_TRACE),
     V("F07", "other JSON", alone('{"a": [1, 2], "b": {"c": null}}'), NOT_A_TRACE),
     *(
-        V(
-            "F07",
-            f"traceEvents is {value}",
-            alone('{"traceEvents": ' + value + "}"),
-            Refused("not_a_trace", says),
-        )
-        for value, says in (
-            ("null", "null"),
-            ("{}", "object"),
-            ('"x"', "text"),
-            ("1", "number"),
-            ("true", "truth"),
-        )
-    ),
-    *alike("F07", Refused("not_a_trace", "execution trace"))(
-        execution_trace=alone('{"schema": "1.1.0", "nodes": [{"id": 1}]}'),
-    ),
-    *alike("F07", Refused("not_a_trace", "memory snapshot"))(
-        memory_snapshot=alone('{"segments": [], "device_traces": []}'),
-    ),
-    *alike("F07", Refused("not_a_trace", "--trace-out"))(
-        result_of_a_dry_run=alone('{"schema_version": 1, "cannot_know": []}'),
-    ),
-    *alike("F07", Refused("not_a_trace", "report of torchtraceap"))(
-        report=alone('{"schema_version": 1, "findings": []}'),
+        V("F07", f"no trace, but {says}", alone(text), Refused("not_a_trace", says))
+        for text, says in OTHERS.items()
     ),
     V(
         "F07",
