@@ -23,7 +23,7 @@ from torchtraceap import _core
 # simulated runs into which a pattern was put 3 % save over 0.02 more, two thirds of
 # these in one run, where the fix shifts time between neighbors.
 
-#: Parts of kernels' names, in lower case, as cpp/features/kind_names.cpp has them.
+#: Parts of kernels' names, in lower case, as cpp/features/kind.cpp has them.
 _MATRIX = (
     "gemm", "gemv", "cutlass", "nvjet", "cudnn", "winograd", "fmha", "flash", "attn",
     "cijk_", "cublas", "attention", "triton_tem_", "marlin", "convolve", "_conv",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_other_threads.py: a dry run follows the thread that entered it; others are told
-so when they use the device, and are as ever on the host."""
+"""Threads beside a dry run, which follows the one that entered it, and data loaders."""
 
 from __future__ import annotations
 
 import _thread
+import importlib
 import queue
 import threading
 from collections import Counter
@@ -17,11 +17,13 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
+import torchtraceap
 from torchtraceap.base.errors import DryRunError
 from torchtraceap_dryrun.dry_run import dry_run
 from torchtraceap_dryrun.private_names import private
 
-from .loader_data import Numbers
+from .loader_data import Batch, Numbers
+from .shared_run import Seen
 
 _operator_modes = private("torch._C._len_torch_dispatch_stack")
 
@@ -178,3 +180,77 @@ def test_transformers_loads_onto_the_gpu_without_a_pool(tmp_path: Path) -> None:
         copies = Counter(op.outputs[0].shape for op in run.ops if op.copy is not None)
         assert {str(one.device) for one in model.parameters()} == {"cuda:0"}
     assert shapes <= copies and not run.record.notes
+
+
+# --- Data loaders ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_workers": 2},
+        {"num_workers": 2, "persistent_workers": True},
+        {
+            "num_workers": 1,
+            "multiprocessing_context": "spawn",
+            "persistent_workers": True,  # as to start one takes seconds
+        },
+    ],
+)
+def test_pinned_batches_do_not_wait(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, seen: Seen
+) -> None:
+    # Under a name by which a process of its own can import it.
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    numbers = importlib.import_module("loader_data").Numbers
+    loader = DataLoader(numbers(), batch_size=4, pin_memory=True, **options)
+    rows = []
+    for _ in range(2):
+        for batch in loader:
+            assert batch["image"].is_pinned()
+            assert all(one.is_pinned() for one in batch["pair"])
+            batch["image"].to("cuda", non_blocking=True)
+            rows.append(batch["image"][:, 0].tolist())
+            assert batch["name"] == [str(int(one)) for one in rows[-1]]
+    assert rows == [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]] * 2
+    assert loader.pin_memory is True
+    del loader
+    copies = [(op.copy.pinned, op.copy.blocking) for op in seen.ops]
+    assert copies == [(True, False)] * 4
+    assert not seen.syncs
+
+
+def test_batches_of_a_type_of_their_own(seen: Seen) -> None:
+    loader = DataLoader(
+        Numbers(), batch_size=4, num_workers=1, pin_memory=True, collate_fn=Batch
+    )
+    assert [batch.images.is_pinned() for batch in loader] == [True, True]
+
+
+def test_pinned_memory_that_the_program_makes() -> None:
+    with torchtraceap.dry_run() as run:
+        host = torch.empty(4, pin_memory=True)
+        assert host.is_pinned()
+        assert torch.tensor([1.0], pin_memory=True).is_pinned()
+        assert not torch.empty(4).is_pinned()
+        host.copy_(torch.randn(4, device="cuda"), non_blocking=True)
+    assert not run.syncs
+    copy = run.ops[-1].copy
+    assert (copy.direction, copy.pinned, copy.blocking) == ("d2h", True, False)
+    with pytest.raises(RuntimeError):
+        torch.empty(4, pin_memory=True)
+
+
+def test_workers_do_not_record(seen: Seen) -> None:
+    class OnDevice(Numbers):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            assert torch.utils.data.get_worker_info() is not None
+            try:
+                torch.zeros(3).to("cuda")
+            except (AssertionError, RuntimeError):  # as in a forked process with CUDA
+                return super().__getitem__(index)
+            raise ValueError("a worker has a GPU")
+
+    assert len([*DataLoader(OnDevice(), batch_size=4, num_workers=1)]) == 2
+    assert not seen.ops

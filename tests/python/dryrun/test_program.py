@@ -112,6 +112,8 @@ def test_a_step_of_three_operators_takes_what_it_must() -> None:
     # Each call is the last 4 µs of its operator.
     assert times(text, "cuda_runtime") == [(6, 10), (16, 20), (26, 30)]
     assert times(text, "kernel") == [(14, 114), (115.2, 215.2), (216.4, 316.4)]
+    blocks = [row["args"]["blocks per SM"] for row in rows(text, "kernel")]
+    assert blocks == [264 / H100.multiprocessors] * 3
     report = torchtraceap.analyze(text)
     assert report.trace.span_us == 316.4
     assert report.balance[0].busy_us == 300
@@ -364,46 +366,6 @@ def test_names_that_are_no_names_do_no_harm() -> None:
     assert report.quality.verdict == "ok"
     # A name that would break the list of the stack is left out of it.
     assert "a;b" not in text.decode("ascii", "replace")
-
-
-def test_blocks_of_a_kernel_are_told_per_multiprocessor() -> None:
-    (row,) = rows(trace_of(op()), "kernel")
-    assert row["args"]["blocks per SM"] == 264 / H100.multiprocessors
-
-
-def test_a_dry_run_gives_a_report_with_the_line_that_waits() -> None:
-    torch = pytest.importorskip("torch")
-    from torchtraceap_dryrun.dry_run import dry_run
-
-    layer = torch.nn.Linear(2048, 2048)
-    with dry_run() as run:
-        layer.cuda()
-        optimizer = torch.optim.AdamW(layer.parameters())
-        for _ in range(4):
-            batch = torch.ones(8192, 2048, device="cuda")
-            loss = layer(batch).relu().sum()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            loss.item()  # The line that waits.
-            run.step()
-    report = run.report(host_us=80)
-    assert report.quality.verdict == "ok"
-    assert [step.number for step in report.steps] == [0, 1, 2, 3]
-    assert report.trace.devices[0].name == "H100 SXM"
-    stalls = [f for f in report.findings if f.subtype == "scalar_read"]
-    lines = Path(__file__).read_text("utf-8").splitlines()
-    places = {f.location.line for f in stalls if f.location}
-    assert ["loss.item()" in lines[number - 1] for number in places] == [True]
-    text = run.trace(host_us=80)
-    assert text == run.trace(host_us=80)
-    names = [row["name"] for row in rows(text, "cpu_op")]
-    for known in ("aten::addmm", "aten::_local_scalar_dense"):
-        assert names.count(known) == 4
-    nodes = [n for n in names if n.startswith("autograd::engine::evaluate_function")]
-    assert any("AddmmBackward" in name for name in nodes)
-    names = [r["name"] for r in rows(text, "user_annotation")]
-    assert "Optimizer.step#AdamW.step" in names
 
 
 def test_programs_of_which_nothing_can_come_are_refused() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import io
 import math
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +20,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, jacrev, vmap
 from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader, Dataset
+
+import torchtraceap
 
 from .shared_run import Seen
 
@@ -119,12 +120,7 @@ def averaged_and_accumulated(device: str) -> Any:
             swa.update_parameters(net)  # waits
             schedule.step()
     total = seen.item()  # waits
-    return (
-        total,
-        mean.state_dict(),
-        swa.module[0].weight,
-        schedule.get_last_lr(),
-    )
+    return total, mean.state_dict(), swa.module[0].weight, schedule.get_last_lr()
 
 
 def mixed_precision(device: str) -> Any:
@@ -149,39 +145,6 @@ def mixed_precision(device: str) -> Any:
         optimizer.zero_grad()
         losses.append(loss.detach())
     return torch.stack(losses), scaler.get_scale()  # waits
-
-
-def saved_and_resumed(device: str) -> Any:
-    """A checkpoint is written after two steps and read into a new model."""
-
-    def new() -> tuple[nn.Module, torch.optim.Optimizer]:
-        net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).to(device)  # waits
-        return net, torch.optim.AdamW(net.parameters(), lr=0.01)
-
-    def step(net: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor) -> Tensor:
-        loss = net(x).square().sum() + net(x)[:, 0].sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    x = torch.randn(6, 4).to(device)  # waits
-    net, optimizer = new()
-    for _ in range(2):
-        step(net, optimizer, x)
-    file = io.BytesIO()
-    kept = {"net": net.state_dict(), "optimizer": optimizer.state_dict()}
-    torch.save(kept, file)  # waits
-    file.seek(0)
-    state = torch.load(file, map_location="cpu")
-    resumed, its_optimizer = new()
-    resumed.load_state_dict(state["net"])  # waits
-    its_optimizer.load_state_dict(state["optimizer"])  # waits
-    return (
-        step(net, optimizer, x),
-        step(resumed, its_optimizer, x),
-        resumed.state_dict(),
-    )
 
 
 def own_operator(device: str) -> Any:
@@ -345,6 +308,37 @@ def sentences(device: str) -> Any:
     return losses, right.item() / 10  # waits
 
 
+def detection(device: str) -> Any:
+    """Of boxes that overlap the best are kept, one by one, as nobody should."""
+
+    def overlap(box: Tensor, boxes: Tensor) -> Tensor:
+        low, high = torch.max(box[:2], boxes[:, :2]), torch.min(box[2:], boxes[:, 2:])
+        shared = (high - low).clamp(min=0).prod(1)
+        sizes = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+        return shared / (sizes + (box[2:] - box[:2]).prod() - shared)
+
+    def suppress(boxes: Tensor, scores: Tensor) -> list[int]:
+        kept: list[int] = []
+        for index in scores.argsort(descending=True).tolist():  # waits
+            others = boxes[torch.tensor(kept, dtype=torch.long, device=device)]  # waits
+            if not kept or (overlap(boxes[index], others) < 0.3).all():  # waits
+                kept.append(index)
+        return kept
+
+    corners = torch.rand(60, 2)
+    boxes = torch.cat([corners, corners + 0.1 + 0.2 * torch.rand(60, 2)], 1)
+    boxes, scores = boxes.to(device), torch.rand(60).to(device)  # waits
+    classes = torch.randint(0, 3, (60,)).to(device)  # waits
+    sure = scores > 0.4
+    boxes, scores, classes = boxes[sure], scores[sure], classes[sure]  # waits
+    found = []
+    for label in classes.unique().tolist():  # waits
+        mine = torch.nonzero(classes == label).flatten()  # waits
+        kept = suppress(boxes[mine], scores[mine])
+        found.append((label, [mine[index].item() for index in kept]))  # waits
+    return found, scores.mean().item()  # waits
+
+
 # --- What they do ---------------------------------------------------------------------
 
 PROGRAMS: tuple[Callable[[str], Any], ...] = (
@@ -352,12 +346,12 @@ PROGRAMS: tuple[Callable[[str], Any], ...] = (
     gradient_penalty,
     averaged_and_accumulated,
     mixed_precision,
-    saved_and_resumed,
     own_operator,
     graph_network,
     generation,
     gradients_by_sample,
     sentences,
+    detection,
 )
 
 
@@ -386,3 +380,11 @@ def test_works_out_what_the_cpu_does_and_waits_at_the_marked_lines(
     assert {place and place.file for place in places} == {__file__}
     found = {place.line for place in places if place} - _lines(_results)
     assert found == _lines(program, "# waits")
+
+
+@pytest.mark.parametrize("values", ["none", "small"])
+def test_without_values_no_other_lines_wait(values: Any) -> None:
+    with torchtraceap.dry_run(values=values) as run:
+        detection("cuda")
+    found = {sync.line.line for sync in run.syncs if sync.line}
+    assert found and found <= _lines(detection, "# waits")

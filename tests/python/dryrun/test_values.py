@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values of small tensors on the device: right where they are known, else flagged."""
+"""Values and shapes of tensors on the device: right where known, else flagged."""
 
 from __future__ import annotations
 
@@ -124,13 +124,6 @@ def test_what_follows_from_a_guess_agrees_with_it(seen: Seen) -> None:
     assert scores[best].item() == scores.max().item()
     assert 0 <= best.item() < 1000
     assert {sync.value for sync in seen.syncs} == {"guessed"}
-
-
-def test_a_large_mask_has_one_count(seen: Seen) -> None:
-    mask = torch.randn(1000, 1000, device="cuda") > 0
-    values = torch.zeros(1000, 1000, device="cuda")
-    assert values[mask].shape == values.masked_select(mask).shape
-    assert values[mask].shape[0] == mask.nonzero().shape[0]
 
 
 def test_a_check_for_bad_numbers_finds_none(seen: Seen) -> None:
@@ -260,3 +253,41 @@ def test_gradients_that_nobody_asked_for_are_none(dial: Any) -> None:
             for frozen in ("weight", "bias"):
                 for conv in (nn.Conv2d(4, 4, 3), nn.ConvTranspose2d(4, 4, 3)):
                     run(conv, 3, 4, 5, 5, frozen=frozen, inputs=inputs)
+
+
+# --- Shapes that were worked out before -----------------------------------------------
+
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "transpose_": lambda x: x.clone().transpose_(0, 1),
+    "squeeze_": lambda x: x[None].clone().squeeze_(0),
+    "unsqueeze_": lambda x: x.clone().unsqueeze_(1),
+    "t_": lambda x: x.clone().t_(),
+    "as_strided_": lambda x: x.clone().as_strided_((2, 2), (1, 2)),
+    "resize_": lambda x: x.clone().resize_(5, 7),
+    "resize_as_": lambda x: x.clone().resize_as_(torch.empty(2, 9, device=x.device)),
+    "set_": lambda x: x.clone().set_(torch.empty(3, device=x.device)),
+    "swapaxes_": lambda x: x.clone().swapaxes_(0, 1),
+    "out": lambda x: torch.add(x, x, out=torch.empty(0, device=x.device)),
+    "add_": lambda x: x.clone().add_(1),
+    "matmul": lambda x: x @ x.t(),
+    "sum": lambda x: x.sum(1, keepdim=True),
+    "view": lambda x: x.view(-1),
+    "dtype": lambda x: (x.half() + 1, x + 1),
+    "strides": lambda x: x.t() * 2,
+    "tangent": lambda x: torch.func.jvp(lambda a: a[None] @ x.t(), (x[0],), (x[1],)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch.func's own
+@pytest.mark.parametrize("name", CALLS)
+def test_shapes_are_those_of_the_cpu_each_time(name: str, seen: Seen) -> None:
+    def shapes(x: Any) -> list[Any]:
+        made = CALLS[name](x)
+        all_of = made if isinstance(made, tuple) else (made,)
+        return [(t.shape, t.stride(), t.dtype) for t in all_of]
+
+    expected = shapes(torch.ones(4, 8))
+    x = torch.ones(4, 8, device="cuda")
+    for _ in range(3):
+        assert shapes(x) == expected

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a language model is shown: short, the same each time, names apart as data."""
+"""What a language model is shown: short, the same each time, names apart as data, and
+what is taken out of names and source lines before they leave."""
 
 from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.explain.digest import LEAST_TOKENS, Digest, make_digests, tokens_of
+from torchtraceap.explain.masking import Mask
 
 from .waiting_loop import INJECTED, waits
 
@@ -113,3 +116,182 @@ def test_what_makes_no_sense_is_refused() -> None:
     report = waits()
     with pytest.raises(ValueError, match="at least 300"):
         make_digests(report, report.findings, tokens=10)
+
+
+# --- Masking --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("torch/nn/modules/module.py(1782): _call_impl", "module.py(1782): _call_impl"),
+        ("/home/alice/proj/train.py:88 step", "train.py:88 step"),
+        ("/Users/bob smith/my proj/x.py(3): f", "x.py(3): f"),
+        ("C:\\Users\\bob\\x.py", "x.py"),
+        ("\\\\srv\\share\\a.py", "a.py"),
+        ("open('../../etc/passwd')", "open('<path>')"),
+        ("~/secret/x.py", "x.py"),
+        ("api_key = 'sk-abcdefghij1234567890XYZ'", "<secret>"),
+        ("hf_ABCDEFGHIJKLMNOPQRST", "<secret>"),
+        ("ghp_abcdefghij0123456789abcdefghij012345", "<secret>"),
+        ("AWS AKIAABCDEFGHIJKLMNOP", "AWS <secret>"),
+        ("PASSWORD='letmein!'", "<secret>"),
+        ("password: hunter22222", "<secret>"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc", "<secret>"),
+        ("Bearer abcdefgh12345678", "<secret>"),
+        ("https://user:pass@host.com/x/y", "<url>"),
+        ("file:///etc/hosts", "<url>"),
+        ("mail bob@corp.example 10.2.3.4", "mail <address> <host>"),
+        ("<dict object at 0x7f8899aabbcc>", "<dict object at 0x…>"),
+        # What leads to no file is all of it folders.
+        ("open('/home/alice')", "open('<path>')"),
+        ("/home/alice.smith", "<path>"),
+        ("/home/alice/", "<path>"),
+        ("C:\\Users\\alice", "<path>"),
+        ("C:\\secret", "<path>"),
+        ("\\\\srv\\share", "<path>"),
+        ("~/secret", "<path>"),
+        ("xx/home/alice/y", "<path>"),
+        ("/home/alice/lr=0.1,bs=32/secret/train.py", "train.py"),
+        ("/home/alice/lr=0.1,bs=32", "<path>"),
+        ("/data/c#/a&b/x.py:3 f", "x.py:3 f"),
+        ("/usr/lib/libcudart.so.12", "libcudart.so.12"),
+        ("node17.internal.corp.com:8080", "<host>"),
+        ("from db.corp.internal.", "from <host>."),
+        ("gpu-7.cluster.example.io is slow", "<host> is slow"),
+        ("node17.rack3:29500", "<host>"),
+        ("at 2001:db8::8a2e:370:7334", "at <host>"),
+        ("tcp [fe80::1%eth0]:80", "tcp [<host>]:80"),
+        ("2001:0db8:85a3:0000:0000:8a2e:0370:7334", "<host>"),
+        ("Authorization: Basic YWxpY2U6czNjcjN0", "<secret>"),
+        ('{"Authorization": "token abc"}', '{"<secret>"}'),
+        ("curl -H Basic YWxpY2U6czNjcjN0", "curl -H <secret>"),
+        ('get(auth=("alice","s3cr3tpw"))', "get(<secret>)"),
+        ('HTTPBasicAuth("alice", "pw")', "HTTPBasic<secret>"),
+        ("password=hunter", "<secret>"),
+        ("db_passwd: x", "db_<secret>"),
+        ("secret = 'abc'", "<secret>"),
+        ("--password hunter", "<secret>"),
+    ],
+)
+def test_takes_out(text: str, masked: str) -> None:
+    assert Mask()(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aten::add",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add"
+        "<float>, at::detail::Array<char*, 3>>(int, at::native)",
+        "Memcpy HtoD (Pageable -> Device)",
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        "Cijk_Ailk_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs_MT128x64x64_MI32x32x1_SN_LDSB1_AFC1",
+        "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8",
+        "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        "loss = a / b / c",
+        "x = y/2",
+        "a //= b//c",
+        "token = tok_of(x)",
+        "token_embedding = nn.Embedding(vocab, dim)",
+        "key = key_states",
+        "model/layers/0/attn",
+        "torch.nn.functional.linear",
+        "self.model.layers.0.attn",
+        "y = self.net(x)",
+        "y = self.layer0.net",
+        "torch.utils.data.dataloader",
+        "x = torch.io.read(y).dev",
+        "x[self.begin : self.end], a[1::2], d[i:1024]",
+        "c10::add",
+        "at 12:30:45",
+        "(a + b)/n.item()",
+        "Torch-Compiled Region: 0/0",
+        "password = getpass(prompt)",
+        "secret: str, basic operations",
+        "if password == other:",
+        # Of public traces: kernels, calls, annotations, frames.
+        "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, "
+        "long, unsigned int, 2, 2, -2, true>(at::cuda::detail::TensorInfo<float>)",
+        "igemm_fwd_gtcx2_nhwc_bf16_bx0_ex1_bt32x256x32_wt16x64x4_ws1x1_wr1x2_ta1x4x1x1",
+        "void gemmSN_TN_kernel_64addr<float, 128, 16, 2, 4, 8, 9, false, "
+        "cublasGemvTensorStridedBatched<float const>, cublasGemvTensorStridedBatched>",
+        "void cutlass::Kernel<cutlass_70_wmma_tensorop_f16_s161616gemm_f16_32x32_64x2>",
+        "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePass",
+        "void act_and_mul_kernel<__nv_bfloat16, ((anonymous namespace)::Kind)0, true>",
+        "volta_sgemm_128x32_nt",
+        "_combined_routing_memset",
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+        "hipStreamIsCapturing",
+        "fbgemm::asynchronous_complete_cumsum",
+        "Optimizer.zero_grad#SGD.zero_grad",
+        "MoE[experts=64, tokens=16, topk=2, hidden=512, intermediate=1024]",
+        "## forward:tw_global_sparse_arch ##",
+        "## all2all_data:lengths_wait ##",
+        "[param|pytorch.model.alex_net|0|0|0|warmup|forward]",
+        "nccl:all_reduce",
+        "ProfilerStep#1010",
+        "Iteration Start: PyTorch Profiler",
+        "inspect.py(3076): <genexpr>",
+        "<built-in method __exit__ of torch._C.DisableTorchFunctionSubclass object>",
+        "nn.Module: BertAttention_2",
+    ],
+)
+def test_leaves_alone(text: str) -> None:
+    mask = Mask()
+    assert mask(text) == text and not mask.counts
+
+
+def test_counts_what_it_took() -> None:
+    mask = Mask()
+    mask("/a/b/x.py bob@corp.example")
+    mask("/a/b/y.py")
+    assert mask.counts == (("address", 1), ("path", 2))
+
+
+def test_names_of_this_machine_and_its_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "alice")
+    monkeypatch.setattr("socket.gethostname", lambda: "hal9000.lab")
+    mask = Mask()
+    assert (
+        mask("Alice_model on HAL9000.lab, hal9000") == "<user>_model on <host>, <host>"
+    )
+    assert mask("malice, hal90001") == "malice, hal90001"
+    assert mask.counts == (("host", 2), ("user", 1))
+    for common in ("root", "python", "torch", "cuda", "model", "bob"):
+        monkeypatch.setattr("getpass.getuser", lambda common=common: common)
+        monkeypatch.setattr("socket.gethostname", lambda: "localhost")
+        assert Mask()(f"{common} localhost") == f"{common} localhost"
+
+
+def test_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getuser() -> str:
+        raise KeyError("uid 1234")
+
+    monkeypatch.setattr("getpass.getuser", getuser)
+    assert Mask()("aten::add") == "aten::add"
+
+
+def test_hostile_texts_take_no_time() -> None:
+    begin = time.perf_counter()
+    for piece in (
+        "a/",
+        "x",
+        "key",
+        "/ a",
+        "a@",
+        "1.",
+        "-----BEGIN ",
+        "ey",
+        "://",
+        "1:",
+        "a.b",
+        "/a, ",
+        "home/",
+        "--password",
+        "auth(",
+        "-a.",
+        "a-",
+    ):
+        Mask()(piece * 20_000)
+    assert time.perf_counter() - begin < 10

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gzip
 
 from .build import alone, encoded, first, packed, raw, stored, text
-from .variant import ONE_LOST, SOME_WARNING, Base, Made, Refused, Variant, warns
+from .variant import ONE_LOST, SOME_WARNING, Base, Made, Refused, Variant, alike, warns
 
 V = Variant
 CUT = warns(truncated=1)
@@ -39,68 +39,24 @@ VARIANTS = [
     V("F01", "cut after a colon", first(10, ', {"ph":'), TEN, CUT),
     V("F01", "cut, then blanks", first(10, ",\n  \n"), TEN, CUT),
     V("F01", "cut before an event", first(0), Refused("truncated", " 0 whole"), CUT),
-    V(
-        "F01",
-        "cut in the header",
-        alone('{"schemaVersion": 1, "x'),
-        Refused("truncated"),
-        CUT,
+    *alike("F01", Refused("truncated"), CUT)(
+        cut_in_the_header=alone('{"schemaVersion": 1, "x'),
     ),
-    V(
-        "F01",
-        "cut after the list",
-        text(lambda t: t[: t.rindex('"traceName"') + 5]),
-        Refused("truncated", "whole events"),
-        CUT,
+    *alike("F01", Refused("truncated", "whole events"), CUT)(
+        cut_after_the_list=text(lambda t: t[: t.rindex('"traceName"') + 5]),
+        only_the_last_brace_missing=text(lambda t: t[: t.rindex("}")]),
     ),
-    V(
-        "F01",
-        "only the last brace missing",
-        text(lambda t: t[: t.rindex("}")]),
-        Refused("truncated", "whole events"),
-        CUT,
+    *alike("F02", Refused("invalid_json", "two processes"), SOME_WARNING)(
+        two_writers=interleaved,
     ),
-    V(
-        "F02",
-        "two writers",
-        interleaved,
-        Refused("invalid_json", "two processes"),
-        SOME_WARNING,
+    *alike("F03", TRAILING, warns(trailing_content=1))(
+        text_after_the_end=text(lambda t: t + "done"),
+        NULs_after_the_end=text(lambda t: t + "\0" * 512),
+        a_second_document=text(lambda t: t + t),
+        a_brace_too_many=text(lambda t: t + "}"),
     ),
-    V(
-        "F03",
-        "text after the end",
-        text(lambda t: t + "done"),
-        TRAILING,
-        warns(trailing_content=1),
-    ),
-    V(
-        "F03",
-        "NULs after the end",
-        text(lambda t: t + "\0" * 512),
-        TRAILING,
-        warns(trailing_content=1),
-    ),
-    V(
-        "F03",
-        "a second document",
-        text(lambda t: t + t),
-        TRAILING,
-        warns(trailing_content=1),
-    ),
-    V(
-        "F03",
-        "a brace too many",
-        text(lambda t: t + "}"),
-        TRAILING,
-        warns(trailing_content=1),
-    ),
-    V(
-        "F03",
-        "NULs in the list",
-        raw("\0" * 64),
-        Refused("invalid_json", "NUL"),
-        ONE_LOST,
+    *alike("F03", Refused("invalid_json", "NUL"), ONE_LOST)(
+        NULs_in_the_list=raw("\0" * 64),
     ),
     V("F03", "blanks after the end", text(lambda t: t + " \r\n\t" * 999)),
     V("F04", "empty", alone(b""), EMPTY),
@@ -114,22 +70,9 @@ VARIANTS = [
         "UTF-8 mark in gzip",
         packed(lambda d: gzip.compress(b"\xef\xbb\xbf" + gzip.decompress(d))),
     ),
-    V(
-        "F05",
-        "UTF-16 with a mark",
-        stored(lambda d: d.decode().encode("utf-16")),
-        UTF16,
-    ),
-    V(
-        "F05",
-        "UTF-16, low byte first",
-        stored(lambda d: d.decode().encode("utf-16-le")),
-        UTF16,
-    ),
-    V(
-        "F05",
-        "UTF-16, high byte first",
-        stored(lambda d: d.decode().encode("utf-16-be")),
-        UTF16,
+    *alike("F05", UTF16)(
+        UTF_16_with_a_mark=stored(lambda d: d.decode().encode("utf-16")),
+        UTF_16_low_byte_first=stored(lambda d: d.decode().encode("utf-16-le")),
+        UTF_16_high_byte_first=stored(lambda d: d.decode().encode("utf-16-be")),
     ),
 ]

@@ -11,7 +11,7 @@ import zlib
 from functools import cache
 
 from .build import alone, encoded, first, packed, stored, unknown
-from .variant import Base, Facts, Made, Refused, Variant, warns
+from .variant import Base, Facts, Made, Refused, Variant, alike, warns
 
 V = Variant
 GZIP_CHECK = Refused("gzip_checksum", "checksum")
@@ -90,53 +90,21 @@ VARIANTS = [
     V("F11", "an empty first member", packed(lambda d: gzip.compress(b"") + d)),
     V("F11", "stored blocks", packed(lambda d: gzip.compress(gzip.decompress(d), 0))),
     V("F12", "gzip cut", cut_gzip, GZIP_CUT, warns(gzip_truncated=1, truncated=1)),
-    V(
-        "F12",
-        "gzip without its end",
-        packed(lambda d: d[:-8]),
-        GZIP_CUT,
-        warns(gzip_truncated=1),
+    *alike("F12", GZIP_CUT, warns(gzip_truncated=1))(
+        gzip_without_its_end=packed(lambda d: d[:-8]),
+        gzip_cut_in_its_checksum=packed(lambda d: d[:-5]),
     ),
-    V(
-        "F12",
-        "gzip cut in its checksum",
-        packed(lambda d: d[:-5]),
-        GZIP_CUT,
-        warns(gzip_truncated=1),
+    *alike("F12", GZIP_CHECK, warns(gzip_checksum=1))(
+        wrong_checksum=packed(lambda d: flipped(d, len(d) - 8)),
+        wrong_length=packed(lambda d: flipped(d, len(d) - 1)),
+        huge_length=packed(lambda d: d[:-4] + b"\xff" * 4),
     ),
-    V(
-        "F12",
-        "wrong checksum",
-        packed(lambda d: flipped(d, len(d) - 8)),
-        GZIP_CHECK,
-        warns(gzip_checksum=1),
+    *alike("F12", Refused("gzip_damaged"))(
+        a_block_of_no_type=unknown(packed(lambda d: d[:10] + b"\x07" + d[11:])),
     ),
-    V(
-        "F12",
-        "wrong length",
-        packed(lambda d: flipped(d, len(d) - 1)),
-        GZIP_CHECK,
-        warns(gzip_checksum=1),
-    ),
-    V(
-        "F12",
-        "huge length",
-        packed(lambda d: d[:-4] + b"\xff" * 4),
-        GZIP_CHECK,
-        warns(gzip_checksum=1),
-    ),
-    V(
-        "F12",
-        "a block of no type",
-        unknown(packed(lambda d: d[:10] + b"\x07" + d[11:])),
-        Refused("gzip_damaged"),
-    ),
-    V(
-        "F12",
-        "an invalid second member",
-        packed(lambda d: d + b"\x1f\x8b\x09" + b"\0" * 20),
-        Refused("gzip_trailing"),
-        warns(gzip_trailing=1),
+    *alike("F12", Refused("gzip_trailing"), warns(gzip_trailing=1))(
+        an_invalid_second_member=packed(lambda d: d + b"\x1f\x8b\x09" + b"\0" * 20),
+        text_after_it=packed(lambda d: d + b"<html>"),
     ),
     V(
         "F12",
@@ -146,61 +114,33 @@ VARIANTS = [
         warns(gzip_damaged=1, truncated=1),
     ),
     V("F12", "zeros after it", packed(lambda d: d + b"\0" * 1024)),
-    V(
-        "F12",
-        "text after it",
-        packed(lambda d: d + b"<html>"),
-        Refused("gzip_trailing"),
-        warns(gzip_trailing=1),
-    ),
     V("F12", "gzip cut in its header", packed(lambda d: d[:6]), GZIP_CUT),
-    V(
-        "F12",
-        "reserved flags",
-        packed(lambda d: d[:3] + b"\xe0" + d[4:]),
-        Refused("gzip_header"),
-    ),
-    V(
-        "F12",
-        "a method that is not deflate",
-        packed(lambda d: d[:2] + b"\x07" + d[3:]),
-        Refused("gzip_header"),
+    *alike("F12", Refused("gzip_header"))(
+        reserved_flags=packed(lambda d: d[:3] + b"\xe0" + d[4:]),
+        a_method_that_is_not_deflate=packed(lambda d: d[:2] + b"\x07" + d[3:]),
     ),
     V("F13", "bomb", bomb, Refused("gzip_bomb", "200 times")),
     V("F13", "bomb, allowed", bomb, options={"max_ratio": 2000.0}),
-    V(
-        "F13",
-        "over the limit",
-        packed(lambda d: d),
-        Refused("gzip_limit", "1000 bytes"),
-        options={"max_text_bytes": 1000},
+    *alike(
+        "F13", Refused("gzip_limit", "1000 bytes"), options={"max_text_bytes": 1000}
+    )(
+        over_the_limit=packed(lambda d: d),
     ),
-    V(
-        "F13",
-        "under the exempt size",
-        stored(lambda d: gzip.compress(d + b" " * (8 << 20), 1)),
+    *alike("F13")(
+        under_the_exempt_size=stored(lambda d: gzip.compress(d + b" " * (8 << 20), 1)),
     ),
     V("F14", "zip", stored(zipped), Refused("zip", "zip")),
-    V("F14", "torch.save", alone(saved("model")), Refused("torch_save", "torch.save")),
-    V(
-        "F14",
-        "torch.save of a long name",
-        alone(saved("x" * 240)),
-        Refused("torch_save", "torch.save"),
+    *alike("F14", Refused("torch_save", "torch.save"))(
+        torch_save=alone(saved("model")),
+        torch_save_of_a_long_name=alone(saved("x" * 240)),
     ),
-    V(
-        "F14",
-        "an export of Nsight Systems",
-        alone(b"SQLite format 3\0" + b"\x10\0" * 40),
-        Refused("sqlite", "Nsight Systems"),
+    *alike("F14", Refused("sqlite", "Nsight Systems"))(
+        an_export_of_Nsight_Systems=alone(b"SQLite format 3\0" + b"\x10\0" * 40),
     ),
     V("F14", "zstd", alone(b"\x28\xb5\x2f\xfd" + b"\0" * 40), Refused("zstd", "zstd")),
     V("F14", "xz", alone(b"\xfd7zXZ\0" + b"\0" * 40), Refused("xz", "xz")),
     V("F14", "bzip2", alone(b"BZh91AY&SY" + b"\0" * 40), Refused("bzip2", "bzip2")),
-    V(
-        "F14",
-        "gzip in gzip",
-        packed(gzip.compress),
-        Refused("nested_gzip", "gzip inside gzip"),
+    *alike("F14", Refused("nested_gzip", "gzip inside gzip"))(
+        gzip_in_gzip=packed(gzip.compress),
     ),
 ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .build import FIVE, NOTHING, arg, footer, header, raw, x
-from .variant import METADATA_LOST, ONE_LOST, Refused, Variant
+from .variant import METADATA_LOST, ONE_LOST, Refused, Variant, alike
 
 V = Variant
 INVALID = Refused("invalid_json", "expected")
@@ -18,49 +18,33 @@ def nested(depth: int, close: bool = True) -> str:
 VARIANTS = [
     V("F26", "nested 900 deep", arg(nested(900))),
     V("F26", "objects nested 900 deep", arg('{"a": ' * 900 + "1" + "}" * 900)),
-    V("F26", "nested 200,000 deep", arg(nested(200_000), NOTHING), DEEP, ONE_LOST),
-    V(
-        "F26",
-        "a million brackets",
-        arg(nested(1_000_000, False), NOTHING),
-        DEEP,
-        ONE_LOST,
+    *alike("F26", DEEP, ONE_LOST)(
+        nested_200_000_deep=arg(nested(200_000), NOTHING),
+        a_million_brackets=arg(nested(1_000_000, False), NOTHING),
     ),
-    V(
-        "F26",
-        "metadata nested 200,000 deep",
-        header('"a": ' + nested(200_000)),
-        DEEP,
-        METADATA_LOST,
+    *alike("F26", DEEP, METADATA_LOST)(
+        metadata_nested_200_000_deep=header('"a": ' + nested(200_000)),
     ),
     V(
         "F27",
         "100,000 args",
         arg("{" + ", ".join(f'"k{i}": {i}' for i in range(100_000)) + "}"),
     ),
-    V(
-        "F27",
-        "a name of 16 MiB",
-        x(name='"' + "x" * (16 << 20) + '"', names=("x" * (16 << 20),)),
+    *alike("F27")(
+        a_name_of_16_MiB=x(
+            name='"' + "x" * (16 << 20) + '"', names=("x" * (16 << 20),)
+        ),
+        a_MiB_of_backslashes=arg('"' + "\\" * (1 << 20) + '"'),
+        template_names_of_60_KB=x(
+            name='"' + "f<int>, " * 7_500 + '"', names=("f<int>, " * 7_500,)
+        ),
     ),
-    V("F27", "a MiB of backslashes", arg('"' + "\\" * (1 << 20) + '"')),
-    V(
-        "F27",
-        "a backslash too many",
-        arg('"' + "\\" * 100_001 + '"', NOTHING),
-        INVALID,
-        ONE_LOST,
+    *alike("F27", INVALID, ONE_LOST)(
+        a_backslash_too_many=arg('"' + "\\" * 100_001 + '"', NOTHING),
     ),
-    V(
-        "F27",
-        "template names of 60 KB",
-        x(name='"' + "f<int>, " * 7_500 + '"', names=("f<int>, " * 7_500,)),
-    ),
-    V("F28", "an empty key", arg('{"": 1}')),
-    V(
-        "F28",
-        "an empty key in the event",
-        raw(
+    *alike("F28")(
+        an_empty_key=arg('{"": 1}'),
+        an_empty_key_in_the_event=raw(
             '{"": 0, "ph": "C", "name": "", "ts": 9e12, "args": {"": 1}}',
             FIVE.__class__(events=1),
         ),

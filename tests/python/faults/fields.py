@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .build import EVENT, UNTIMED, kernels, raw, x
-from .variant import Facts, Variant, warns
+from .variant import Facts, Variant, alike, warns
 
 V = Variant
 KERNEL = Facts(1, 1, 5_000, gpu=1)
@@ -57,14 +57,11 @@ VARIANTS = [
         x(cat='"xpu_runtime"', name=f'"{LAUNCHES[3]}"', names=(LAUNCHES[3],)),
     ),
     V("F55", "an unknown category", x(cat='"npu_op"'), warns(unknown_category=1)),
-    V(
-        "F55",
-        "unknown categories twice",
-        raw(
+    *alike("F55", warns(unknown_category=2))(
+        unknown_categories_twice=raw(
             ", ".join(f'{{"ph": "i", "cat": "{c}", "ts": 9e12}}' for c in "abab"),
             Facts(events=4),
         ),
-        warns(unknown_category=2),
     ),
     V("F55", "an empty category", x(cat='""')),
     V(
@@ -78,11 +75,8 @@ VARIANTS = [
         V("F56", f"stream {s}", kernels(f'"device": 0, "stream": {s}'))
         for s in ("-1", "4294967295", "94112233445566")
     ),
-    V(
-        "F56",
-        "a device of 2^40",
-        kernels('"device": 1099511627776'),
-        warns(id_out_of_range=1),
+    *alike("F56", warns(id_out_of_range=1))(
+        a_device_of_2_40=kernels('"device": 1099511627776'),
     ),
     V(
         "F56",
@@ -96,6 +90,8 @@ VARIANTS = [
     *(V("F58", f"no {field}", x(**{field: None})) for field in FIELDS),
     V("F58", "no ph", x(Facts(), ph=None), warns(no_phase=1)),
     V("F58", "ph is a number", x(Facts(), ph="1"), warns(no_phase=1)),
+    V("F58", "an empty object", raw("{}"), warns(no_phase=1)),
+    V("F58", "an empty object at the end", raw("{}", at=1), warns(no_phase=1)),
     V("F58", "ph is a word", x(EVENT, ph='"Complete"'), warns(odd_phase=1)),
     V("F58", "ph is no text", x(EVENT, ph='""'), warns(odd_phase=1)),
     V("F58", "name is a number", x(name="5"), warns(bad_name=1)),
@@ -104,13 +100,8 @@ VARIANTS = [
     V("F58", "args is a list", x(args="[1]"), warns(bad_args=1)),
     V("F58", "args is a text", x(args='"a"'), warns(bad_args=1)),
     V("F58", "args is null", x(args="null")),
-    V("F58", "an empty object", raw("{}"), warns(no_phase=1)),
-    V("F58", "an empty object at the end", raw("{}", at=1), warns(no_phase=1)),
-    V(
-        "F58",
-        "elements that are no events",
-        raw('null, 1, "a", [2, [3]], true'),
-        warns(skipped_element=5),
+    *alike("F58", warns(skipped_element=5))(
+        elements_that_are_no_events=raw('null, 1, "a", [2, [3]], true'),
     ),
     V(
         "F58",

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from .build import arg, each, kernels, raw, x
-from .variant import Facts, Variant, warns
+from .variant import Facts, Variant, alike, warns
 
 V = Variant
 ARROW = Facts(events=1, flow_s=1)
 # Ids beyond 31, 32 and 53 bits are exact, those beyond 63 are counted.
-SOUND_IDS = (
+SOUND_IDS = [
     "2147483648",
     "4294967295",
     "4294967296",
@@ -18,7 +18,7 @@ SOUND_IDS = (
     "0",
     "-1",
     "null",
-)
+]
 LARGE_IDS = (
     "9223372036854775808",
     "18446744073709551615",
@@ -50,11 +50,9 @@ VARIANTS = [
     ),
     V("F45", "correlation 0 for all", kernels(*50 * ('"correlation": 0',))),
     V("F45", "correlation -1 for all", kernels(*50 * ('"correlation": -1',))),
-    V("F46", "a kernel without launch", kernels('"correlation": 999999')),
-    V(
-        "F46",
-        "a launch without kernel",
-        x(
+    *alike("F46")(
+        a_kernel_without_launch=kernels('"correlation": 999999'),
+        a_launch_without_kernel=x(
             cat='"cuda_runtime"',
             name='"cudaLaunchKernel"',
             args='{"correlation": 999999}',
@@ -90,25 +88,20 @@ VARIANTS = [
     *(V("F49", f"{i[:24]} in an arg of no meaning", arg(i)) for i in LARGE_IDS),
     V("F49", "an id as text", kernels('"correlation": "12"'), warns(text_number=1)),
     V("F49", "a stream as an address", kernels('"stream": "0x7f00"')),
-    V(
-        "F50",
-        "half a flow",
-        raw('{"ph": "s", "id": 77777, "pid": 1, "tid": 1, "ts": 9e12}', ARROW),
-    ),
-    V(
-        "F50",
-        "a flow twice",
-        raw(
+    *alike("F50")(
+        half_a_flow=raw(
+            '{"ph": "s", "id": 77777, "pid": 1, "tid": 1, "ts": 9e12}', ARROW
+        ),
+        a_flow_twice=raw(
             ", ".join(2 * ['{"ph": "s", "id": 100, "pid": 1, "tid": 1, "ts": 9e12}']),
             ARROW + ARROW,
         ),
-    ),
-    V(
-        "F50",
-        "a flow end without id",
-        raw(
+        a_flow_end_without_id=raw(
             '{"ph": "f", "bp": "e", "pid": 1, "tid": 1, "ts": 9e12}',
             Facts(events=1, flow_f=1),
+        ),
+        a_flow_id_of_null=raw(
+            '{"ph": "s", "id": null, "pid": 1, "tid": 1, "ts": 9e12}', ARROW
         ),
     ),
     V(
@@ -117,16 +110,8 @@ VARIANTS = [
         raw('{"ph": "s", "id": "a-b", "pid": 1, "tid": 1, "ts": 9e12}', ARROW),
         warns(bad_id=1),
     ),
-    V(
-        "F50",
-        "a flow id of null",
-        raw('{"ph": "s", "id": null, "pid": 1, "tid": 1, "ts": 9e12}', ARROW),
+    *alike("F51")(
+        an_operator_s_id_on_overhead=x(cat='"overhead"', args='{"External id": 10}'),
+        ids_that_cross=kernels('"correlation": 10, "External id": 100'),
     ),
-    V("F50", "no flows", each(lambda e: e)),
-    V(
-        "F51",
-        "an operator's id on overhead",
-        x(cat='"overhead"', args='{"External id": 10}'),
-    ),
-    V("F51", "ids that cross", kernels('"correlation": 10, "External id": 100')),
 ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from .build import each, header, text, x
-from .variant import Facts, Variant, warns
+from .variant import Facts, Variant, alike, warns
 
 V = Variant
 
@@ -21,76 +21,49 @@ def reversed_keys(event: str) -> str:
 
 
 VARIANTS = [
-    V(
-        "F09",
-        "minified",
-        text(lambda t: json.dumps(json.loads(t), separators=(",", ":"))),
-    ),
-    V("F09", "CRLF", text(lambda t: t.replace("\n", "\r\n"))),
-    V(
-        "F09",
-        "tabs",
-        text(lambda t: t.replace("\n  ", "\n\t\t").replace('": ', '"\t:\t')),
-    ),
-    V(
-        "F09",
-        "blanks everywhere",
-        text(lambda t: json.dumps(json.loads(t), indent=9, separators=(" , ", " : "))),
-    ),
-    V("F09", "leading blanks", text(lambda t: "\n" * 300_000 + t)),
-    V("F09", "keys in reverse", each(reversed_keys)),
-    V(
-        "F09",
-        "args first, with ts and ph",
-        x(args='{"ts": 1, "ph": "M", "dur": 9, "name": "no", "cat": "kernel"}'),
-    ),
-    V(
-        "F09",
-        "escaped keys",
-        each(
+    *alike("F09")(
+        minified=text(lambda t: json.dumps(json.loads(t), separators=(",", ":"))),
+        CRLF=text(lambda t: t.replace("\n", "\r\n")),
+        tabs=text(lambda t: t.replace("\n  ", "\n\t\t").replace('": ', '"\t:\t')),
+        blanks_everywhere=text(
+            lambda t: json.dumps(json.loads(t), indent=9, separators=(" , ", " : "))
+        ),
+        leading_blanks=text(lambda t: "\n" * 300_000 + t),
+        keys_in_reverse=each(reversed_keys),
+        args_first_with_ts_and_ph=x(
+            args='{"ts": 1, "ph": "M", "dur": 9, "name": "no", "cat": "kernel"}'
+        ),
+        escaped_keys=each(
             lambda e: (
                 e.replace('"ts"', '"\\u0074s"')
                 .replace('"dur"', '"du\\u0072"')
                 .replace('"ph"', '"p\\u0068"')
             )
         ),
-    ),
-    V(
-        "F09",
-        "escaped digits in a number as text",
-        x(Facts(1, 1, 8_000), dur=r'"\u0038"'),
-        warns(text_number=1),
-    ),
-    V("F09", "escaped digits in an id", x(pid=r'"\u0038"')),
-    V(
-        "F09",
-        "escaped traceEvents",
-        text(lambda t: t.replace('"traceEvents"', '"trace\\u0045vents"')),
-    ),
-    V(
-        "F09",
-        "escaped values",
-        each(
+        escaped_digits_in_an_id=x(pid=r'"\u0038"'),
+        escaped_traceEvents=text(
+            lambda t: t.replace('"traceEvents"', '"trace\\u0045vents"')
+        ),
+        escaped_values=each(
             lambda e: e.replace('"X"', '"\\u0058"').replace(
                 '"kernel"', '"kern\\u0065l"'
             )
         ),
+        a_decoy_in_metadata=header('"a": {"traceEvents": [{"ph": "X"}]}'),
+        a_decoy_in_a_string=header('"a": "\\"traceEvents\\": ["'),
     ),
-    V("F09", "a decoy in metadata", header('"a": {"traceEvents": [{"ph": "X"}]}')),
-    V("F09", "a decoy in a string", header('"a": "\\"traceEvents\\": ["')),
-    V(
-        "F10",
-        "metadata at the end",
-        text(
+    *alike("F09", warns(text_number=1))(
+        escaped_digits_in_a_number_as_text=x(Facts(1, 1, 8_000), dur=r'"\u0038"'),
+    ),
+    *alike("F10")(
+        metadata_at_the_end=text(
             lambda t: json.dumps(
                 dict(sorted(json.loads(t).items(), key=lambda m: m[0] != "traceEvents"))
             )
         ),
-    ),
-    V("F10", "a header of 5 MB", header('"a": "' + "x" * 5_000_000 + '"')),
-    V(
-        "F10",
-        "a header of many members",
-        header(", ".join(f'"k{i}": {i}' for i in range(20_000))),
+        a_header_of_5_MB=header('"a": "' + "x" * 5_000_000 + '"'),
+        a_header_of_many_members=header(
+            ", ".join(f'"k{i}": {i}' for i in range(20_000))
+        ),
     ),
 ]

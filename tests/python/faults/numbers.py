@@ -7,7 +7,7 @@ from .build import UNTIMED, arg, footer, header, x
 from .variant import Facts, Variant, warns
 
 V = Variant
-WORDS = (
+WORDS = [
     "NaN",
     "nan",
     "-nan",
@@ -19,8 +19,8 @@ WORDS = (
     "None",
     "True",
     "undefined",
-)
-NUMBERS = (
+]
+NUMBERS = [
     "-1.-500",
     "007",
     "+5",
@@ -35,7 +35,7 @@ NUMBERS = (
     "-.5",
     "1_000",
     "5us",
-)
+]
 NO_TS = Facts(events=1, x=1, sum_dur_ns=5_000)  # The duration is sound, the start not.
 
 
@@ -51,21 +51,13 @@ VARIANTS = [
     V("F20", "nan after the events", footer('"load": [nan]'), warns(bad_value=1)),
     V("F20", "NaN as a name", x(name='"NaN"', names=("NaN",))),
     *(
-        V("F21", f"{token} in args", arg(token), warns(bad_value=1))
+        V("F21", f"{token} {place}", make, warns(bad_value=1, **more))
         for token in NUMBERS
-    ),
-    *(
-        V("F21", f"{token} as ts", x(NO_TS, ts=token), warns(bad_value=1, bad_ts=1))
-        for token in NUMBERS
-    ),
-    *(
-        V(
-            "F21",
-            f"{token} as dur",
-            x(UNTIMED, dur=token),
-            warns(bad_value=1, missing_dur=1),
+        for place, make, more in (
+            ("in args", arg(token), {}),
+            ("as ts", x(NO_TS, ts=token), {"bad_ts": 1}),
+            ("as dur", x(UNTIMED, dur=token), {"missing_dur": 1}),
         )
-        for token in NUMBERS
     ),
     V("F21", "007 in metadata", header('"version": 007'), warns(bad_value=1)),
 ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from .build import EVENT, alone, each, encoded, footer, header, raw, text, x
-from .variant import Base, Facts, Made, Variant, warns
+from .variant import Base, Facts, Made, Variant, alike, warns
 
 V = Variant
 OWN_ROWS = (
@@ -23,7 +23,7 @@ STEPS = (
     "ProfilerStep#-1",
     "ProfilerStep#3 (end)",
 )
-COUNTERS = (
+COUNTERS = [
     "1",
     "-9223372036854775808",
     "18446744073709551615",
@@ -31,7 +31,7 @@ COUNTERS = (
     '"many"',
     "null",
     "[1]",
-)
+]
 KINDS = ("cpu_op", "python_function", "user_annotation")
 EMPTY = Facts()
 
@@ -89,9 +89,9 @@ def labels(*args: str) -> tuple[str, Facts]:
 VARIANTS = [
     V("F59", "pairs of B and E", raw(*phases("BBEE"))),
     V("F59", "an end without beginning", raw(*phases("E"))),
-    V("F59", "5000 levels of B", raw(*phases("B" * 5_000))),
     V("F59", "asynchronous and object events", raw(*phases("bneSTpFNODPRcC", id="1"))),
     V("F59", "phases that do not exist", raw(*phases("Qqz9"))),
+    V("F59", "5000 levels of B", raw(*phases("B" * 5_000))),
     *(
         V(
             "F60",
@@ -104,10 +104,8 @@ VARIANTS = [
         )
         for value in COUNTERS
     ),
-    V(
-        "F60",
-        "memory beyond 32 bits",
-        raw(
+    *alike("F60")(
+        memory_beyond_32_bits=raw(
             '{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, '
             '"ts": 9e12, "args": {"Bytes": -4294967296, '
             '"Addr": 18446744073709551615, "Device Id": -1}}',
@@ -118,10 +116,8 @@ VARIANTS = [
         V("F61", name, x(cat='"overhead"', name=f'"{name}"', names=(name,)))
         for name in OWN_ROWS
     ),
-    V(
-        "F61",
-        "spans",
-        x(
+    *alike("F61")(
+        spans=x(
             cat='"Trace"',
             pid='"Spans"',
             tid='"PyTorch Profiler"',
@@ -142,51 +138,34 @@ VARIANTS = [
     V("F63", "no events and no object", alone("[]")),
     V("F63", "no events, with metadata", only()),
     V("F63", "metadata only", only(None)),
-    *(V("F63", f"{kind} only", only(kind)) for kind in KINDS),
     V("F63", "kernels only", only("kernel")),
     V("F63", "no kernels", only("cpu_op", "cuda_runtime", "user_annotation")),
-    V(
-        "F64",
-        "metadata rows twice",
-        raw(*labels(*2 * [', "args": {"name": "python"}'])),
+    *(V("F63", f"{kind} only", only(kind)) for kind in KINDS),
+    *alike("F64")(
+        metadata_rows_twice=raw(*labels(*2 * [', "args": {"name": "python"}'])),
+        metadata_rows_in_conflict=raw(
+            *labels(', "args": {"name": "a"}', ', "args": {"name": "b"}')
+        ),
+        metadata_rows_without_args=raw(
+            *labels("", ', "args": {}', ', "args": {"name": 5}')
+        ),
     ),
-    V(
-        "F64",
-        "metadata rows in conflict",
-        raw(*labels(', "args": {"name": "a"}', ', "args": {"name": "b"}')),
+    *alike("F65")(
+        no_rank=text(lambda t: t.replace('"distributedInfo"', '"was"')),
+        a_rank_of_text=text(lambda t: t.replace('"rank": ', '"rank": "a", "was": ')),
+        no_object=text(
+            lambda t: t.replace('"distributedInfo"', '"distributedInfo": [1], "was"')
+        ),
+        a_negative_rank=header('"rank": -1'),
     ),
-    V(
-        "F64",
-        "metadata rows without args",
-        raw(*labels("", ', "args": {}', ', "args": {"name": 5}')),
+    *alike("F65", warns(duplicate_key=1))(
+        a_rank_twice=header('"distributedInfo": {"rank": 5}'),
     ),
-    V("F65", "no rank", text(lambda t: t.replace('"distributedInfo"', '"was"'))),
-    V(
-        "F65",
-        "a rank of text",
-        text(lambda t: t.replace('"rank": ', '"rank": "a", "was": ')),
-    ),
-    V(
-        "F65",
-        "no object",
-        text(lambda t: t.replace('"distributedInfo"', '"distributedInfo": [1], "was"')),
-    ),
-    V(
-        "F65",
-        "a rank twice",
-        header('"distributedInfo": {"rank": 5}'),
-        warns(duplicate_key=1),
-    ),
-    V("F65", "a negative rank", header('"rank": -1')),
     *(V("F66", f"1 kernel of {n} lost", without_kernels(n)) for n in (1, 2, 5)),
-    V(
-        "F66",
-        "a graph launch without kernels",
-        x(cat='"cuda_runtime"', name='"cudaGraphLaunch"', args='{"correlation": 999}'),
-    ),
-    V(
-        "F66",
-        "lost records in the log",
-        footer('"LOG": ["Record counts: Out-of-range = 1510"]'),
+    *alike("F66")(
+        a_graph_launch_without_kernels=x(
+            cat='"cuda_runtime"', name='"cudaGraphLaunch"', args='{"correlation": 999}'
+        ),
+        lost_records_in_the_log=footer('"LOG": ["Record counts: Out-of-range = 1510"]'),
     ),
 ]

@@ -7,7 +7,7 @@ Time is the promise here: each of these is a second's work or less.
 from __future__ import annotations
 
 from .build import alone, first_start, raw
-from .variant import Base, Facts, Made, Make, Variant, warns
+from .variant import Base, Facts, Made, Make, Variant, alike, warns
 
 V = Variant
 MANY = 20_000
@@ -59,15 +59,17 @@ FRAME = (
 )
 VARIANTS = [
     V("F48", "3000 launches and kernels of one id", crossed(3_000)),
-    V(
-        "F68",
-        "events of one name",
-        many('{"ph": "X", "name": "a", "ts": TS, "dur": 1}', Facts(1, 1, 1_000)),
-    ),
-    V(
-        "F68",
-        "every name new",
-        many('{"ph": "X", "name": "nameTS", "ts": TS, "dur": 1}', Facts(1, 1, 1_000)),
+    *alike("F68")(
+        events_of_one_name=many(
+            '{"ph": "X", "name": "a", "ts": TS, "dur": 1}', Facts(1, 1, 1_000)
+        ),
+        every_name_new=many(
+            '{"ph": "X", "name": "nameTS", "ts": TS, "dur": 1}', Facts(1, 1, 1_000)
+        ),
+        every_thread_new=many(
+            '{"ph": "X", "name": "a", "tid": "tTS", "ts": TS, "dur": 1}',
+            Facts(1, 1, 1_000),
+        ),
     ),
     V(
         "F68",
@@ -75,34 +77,17 @@ VARIANTS = [
         many('{"ph": "i", "name": "a", "cat": "catTS", "ts": TS}', Facts(events=1)),
         warns(unknown_category=MANY),
     ),
-    V(
-        "F68",
-        "every thread new",
-        many(
-            '{"ph": "X", "name": "a", "tid": "tTS", "ts": TS, "dur": 1}',
-            Facts(1, 1, 1_000),
-        ),
+    *alike("F68", warns(bad_name=MANY, missing_dur=MANY))(
+        every_event_odd=many('{"ph": "X", "name": 1, "ts": TS}', Facts(1, 1)),
     ),
-    V(
-        "F68",
-        "every event odd",
-        many('{"ph": "X", "name": 1, "ts": TS}', Facts(1, 1)),
-        warns(bad_name=MANY, missing_dur=MANY),
-    ),
-    V("F69", "Python frames", many(FRAME, Facts(1, 1, 500))),
-    V(
-        "F69",
-        "all starts equal",
-        many(
+    *alike("F69")(
+        Python_frames=many(FRAME, Facts(1, 1, 500)),
+        all_starts_equal=many(
             '{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, '
             '"ts": 1000, "dur": 1}',
             Facts(1, 1, 1_000),
         ),
-    ),
-    V(
-        "F69",
-        "nested frames",
-        many(
+        nested_frames=many(
             '{"ph": "X", "cat": "python_function", "name": "f", "pid": 1, "tid": 1, '
             '"ts": TS, "dur": 99999}',
             Facts(1, 1, 99_999_000),

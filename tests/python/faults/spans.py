@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from .base import micros
-from .build import each, first_start, raw
-from .variant import Base, Facts, Made, Make, Variant
+from .build import first_start, raw
+from .variant import Base, Facts, Made, Make, Variant, alike
 
 V = Variant
 
 
-def after_begin(pieces: tuple[tuple[str, str, int, int], ...]) -> Make:
+def after_begin(*pieces: tuple[str, str, int, int]) -> Make:
     """More events, each a category, name, start after the first of all, and length."""
 
     def make(base: Base) -> Made:
@@ -34,54 +34,37 @@ VARIANTS = [
     V(
         "F38",
         "kernels of no length",
-        after_begin((("kernel", "k", 9_000, 0), ("kernel", "k", 9_000, 0))),
+        after_begin(*2 * [("kernel", "k", 9_000, 0)]),
     ),
-    V("F38", "a kernel of 0.2 us", after_begin((("kernel", "k", 9_000, 200),))),
-    V(
-        "F39",
-        "a kernel before its launch",
-        after_begin(
-            (
-                ("cuda_runtime", "cudaLaunchKernel", 20_000, 4_000),
-                ("kernel", "k", 12_000, 9_000),
-            )
+    V("F38", "a kernel of 0.2 us", after_begin(("kernel", "k", 9_000, 200))),
+    *alike("F39")(
+        a_kernel_before_its_launch=after_begin(
+            ("cuda_runtime", "cudaLaunchKernel", 20_000, 4_000),
+            ("kernel", "k", 12_000, 9_000),
         ),
     ),
-    V(
-        "F40",
-        "a child 1 ns too long",
-        after_begin((("cpu_op", "a", 9_000, 9_000), ("cpu_op", "b", 10_000, 8_001))),
-    ),
-    V(
-        "F40",
-        "slices that overlap",
-        after_begin((("cpu_op", "a", 9_000, 9_000), ("cpu_op", "b", 12_000, 9_000))),
-    ),
-    V(
-        "F40",
-        "kernels that overlap",
-        after_begin((("kernel", "a", 9_000, 9_000), ("kernel", "b", 12_000, 9_000))),
-    ),
-    V(
-        "F41",
-        "frames never closed",
-        after_begin(
-            tuple(
-                ("python_function", f"f{i}", 9_000 + i, 900_000 - i) for i in range(40)
-            )
+    *alike("F40")(
+        a_child_1_ns_too_long=after_begin(
+            ("cpu_op", "a", 9_000, 9_000), ("cpu_op", "b", 10_000, 8_001)
+        ),
+        slices_that_overlap=after_begin(
+            ("cpu_op", "a", 9_000, 9_000), ("cpu_op", "b", 12_000, 9_000)
+        ),
+        kernels_that_overlap=after_begin(
+            ("kernel", "a", 9_000, 9_000), ("kernel", "b", 12_000, 9_000)
         ),
     ),
-    V(
-        "F42",
-        "kernels that last seconds",
-        after_begin(
-            (("kernel", "a", 9_000, 3 * 10**9), ("kernel", "b", 30_000, 2_000))
+    *alike("F41")(
+        frames_never_closed=after_begin(
+            *(("python_function", f"f{i}", 9_000 + i, 900_000 - i) for i in range(40))
         ),
     ),
-    V(
-        "F43",
-        "events backwards",
-        lambda b: Made(b.text(b.events[::-1]).encode(), b.facts),
+    *alike("F42")(
+        kernels_that_last_seconds=after_begin(
+            ("kernel", "a", 9_000, 3 * 10**9), ("kernel", "b", 30_000, 2_000)
+        ),
     ),
-    V("F43", "ties", each(lambda e: e)),
+    *alike("F43")(
+        events_backwards=lambda b: Made(b.text(b.events[::-1]).encode(), b.facts),
+    ),
 ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .build import NOTHING, arg, footer, header, x
-from .variant import METADATA_LOST, ONE_LOST, Refused, Variant, warns
+from .variant import METADATA_LOST, ONE_LOST, Refused, Variant, alike, warns
 
 V = Variant
 INVALID = Refused("invalid_json", "expected")
@@ -40,24 +40,16 @@ def replaced(piece: str) -> tuple[str, ...]:
 VARIANTS = [
     V("F15", "Windows path in a name", x(NOTHING, name=WINDOWS), ESCAPE, ONE_LOST),
     V("F15", "Windows path in args", arg(WINDOWS, NOTHING), ESCAPE, ONE_LOST),
-    V(
-        "F15",
-        "Windows path in metadata",
-        footer(f'"x": {WINDOWS}'),
-        ESCAPE,
-        METADATA_LOST,
-    ),
-    V(
-        "F15",
-        "a valid Windows path",
-        x(name=r'"C:\new\table"', names=("C:\new\table",)),
-    ),
     V("F15", "a short escape", x(NOTHING, name=r'"\u12"'), ESCAPE, ONE_LOST),
     V("F15", "an escape of no digits", x(NOTHING, name=r'"\uZZZZ"'), ESCAPE, ONE_LOST),
-    V(
-        "F15",
-        "escapes of every kind",
-        x(name=r'"\"\\\/\b\f\n\r\t\u00e9"', names=('"\\/\b\f\n\r\t\u00e9',)),
+    *alike("F15", ESCAPE, METADATA_LOST)(
+        Windows_path_in_metadata=footer(f'"x": {WINDOWS}'),
+    ),
+    *alike("F15")(
+        a_valid_Windows_path=x(name=r'"C:\new\table"', names=("C:\new\table",)),
+        escapes_of_every_kind=x(
+            name=r'"\"\\\/\b\f\n\r\t\u00e9"', names=('"\\/\b\f\n\r\t\u00e9',)
+        ),
     ),
     V("F16", "quotes in args", arg(QUOTES, NOTHING), INVALID, ONE_LOST),
     V("F16", "a quote in a name", x(NOTHING, name='"operator""()"'), INVALID, ONE_LOST),
@@ -79,35 +71,20 @@ VARIANTS = [
     V("F18", "bad bytes in args", arg('"a\udcffb"'), UTF8, REPLACED),
     V("F18", "bad bytes in a key", arg('{"a\udcff": 1}'), UTF8, REPLACED),
     V("F18", "bad bytes in metadata", header('"x": "a\udcffb"'), UTF8, REPLACED),
-    V(
-        "F18",
-        "bad bytes in a category",
-        x(cat='"cpu\udcff"'),
-        UTF8,
-        warns(bad_utf8=None, unknown_category=1),
+    *alike("F18", UTF8, warns(bad_utf8=None, unknown_category=1))(
+        bad_bytes_in_a_category=x(cat='"cpu\udcff"'),
     ),
     V(
         "F18",
         "every length of character",
         x(name='"\u00e9\u20ac\U0001f600"', names=("\u00e9\u20ac\U0001f600",)),
     ),
-    V(
-        "F19",
-        "half a pair",
-        x(name=r'"a\ud800b"', names=("a\ufffdb",)),
-        warns(lone_surrogate=1),
+    *alike("F19", warns(lone_surrogate=1))(
+        half_a_pair=x(name=r'"a\ud800b"', names=("a\ufffdb",)),
+        the_other_half=x(name=r'"a\udc00b"', names=("a\ufffdb",)),
     ),
-    V(
-        "F19",
-        "the other half",
-        x(name=r'"a\udc00b"', names=("a\ufffdb",)),
-        warns(lone_surrogate=1),
-    ),
-    V(
-        "F19",
-        "halves in wrong order",
-        x(name=r'"\udc00\ud800"', names=("\ufffd\ufffd",)),
-        warns(lone_surrogate=2),
+    *alike("F19", warns(lone_surrogate=2))(
+        halves_in_wrong_order=x(name=r'"\udc00\ud800"', names=("\ufffd\ufffd",)),
     ),
     V("F19", "a pair", x(name=r'"\ud83d\ude00"', names=("\U0001f600",))),
     V("F19", "an escaped NUL", x(name=r'"a\u0000b"', names=("a\0b",))),

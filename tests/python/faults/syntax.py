@@ -26,6 +26,7 @@ from .variant import (
     Make,
     Refused,
     Variant,
+    alike,
     warns,
 )
 
@@ -92,54 +93,31 @@ VARIANTS = [
     *(V("F22", name, raw(event), *LOST) for name, event in BROKEN.items()),
     V("F22", "broken, the first", raw(BROKEN["a missing colon"], at=0), *LOST),
     V("F22", "broken, the last", raw(BROKEN["a missing colon"], at=1), *LOST),
-    V(
-        "F22",
-        "two broken",
-        raw(", ".join(2 * [BROKEN["a missing colon"]])),
-        INVALID,
-        warns(damaged_event=2),
-    ),
-    V(
-        "F22",
-        "broken, sound, broken",
-        lambda b: raw(
+    V("F22", "no comma between events", between(""), *LOST),
+    V("F22", "a bracket before an event", raw('[{"ph": "i", "ts": 1}'), *LOST),
+    V("F22", "a brace before an event", raw('{{"ph": "i", "ts": 1}', EVENT), *LOST),
+    *alike("F22", INVALID, warns(damaged_event=2))(
+        two_broken=raw(", ".join(2 * [BROKEN["a missing colon"]])),
+        broken_sound_broken=lambda b: raw(
             ", ".join([BROKEN["bare keys"], written(usual(b)), BROKEN["bare keys"]]),
             FIVE,
         )(b),
-        INVALID,
-        warns(damaged_event=2),
     ),
-    V("F22", "no comma between events", between(""), *LOST),
     *(
         V("F22", f"{mark} for a comma between events", between(mark), *LOST)
         for mark in ":;]}"
     ),
-    V("F22", "a bracket before an event", raw('[{"ph": "i", "ts": 1}'), *LOST),
-    V("F22", "a brace before an event", raw('{{"ph": "i", "ts": 1}', EVENT), *LOST),
-    V(
-        "F22",
-        "a comma after the last event",
-        comma_at_end,
-        INVALID,
-        warns(damaged_event=1),
+    *alike("F22", INVALID, warns(damaged_event=1))(
+        a_comma_after_the_last_event=comma_at_end,
     ),
-    V(
-        "F22",
-        "a bare word among events",
-        raw("oops"),
-        warns(bad_value=1, skipped_element=1),
+    *alike("F22", warns(bad_value=1, skipped_element=1))(
+        a_bare_word_among_events=raw("oops"),
     ),
-    V(
-        "F23",
-        "Python as a whole",
-        unknown(text(lambda t: t.replace('"', "'"))),
-        INVALID,
+    *alike("F23", INVALID)(
+        Python_as_a_whole=unknown(text(lambda t: t.replace('"', "'"))),
     ),
-    V(
-        "F23",
-        "a comment in the header",
-        text(lambda t: t.replace("{", "{ // a comment\n", 1)),
-        *WITHOUT,
+    *alike("F23", *WITHOUT)(
+        a_comment_in_the_header=text(lambda t: t.replace("{", "{ // a comment\n", 1)),
     ),
     *(
         variant
@@ -149,11 +127,8 @@ VARIANTS = [
             V("F24", f"{name}, after", footer(member), *WITHOUT),
         )
     ),
-    V(
-        "F25",
-        "damage in args that are not read",
-        arg('{"deep": [{"x": [1 2]}]}', NOTHING),
-        *LOST,
+    *alike("F25", *LOST)(
+        damage_in_args_that_are_not_read=arg('{"deep": [{"x": [1 2]}]}', NOTHING),
+        damage_in_an_unknown_member=x(NOTHING, unknown='{"a": [1, 2}'),
     ),
-    V("F25", "damage in an unknown member", x(NOTHING, unknown='{"a": [1, 2}'), *LOST),
 ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .build import FIVE, UNTIMED, arg, raw, text, x
-from .variant import Facts, Variant, warns
+from .variant import Facts, Variant, alike, warns
 
 V = Variant
 NO_TS = Facts(events=1, x=1, sum_dur_ns=5_000)  # The duration is sound, the start not.
@@ -37,10 +37,8 @@ def starting(ns: int, token: str, fault: str, name: str) -> Variant:
 VARIANTS = [
     lasting(7_000, "7", "F30", "whole microseconds"),
     lasting(7_125, "7.125", "F30", "microseconds with decimals"),
-    V(
-        "F30",
-        "both",
-        raw(
+    *alike("F30")(
+        both=raw(
             '{"ph": "X", "ts": 1759276800123456, "dur": 1}, {"ph": "X", '
             '"ts": 1759276800123456.789, "dur": 0.001}',
             Facts(2, 2, 1_001, 1759276800123456000),
@@ -57,13 +55,10 @@ VARIANTS = [
             Facts(2, 2, 2_000, 1759276800123456788),
         ),
     ),
-    V(
-        "F32",
-        "ts as text",
-        x(Facts(1, 1, 5_000, 123_500), ts='"123.5"'),
-        warns(text_number=1),
+    *alike("F32", warns(text_number=1))(
+        ts_as_text=x(Facts(1, 1, 5_000, 123_500), ts='"123.5"'),
+        dur_as_text=x(Facts(1, 1, 8_000), dur='"8"'),
     ),
-    V("F32", "dur as text", x(Facts(1, 1, 8_000), dur='"8"'), warns(text_number=1)),
     starting(1_700_000_000_000_000_000, "1.7e15", "F32", "an exponent"),
     lasting(12_000, "1.2E+1", "F32", "a capital exponent"),
     lasting(1_200, "12e-1", "F32", "a negative exponent"),
@@ -75,90 +70,56 @@ VARIANTS = [
     lasting(5_000, "5." + "0" * 5_000, "F32", "five thousand decimals"),
     V("F33", "ts absent", x(NO_TS, ts=None), warns(missing_ts=1)),
     V("F33", "dur absent", x(UNTIMED, dur=None), warns(missing_dur=1)),
-    V(
-        "F33",
-        "both absent",
-        x(UNTIMED, ts=None, dur=None),
-        warns(missing_ts=1, missing_dur=1),
+    *alike("F33", warns(missing_ts=1, missing_dur=1))(
+        both_absent=x(UNTIMED, ts=None, dur=None),
     ),
     *(
-        V("F33", f"ts is {k}", x(NO_TS, ts=v), warns(bad_ts=1))
-        for k, v in NO_TIMES.items()
+        row
+        for fault, values in (("F33", NO_TIMES), ("F35", HUGE))
+        for k, v in values.items()
+        for row in (
+            V(fault, f"ts is {k}", x(NO_TS, ts=v), warns(bad_ts=1)),
+            V(fault, f"dur is {k}", x(UNTIMED, dur=v), warns(missing_dur=1)),
+        )
     ),
-    *(
-        V("F33", f"dur is {k}", x(UNTIMED, dur=v), warns(missing_dur=1))
-        for k, v in NO_TIMES.items()
-    ),
-    V("F34", "a negative duration", x(UNTIMED, dur="-3"), warns(negative_dur=1)),
-    V(
-        "F34",
-        "minus the start",
-        x(UNTIMED, dur="-1759276800123456.789"),
-        warns(negative_dur=1),
-    ),
-    *(V("F35", f"ts {k}", x(NO_TS, ts=v), warns(bad_ts=1)) for k, v in HUGE.items()),
-    *(
-        V("F35", f"dur {k}", x(UNTIMED, dur=v), warns(missing_dur=1))
-        for k, v in HUGE.items()
+    *alike("F34", warns(negative_dur=1))(
+        a_negative_duration=x(UNTIMED, dur="-3"),
+        minus_the_start=x(UNTIMED, dur="-1759276800123456.789"),
     ),
     *(V("F35", f"{k} in args", arg(v)) for k, v in HUGE.items()),
     starting(-5_000, "-5", "F35", "a negative start"),
     # 2^61 ns, from which on no time is an event's; one less is, and is looked at later.
-    V("F35", "ts 2^61 ns", x(FIVE, ts="2305843009213693.952"), warns(far_time=1)),
+    *alike("F35", warns(far_time=1))(
+        ts_2p61_ns=x(FIVE, ts="2305843009213693.952"),
+        ts_minus_2p61_ns=x(Facts(1, 1, 5_000, -(2**61)), ts="-2305843009213693.952"),
+        dur_2p61_ns=x(Facts(1, 1, 2**61), dur="2305843009213693.952"),
+        dur_2p63_less_1_ns=x(Facts(1, 1, 2**63 - 1), dur="9223372036854775.807"),
+    ),
     V("F35", "ts 2^61 - 1 ns", x(FIVE, ts="2305843009213693.951")),
-    V(
-        "F35",
-        "ts -2^61 ns",
-        x(Facts(1, 1, 5_000, -(2**61)), ts="-2305843009213693.952"),
-        warns(far_time=1),
-    ),
-    V(
-        "F35",
-        "dur 2^61 ns",
-        x(Facts(1, 1, 2**61), dur="2305843009213693.952"),
-        warns(far_time=1),
-    ),
-    V(
-        "F35",
-        "dur 2^63 - 1 ns",
-        x(Facts(1, 1, 2**63 - 1), dur="9223372036854775.807"),
-        warns(far_time=1),
-    ),
-    V(
-        "F35",
-        "dur -2^61 ns",
-        x(UNTIMED, dur="-2305843009213693.952"),
-        warns(far_time=1, negative_dur=1),
-    ),
     V(
         "F35",
         "a marker at 2^61 ns",
         raw('{"ph": "i", "name": "a", "ts": 2305843009213693.952}', Facts(events=1)),
     ),
-    V(
-        "F36",
-        "a marker at 0",
-        raw(
+    *alike("F35", warns(far_time=1, negative_dur=1))(
+        dur_minus_2p61_ns=x(UNTIMED, dur="-2305843009213693.952"),
+    ),
+    *alike("F36")(
+        a_marker_at_0=raw(
             '{"ph": "i", "s": "g", "name": "Iteration Start", "pid": "Traces", '
             '"tid": "t", "ts": 0}',
             Facts(events=1),
         ),
-    ),
-    starting(0, "0", "F36", "a slice at 0"),
-    V(
-        "F36",
-        "a window end months away",
-        raw(
+        a_window_end_months_away=raw(
             '{"ph": "i", "name": "Record Window End", "pid": "", "tid": "", '
             '"ts": 1790000000000000}',
             Facts(events=1),
         ),
+        a_slice_of_15_days=x(
+            Facts(1, 1, 15 * 86_400 * 10**9), dur=str(15 * 86_400 * 10**6)
+        ),
     ),
-    V(
-        "F36",
-        "a slice of 15 days",
-        x(Facts(1, 1, 15 * 86_400 * 10**9), dur=str(15 * 86_400 * 10**6)),
-    ),
+    starting(0, "0", "F36", "a slice at 0"),
     *(
         V(
             "F37",
@@ -175,23 +136,17 @@ VARIANTS = [
         )
         for value in ('"soon"', "0", "1.5", "9" * 30, "null")
     ),
-    V(
-        "F37",
-        "baseTimeNanoseconds absent",
-        text(lambda t: t.replace('"baseTimeNanoseconds"', '"was"')),
-    ),
-    V(
-        "F37",
-        "unit ns, still us",
-        text(
+    *alike("F37")(
+        baseTimeNanoseconds_absent=text(
+            lambda t: t.replace('"baseTimeNanoseconds"', '"was"')
+        ),
+        unit_ns_still_us=text(
             lambda t: t.replace('"displayTimeUnit"', '"was"').replace(
                 "{", '{"displayTimeUnit": "ns", ', 1
             )
         ),
-    ),
-    V(
-        "F37",
-        "schema 99",
-        text(lambda t: t.replace('"schemaVersion": 1', '"schemaVersion": 99')),
+        schema_99=text(
+            lambda t: t.replace('"schemaVersion": 1', '"schemaVersion": 99')
+        ),
     ),
 ]

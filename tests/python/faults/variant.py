@@ -115,3 +115,15 @@ def warns(**kinds: int | None) -> Loads:
 
 ONE_LOST = warns(damaged_event=1)
 METADATA_LOST = warns(damaged_metadata=1)
+
+
+def alike(fault: str, *ends: Outcome, **options: Any) -> Callable[..., list[Variant]]:
+    """Return what makes the rows of files that end alike, by name with _ for blanks."""
+
+    def rows(**files: Make) -> list[Variant]:
+        return [
+            Variant(fault, name.replace("_", " "), make, *ends, **options)
+            for name, make in files.items()
+        ]
+
+    return rows

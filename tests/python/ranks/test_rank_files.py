@@ -7,6 +7,7 @@ Above 400 lines, for all that a user may name is one question, with one set of s
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -131,18 +132,14 @@ def test_files_of_any_name_are_one_job_by_what_they_tell(
 
 
 def test_a_long_header_is_read_and_no_more(tmp_path: Path) -> None:
-    groups = b'"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": ['
-    header = b'{"schemaVersion": 1, ' + groups + b"0, " * 100_000 + b"0]}, "
-    events = rank_trace()[1:]
-    put(tmp_path / "a.json", header + events)
+    def header(numbers: int) -> bytes:
+        groups = b'"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": ['
+        return b'{"schemaVersion": 1, ' + groups + b"0, " * numbers + b"0]}, "
+
+    put(tmp_path / "a.json", header(100_000) + rank_trace()[1:])
     found = ranks_in(tmp_path)
     assert (found.recording.files[0].rank, found.recording.world_size) == (3, 8)
-
-
-def test_a_header_beyond_what_is_read_is_one_all_the_same(tmp_path: Path) -> None:
-    groups = b'"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": ['
-    header = b'{"schemaVersion": 1, ' + groups + b"0, " * 500_000 + b"0]}, "
-    put(tmp_path / "a.json.gz", header + rank_trace()[1:])
+    put(tmp_path / "a.json.gz", header(500_000) + rank_trace()[1:])
     put(tmp_path / "b.json", "\ufeff[{".encode() + b'"args": {}, "ph": "X"}]')
     found = ranks_in([tmp_path / "a.json.gz", tmp_path / "b.json"])
     assert [file.rank for file in found.recording.files] == [3, None]
@@ -192,76 +189,57 @@ def test_two_files_of_one_rank_are_an_error_that_names_both(
         ranks_in({-1: locals_[0]})
 
 
-# Of files with a rank and a world size, what a folder holds, and what it may be split
-# into; nothing where names tell no recordings apart.
-CHOICES: dict[str, tuple[dict[str, tuple[int | None, int | None]], list[str]]] = {
+# The files of a folder, without .json; the number of ranks that those with a rank in
+# their names tell, if any; and what the folder may be split into: nothing where names
+# tell no recordings apart.
+CHOICES: dict[str, tuple[str, int, list[str]]] = {
     "torchtitan": (
-        {
-            f"iteration_{iteration}/rank{rank}_trace.json": (rank, 2)
-            for iteration, rank in ((9, 0), (9, 1), (10, 0), (10, 1), (20, 1))
-        },
-        [
-            "iteration_9/rank*_trace.json' (2 files)",
-            "iteration_10/rank*_trace.json' (2 files)",
-            "iteration_20/rank1_trace.json' (1 file)",
-        ],
+        "iteration_9/rank0_trace iteration_9/rank1_trace iteration_10/rank0_trace "
+        "iteration_10/rank1_trace iteration_20/rank1_trace",
+        2,
+        ["iteration_9/rank*_trace.json' (2 files)",
+         "iteration_10/rank*_trace.json' (2 files)",
+         "iteration_20/rank1_trace.json' (1 file)"],
     ),
     "SGLang": (
-        {
-            f"17-TP-{rank}-{stage}.trace.json": (None, None)
-            for rank in range(2)
-            for stage in ("EXTEND", "DECODE")
-        },
+        "17-TP-0-EXTEND.trace 17-TP-0-DECODE.trace 17-TP-1-EXTEND.trace "
+        "17-TP-1-DECODE.trace",
+        0,
         ["17-TP-*-DECODE.trace.json' (2 files)", "17-TP-*-EXTEND.trace.json'"],
     ),
     "stamps that ranks share": (
-        {
-            f"rank{rank}.{batch}0.pt.trace.json": (rank, 2)
-            for rank in range(2)
-            for batch in range(2)
-        },
+        "rank0.00.pt.trace rank0.10.pt.trace rank1.00.pt.trace rank1.10.pt.trace",
+        2,
         ["rank*.00.pt.trace.json' (2 files)", "rank*.10.pt.trace.json' (2 files)"],
     ),
     "stamps of each rank": (
-        {
-            f"host_{rank}.169999999900000000{cycle}{rank}.pt.trace.json": (rank, 2)
-            for rank in range(2)
-            for cycle in range(2)
-        },
+        "rank0.1699999999000000000.pt.trace rank1.1699999999000000001.pt.trace "
+        "rank0.1699999999000000010.pt.trace rank1.1699999999000000011.pt.trace",
+        2,
         [],
     ),
     "programs of one process": (
-        {
-            f"host_{process}.1699999999000000000.pt.trace.json": (None, None)
-            for process in (70, 71)
-        },
+        "host_70.1699999999000000000.pt.trace host_71.1699999999000000000.pt.trace",
+        0,
         ["host_70.1699999999000000000.pt.trace.json' (1 file)", "host_71."],
     ),
     "replicas": (
-        {
-            f"dp{dp}_pp0_tp{tp}_dcp0_ep0_rank{tp}.17{dp}.pt.trace.json": (None, None)
-            for dp in range(2)
-            for tp in range(2)
-        },
+        "dp0_pp0_tp0_dcp0_ep0_rank0.170.pt.trace "
+        "dp0_pp0_tp1_dcp0_ep0_rank1.170.pt.trace "
+        "dp1_pp0_tp0_dcp0_ep0_rank0.171.pt.trace "
+        "dp1_pp0_tp1_dcp0_ep0_rank1.171.pt.trace",
+        0,
         ["dp0_pp*_tp*_dcp*_ep*_rank*.*.pt.trace.json' (2 files)", "dp1_pp*"],
     ),
     "jobs of two sizes": (
-        {
-            f"size{size}_rank{rank}.json": (rank, size)
-            for size in (2, 4)
-            for rank in range(size)
-        },
+        "size2_rank0 size2_rank1 size4_rank0 size4_rank1 size4_rank2 size4_rank3",
+        2,
         ["size2_rank*.json' (2 files)", "size4_rank*.json' (4 files)"],
     ),
-    "jobs of two sizes, by what the files tell": (
-        {"rank0.json": (0, 2), "rank1.json": (1, 4)},
-        [],
-    ),
     "others that are no ranks": (
-        {"rank0.json": (0, 2), "rank1.json": (1, 2), "step_5.json": (None, None)},
-        ["rank*.json' (2 files)", "step_5.json' (1 file)"],
+        "rank0 rank1 step_5", 2, ["rank*.json' (2 files)", "step_5.json' (1 file)"]
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CHOICES)
@@ -269,9 +247,11 @@ CHOICES: dict[str, tuple[dict[str, tuple[int | None, int | None]], list[str]]] =
 def test_several_recordings_are_refused_with_what_to_pass_for_each(
     case: str, given: str, runs: Put, tmp_path: Path
 ) -> None:
-    files, choice = CHOICES[case]
-    for name, (rank, size) in files.items():
-        runs(f"[a]/{name}", rank, size)
+    names, told, choice = CHOICES[case]
+    for name in names.split():
+        rank, size = (re.search(rf"{what}(\d+)", name) for what in ("rank", "size"))
+        tells = (int(rank[1]), int(size[1]) if size else told) if told and rank else ()
+        runs(f"[a]/{name}.json", *tells)
     folder = tmp_path / "[a]"
     source = folder if given == "folder" else tmp_path / "?a?" / "**" / "*.json"
     with pytest.raises(TraceError) as caught:
@@ -346,8 +326,7 @@ def test_a_folder_with_one_trace_is_that_trace(runs: Put, tmp_path: Path) -> Non
     assert kinds_of(found) == ["skipped_files"]
 
 
-def empty(folder: Path) -> Path:
-    return folder
+AND_OTHERS = {"a": rank_trace(), "b": b"{}"}
 
 
 def only_others(folder: Path) -> Path:
@@ -364,27 +343,21 @@ def circle(folder: Path) -> Path:
     return folder
 
 
-def no_match(folder: Path) -> Path:
-    return folder / "*.json"
-
-
-def listed(folder: Path) -> list[Path]:
-    return [put(folder / "a.json", rank_trace()), put(folder / "b.json", b"{}")]
-
-
-def no_name(folder: Path) -> list[Path]:
-    return [folder / "a\0.json"]
-
-
 @pytest.mark.parametrize(
     ("make", "kind", "text"),
     [
-        (empty, "no_traces", "no .json or .json.gz is in it"),
+        (lambda folder: folder, "no_traces", "no .json or .json.gz is in it"),
         (only_others, "no_traces", "none of 3 files is a trace: .*it is empty"),
         (circle, "no_traces", "levels of symbolic links"),
-        (no_match, "no_match", "no file matches this pattern"),
-        (listed, "not_a_trace", "b.json: it has no list of events"),
-        (no_name, "not_a_trace", "this is no name of a file"),
+        (lambda folder: folder / "*.json", "no_match", "no file matches this pattern"),
+        (
+            lambda folder: [
+                put(folder / f"{n}.json", t) for n, t in AND_OTHERS.items()
+            ],
+            "not_a_trace",
+            "b.json: it has no list of events",
+        ),
+        (lambda folder: [folder / "a\0.json"], "not_a_trace", "this is no name of a"),
     ],
 )
 def test_bad_input_is_told_with_what_where_and_what_to_do(

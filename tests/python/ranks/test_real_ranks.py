@@ -18,11 +18,8 @@ _RANK = re.compile(r"rank0*(\d+)of(\d+)")
 def _named() -> list[object]:
     """Return the traces whose names say whose they are; large ones under `verify`."""
     return [
-        pytest.param(
-            name,
-            marks=[pytest.mark.verify] if path.stat().st_size > MOST_BYTES else [],
-        )
-        for name, path in sorted(PATHS.items())
+        pytest.param(name, marks=[pytest.mark.verify] * (size > MOST_BYTES))
+        for name, size in sorted((n, p.stat().st_size) for n, p in PATHS.items())
         if _RANK.search(name)
     ]
 
@@ -49,9 +46,8 @@ def test_one_rank_alone(name: str) -> None:
     assert [row.rank for row in job.ranks] == [rank]
     assert facts.world_size == size
     assert set(facts.missing) == set(range(size)) - {rank}
-    assert [note.count for note in facts.notes if note.kind == "ranks_missing"] == [
-        size - 1
-    ]
+    (missing,) = (note for note in facts.notes if note.kind == "ranks_missing")
+    assert missing.count == size - 1
     # Nobody is blamed by a rank that saw nobody else.
     assert (facts.joined_collectives, facts.culprit, job.late) == (0, None, ())
 
@@ -86,45 +82,25 @@ def test_whole_jobs(stem: str, size: int, collectives: int, waited_ms: float) ->
     facts = job.facts
     assert not job.problem
     assert (facts.ranks, facts.world_size, facts.missing) == (size, size, ())
-    assert (facts.joined_collectives, facts.unmatched, facts.contradicted) == (
-        collectives,
-        0,
-        0,
-    )
-    assert all(
-        len(collective.arrivals) == size for collective in job.joined_collectives
-    )
+    assert facts.joined_collectives == collectives
+    assert facts.unmatched == facts.contradicted == 0
+    assert {len(one.arrivals) for one in job.joined_collectives} == {size}
     assert facts.waited_us == pytest.approx(1e3 * waited_ms, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    "names, why",
-    [
-        (
-            (
-                "a100x8-nccl-process-groups-rank0of2.json.gz",
-                "v100x2-nccl-rank1of2-test.json.gz",
-            ),
-            "no collective in common",
-        ),
-        (
-            (
-                "a100x8-nccl-rank3of8-control.json.gz",
-                "mi300x8-resnet-ddp-rccl-rank0of8.json.gz",
-            ),
-            "no collective in common",
-        ),
-        (
-            (
-                "nccl-rank000of128-sampled.json.gz",
-                "a100x8-nccl-rank3of8-control.json.gz",
-            ),
-            "a job of 8 ranks",
-        ),
-    ],
-    ids=["two of two", "two of eight", "other sizes"],
-)
-def test_ranks_of_different_jobs_are_no_job(names: tuple[str, ...], why: str) -> None:
+OTHERS = {
+    "two of two": ("a100x8-nccl-process-groups-rank0of2 v100x2-nccl-rank1of2-test",
+                   "no collective in common"),
+    "two of eight": ("a100x8-nccl-rank3of8-control mi300x8-resnet-ddp-rccl-rank0of8",
+                     "no collective in common"),
+    "other sizes": ("nccl-rank000of128-sampled a100x8-nccl-rank3of8-control",
+                    "a job of 8 ranks"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("stems", "why"), OTHERS.values(), ids=OTHERS)
+def test_ranks_of_different_jobs_are_no_job(stems: str, why: str) -> None:
+    names = [f"{stem}.json.gz" for stem in stems.split()]
     job = _job(*names)
     assert why in job.problem
     assert {report.trace.path for report in job} == {str(PATHS[n]) for n in names}

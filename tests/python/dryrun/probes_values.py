@@ -1,13 +1,93 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""probes_copies.py: between host and device, and tensors made of Python data."""
+"""probes_values.py: values that Python asks for, copies, and tensors of Python data."""
 
 from __future__ import annotations
 
 from .probe import Probe
 
+SCALARS = (
+    Probe("item", "t.item()", "scalar", "item"),
+    Probe("float", "float(t)", "scalar", "item"),
+    Probe("int", "int(t)", "scalar", "item"),
+    Probe("bool", "bool(t)", "scalar", "item"),
+    Probe("if", "1 if t else 0", "scalar", "item"),
+    Probe("not", "not t", "scalar", "item"),
+    Probe("and", "t and u", "scalar", "item"),
+    Probe("assert", "assert (x > 0).all()", "scalar", "item"),
+    Probe("while", "while (t := t - 1) > 0: pass", "2 scalar", "item"),
+    Probe("if-any", "1 if torch.isnan(x).any() else 0", "scalar", "item"),
+    Probe("any", "torch.isnan(x).any()", "", "async"),
+    Probe("isfinite-all", "torch.isfinite(x).all()", "", "async"),
+    Probe("is-nonzero", "torch.is_nonzero(t)", "scalar", "item"),
+    Probe("item-of-sum", "(x.argmax(1) == i).sum().item()", "scalar", "item"),
+    Probe("accuracy", "(x.argmax(1) == i).float().mean()", "", "async"),
+    Probe("total-item", "total = 0; total += t.item()", "scalar", "item"),
+    Probe("total", "total = 0; total += t.detach()", "", "async"),
+    Probe("max-two", "max(t, u)", "scalar", "item"),
+    Probe("maximum", "torch.maximum(t, u)", "", "async"),
+    Probe("max-many", "max(v)", "7 scalar", "item"),
+    Probe("max-tensor", "v.max()", "", "async"),
+    Probe("sum-builtin", "sum(v)", "", "async"),
+    Probe("sorted", "sorted(v)", "7 scalar", "item"),
+    Probe("in-list", "u in [t, u]", "scalar", "item"),
+    Probe("in-tensor", "1.0 in x", "scalar", "contains"),
+    Probe("for-rows", "for row in x: row.sum()", "", "async"),
+    Probe("for-floats", "[float(one) for one in v]", "8 scalar", "item"),
+    Probe("list", "list(v)", "", "async"),
+    Probe("math", "math.sqrt(t)", "scalar", "item"),
+    Probe("sqrt", "t.sqrt()", "", "async"),
+    Probe("range", "range(k)", "scalar", "index"),
+    Probe("list-index", "[1, 2, 3][k]", "scalar", "index"),
+    Probe("zeros-size", "torch.zeros(k)", "scalar", "index"),
+    Probe("arange-end", "torch.arange(k, device='cuda')", "scalar", "index"),
+    Probe("full-value", "torch.full((3,), t, device='cuda')", "scalar", "index"),
+    Probe("full-like", "torch.full_like(x, t)", "scalar", "index"),
+    Probe("expand-full", "t.expand(3)", "", "async"),
+    Probe("alpha", "x.add(y, alpha=t)", "scalar", "index"),
+    Probe("times", "x + t * y", "", "async"),
+    Probe("roll", "x.roll(k, 0)", "scalar", "index"),
+    Probe("roll-int", "x.roll(2, 0)", "", "async"),
+    Probe("repeat-tensor", "v.repeat(k)", "scalar", "index"),
+    Probe("view-size", "x.view(k, -1)", "scalar", "index"),
+    Probe("narrow", "x.narrow(0, k, 1)", "scalar", "index"),
+    Probe("chunk", "x.chunk(2)", "", "async"),
+    Probe("fill-tensor", "x.fill_(t)", "", "async"),
+    Probe("clamp-tensor", "x.clamp(max=t)", "", "async"),
+    Probe("pow-tensor", "x ** t", "", "async"),
+    Probe("lerp", "torch.lerp(x, y, t)", "", "async"),
+    Probe("compare", "t == 2", "", "async"),
+    Probe("compare-bool", "bool(t == 2)", "scalar", "item"),
+    Probe("equal", "torch.equal(x, y)", "scalar", "equal"),
+    Probe("equal-all", "(x == y).all()", "", "async"),
+    Probe("allclose", "torch.allclose(x, y)", "scalar", "allclose"),
+    Probe("isclose", "torch.isclose(x, y).all()", "", "async"),
+    Probe("assert-close", "torch.testing.assert_close(x, x + 0)", "scalar+", "close"),
+    Probe("shape", "x.shape, len(x), x.numel(), x.dtype, x.device", "", "async"),
+    Probe("print-shape", "print(x.shape)", "", "async"),
+    Probe("is-none", "x is None, hash(x)", "", "async"),
+    # --- Text ------------------------------------------------------------------------
+    Probe("print", "print(x)", "d2h", "repr"),
+    Probe("str", "str(x)", "d2h", "repr"),
+    Probe("repr", "repr(t)", "d2h", "repr"),
+    Probe("fstring", "f'{t}'", "scalar", "format"),
+    Probe("fstring-digits", "f'{t:.3f}'", "scalar", "format"),
+    Probe("fstring-many", "f'{x}'", "d2h", "repr"),
+    Probe("format", "'{:.2f}'.format(t)", "scalar", "format"),
+    Probe("percent", "'%.2f' % t", "scalar", "item"),
+    Probe("logging", "logging.getLogger('p').warning('%s', t)", "d2h+", "repr"),
+    Probe("logging-off", "logging.getLogger('p').debug('%s', t)", "", "async"),
+    Probe("tolist", "x.tolist()", "d2h", "tolist"),
+    Probe("tolist-0d", "t.tolist()", "d2h", "tolist"),
+    # --- Errors ----------------------------------------------------------------------
+    Probe("numpy", "x.numpy()", "", "numpy", raises="TypeError"),
+    Probe("asarray", "np.asarray(x)", "", "numpy", raises="TypeError"),
+    Probe("item-many", "x.item()", "", "many", raises="RuntimeError"),
+    Probe("bool-many", "bool(x)", "", "many", raises="RuntimeError"),
+)  # fmt: skip
+
 _BUFFER = "b = io.BytesIO()"
 
-PROBES = (
+COPIES = (
     # --- To the host -----------------------------------------------------------------
     Probe("cpu", "x.cpu()", "d2h", "copy"),
     Probe("to-cpu", "x.to('cpu')", "d2h", "copy"),

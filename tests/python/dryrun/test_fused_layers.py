@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Attention takes the kernel in a dry run that torch would choose on that GPU.
+"""Attention, recurrent layers: the kernels that torch would choose on that GPU.
 
-What is expected is what torch's sdp_utils.cpp asks for, and its documentation.
+What is expected is what torch's sdp_utils.cpp asks for, its documentation, and, of
+values, a real run on the CPU.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import flex_attention
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import torchtraceap
 from torchtraceap.base.errors import DryRunError
@@ -74,12 +77,6 @@ def test_the_kernel_that_is_chosen(
     assert KERNELS & set(_attend(seen, **case)) == {expected}
 
 
-def test_backward_is_that_of_the_kernel(seen: Seen) -> None:
-    for dtype, kernel in ((BF16, FLASH), (F32, EFFICIENT)):
-        names = _attend(seen, dtype, grad=True)
-        assert names.count(kernel) == names.count(f"{kernel}_backward") == 1
-
-
 def test_what_goes_before_the_kernel(seen: Seen) -> None:
     odd = torch.ones(16, 13, dtype=torch.bool)
     assert "constant_pad_nd" in _attend(seen, BF16, mask=odd, key_length=13)
@@ -120,20 +117,6 @@ def test_under_autocast_and_without_autograd(seen: Seen) -> None:
     assert {FLASH, f"{FLASH}_backward"} <= set(since.names)
 
 
-def test_multihead_attention(seen: Seen) -> None:
-    layer = nn.MultiheadAttention(16, 2, batch_first=True).to("cuda", BF16)
-    x = torch.randn(2, 8, 16, device="cuda", dtype=BF16)
-    out, weights = layer(x, x, x, need_weights=False)
-    assert out.shape == x.shape
-    assert weights is None
-    out.sum().backward()
-    assert seen.names.count(FLASH) == 1
-    since = seen.anew()
-    _, weights = layer(x, x, x)  # to have weights takes the plain way
-    assert weights.shape == (2, 8, 8)
-    assert "_softmax" in since.names and FLASH not in since.names
-
-
 @pytest.mark.parametrize(
     ("gpu", "cases"),
     [
@@ -166,7 +149,7 @@ def test_tensors_of_the_host_and_meta_tensors_after_the_run() -> None:
     assert "ScaledDotProduct" not in type(out.grad_fn).__name__
 
 
-# --- Attention made of functions ------------------------------------------------------
+# --- Attention made of functions -----------------------------------------------------
 
 of_flex = pytest.mark.filterwarnings("ignore:flex_attention called without")
 
@@ -194,18 +177,124 @@ def test_flex_attention_gives_what_it_gives_on_the_host(seen_all: Seen) -> None:
         twice = found * 2
         assert since.names == ["mul"]
         torch.testing.assert_close(twice.cpu(), expected * 2)
-
-
-@of_flex
-def test_what_follows_flex_attention_is_waited_for(seen: Seen) -> None:
-    with torch.no_grad():
-        out = flex_attention(*(one.cuda() for one in given())).sum()
-        since = seen.anew()
-        out.item()
-    assert len(since.syncs) == 1
+        assert len(since.syncs) == 1
 
 
 @of_flex
 def test_its_backward_is_refused_by_name(seen: Seen) -> None:
     with pytest.raises(DryRunError, match="backward of flex_attention"):
         flex_attention(*(one.cuda().requires_grad_() for one in given()))
+
+
+# --- Recurrent layers: cuDNN's --------------------------------------------------------
+
+
+_LENGTHS = {"": None, "packed": [5, 3], "packed unsorted": [3, 5]}
+
+
+def _recurrent(
+    device: str, kind: Any, lengths: list[int] | None, **options: Any
+) -> Any:
+    """Return what a layer gives and its gradients."""
+    torch.manual_seed(0)
+    layer, data = kind(3, 4, **options).to(device), torch.randn(5, 2, 3).to(device)
+    data.requires_grad_()
+    given: Any = data
+    if options.get("batch_first"):
+        given = given.transpose(0, 1)
+    if lengths:
+        by_batch = options.get("batch_first", False)
+        given = pack_padded_sequence(
+            given,
+            torch.tensor(lengths),
+            by_batch,
+            enforce_sorted=lengths[0] > lengths[1],
+        )
+    out, state = layer(given)
+    if lengths:
+        out, found = pad_packed_sequence(out)
+        assert found.tolist() == lengths
+    last = state[0] if isinstance(state, tuple) else state
+    (out.square().sum() + last.sum()).backward()
+    return [out, last, data.grad, *(weight.grad for weight in layer.parameters())]
+
+
+@pytest.mark.parametrize("lengths", _LENGTHS.values(), ids=_LENGTHS)
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (nn.LSTM, {"num_layers": 2, "bidirectional": True}),
+        (nn.LSTM, {"proj_size": 2, "bias": False, "batch_first": True}),
+        (nn.GRU, {"num_layers": 2}),
+        (nn.RNN, {"nonlinearity": "relu"}),
+    ],
+)
+def test_all_steps_are_worked_out_in_one_operator(
+    kind: Any, options: Any, lengths: list[int] | None, seen_all: Seen
+) -> None:
+    made = _recurrent("cuda", kind, lengths, **options)
+    names = seen_all.names
+    assert names.count("_cudnn_rnn") == names.count("_cudnn_rnn_backward") == 1
+    found = [tensor.detach().cpu() for tensor in made]
+    if lengths != _LENGTHS["packed unsorted"]:  # whose places a GPU works out
+        made[0].sum().item()
+        assert seen_all.syncs[-1].value == "known"
+    with warnings.catch_warnings():  # of what is slow on a CPU
+        warnings.simplefilter("ignore")
+        expected = _recurrent("cpu", kind, lengths, **options)
+    torch.testing.assert_close(found, [tensor.detach() for tensor in expected])
+
+
+def test_what_drops_out_is_one_operator_too(seen: Seen) -> None:
+    layer = nn.GRU(8, 16, 2, bias=False, dropout=0.1).to("cuda")
+    x = torch.randn(5, 3, 8, device="cuda", requires_grad=True)
+    since = seen.anew()
+    out, state = layer(x)
+    assert (out.shape, state.shape) == ((5, 3, 16), (2, 3, 16))
+    out.sum().backward()
+    assert x.grad is not None and x.grad.shape == x.shape
+    assert since.names.count("_cudnn_rnn") == 1
+    assert len([op for op in since.ops if not op.is_view]) < 12
+
+
+def test_moving_to_the_device_flattens_the_weights(seen: Seen) -> None:
+    layer = nn.LSTM(8, 16)
+    before = [*layer.parameters()]
+    layer.to("cuda")
+    assert all(a is b for a, b in zip(before, layer.parameters(), strict=True))
+    assert seen.names.count("copy_") == 4
+    first = layer.weight_ih_l0.untyped_storage()._cdata
+    assert {one.untyped_storage()._cdata for one in layer.parameters()} == {first}
+
+
+def test_autocast_casts_weights_into_new_memory(seen: Seen) -> None:
+    layer = nn.LSTM(8, 16).to("cuda")
+    x = torch.randn(5, 3, 8, device="cuda")
+    since = seen.anew()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        out, _ = layer(x)
+    # torch's autocast of cuDNN knows float16 only (AutocastRNN.cpp).
+    assert out.dtype is torch.float16
+    out.sum().backward()
+    assert layer.weight_hh_l0.grad.dtype is torch.float32
+    assert since.names.count("copy_") == 4
+    casts = [op for op in since.ops if op.name == "aten::_to_copy"]
+    assert [op.phase for op in casts] == ["forward"] * 3 + ["backward"] * 4
+
+
+@pytest.mark.parametrize(("kind", "make"), [("lstm", nn.LSTMCell), ("gru", nn.GRUCell)])
+def test_cells_have_a_fused_kernel(kind: str, make: Any, seen: Seen) -> None:
+    cell = make(8, 16).to("cuda")
+    found = cell(torch.randn(3, 8, device="cuda"))
+    state = found[0] if kind == "lstm" else found
+    assert state.shape == (3, 16)
+    state.sum().backward()
+    assert all(one.grad.shape == one.shape for one in cell.parameters())
+    assert seen.names.count(f"_thnn_fused_{kind}_cell") == 1
+    assert "sigmoid" not in seen.names
+
+
+def test_inference_mode(seen: Seen) -> None:
+    with torch.inference_mode():
+        nn.LSTM(8, 16).to("cuda")(torch.randn(5, 3, 8, device="cuda"))
+    assert seen.names.count("_cudnn_rnn") == 1
