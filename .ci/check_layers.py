@@ -3,7 +3,7 @@
 """.ci/check_layers.py [ROOT]: holds every #include and import against tables.
 
 The tables are the order of the parts (docs/architecture.md): those of C++ are here,
-those of Python's packages in check_rooms.py. A line that breaks one is printed as
+those of Python's packages in check_packages.py. A line that breaks one is printed as
 ``file:line: what: rule``, and the exit code is 1.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from check_rooms import check_benchmarks, check_python, check_rooms
+from check_packages import check_benchmarks, check_python, check_subpackages
 
 # --- The tables -------------------------------------------------------------------
 
@@ -289,7 +289,7 @@ def main() -> int:
     """Check the tree given, or the one this file lies in."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1])
     broken = [*check_tables(), *check_cmake(root), *check_cpp(root), *check_types(root)]
-    broken += [*check_python(root), *check_rooms(root), *check_benchmarks(root)]
+    broken += [*check_python(root), *check_subpackages(root), *check_benchmarks(root)]
     print("\n".join(broken) or "layers: every include and import follows the table")
     return 1 if broken else 0
 

@@ -147,7 +147,7 @@ def test_a_room_does_not_look_up_nor_in_a_circle(tmp_path: Path) -> None:
     code, output = check(tmp_path)
     assert code == 1
     assert output.splitlines() == [
-        "python/torchtraceap/cellar.py:1: cellar is no room of the table",
+        "python/torchtraceap/cellar.py:1: cellar is no subpackage of the table",
         "python/torchtraceap/views/a.py:3: imports torchtraceap.gate.b: views stands "
         "below gate",
         "python/torchtraceap_dryrun/a.py:2: imports torchtraceap.gate.b: "

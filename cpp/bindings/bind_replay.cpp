@@ -66,7 +66,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
         for (const auto& [name, ns] : o.path) out[name] = record::us_of(ns);
         return out;
       });
-  py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/pricing/edits.h.")
+  py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/pricing/what_if.h.")
       .def(py::init([](const std::string& kind, std::vector<std::uint32_t> of,
                        double factor) {
              return Edit{edit_kind(kind), std::move(of), factor};

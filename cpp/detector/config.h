@@ -53,7 +53,7 @@ std::map<std::string, std::string> to_text(const Config& config);
 Config config_from_text(const std::map<std::string, std::string>& text,
                         const Tables& tables = own_tables());
 
-/// What each loss counts; 0: it is not worked out. See detector/losses.h.
+/// What each loss counts; 0: it is not worked out. See detector/step.h.
 struct LossWeights {
   double any = 1;          ///< Labels of windows: is there a pattern of the CPU, GPU.
   double types = 1;        ///< Labels of windows: which.

@@ -40,7 +40,7 @@ using Checkpoint = std::function<void()>;
 /// above this part.
 ///
 /// With `merge` above 1 up to so many neighbors of a step are one window, see
-/// features/merged_windows.h, and all is said of that.
+/// features/features.cpp, and all is said of that.
 ///
 /// Statistics are finite or, where the table says so, NaN; tokens are finite. Neither
 /// depends on the order of events in the file, on when the trace was recorded or on the

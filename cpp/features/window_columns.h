@@ -8,7 +8,7 @@
 //
 // Units: "share" is 0 to 1; "log2 ratio" is log2(1 + a / b) of a length a and the b
 // that it is divided by, 1 where they are equal; "log2 count" and the like are log2(1 +
-// n). The launch cost is the trace's median launch call, see features/usual.h. Kernels
+// n). The launch cost is the trace's median launch call, see features/whole.h. Kernels
 // that "compute" are all but those of collectives, whose length is a wait for other
 // ranks.
 #pragma once

@@ -38,7 +38,7 @@ struct BalanceRow {
   std::vector<std::int64_t> idle_ns;  ///< One for each row of patterns(), 0 if none.
   std::int64_t unattributed_ns = 0;
   /// Part of unattributed_ns: short gaps between kernels that were queued, the time
-  /// that a device takes from one to the next; see pipeline/accounting/unexplained.h.
+  /// that a device takes from one to the next; see pipeline/accounting/balance.h.
   std::int64_t delay_ns = 0;
   std::vector<std::int64_t> excess_ns;  ///< Part of busy_ns, one for each pattern.
 };

@@ -44,7 +44,7 @@ struct Timeline {
   /// The analysed span: from the first start to the last end of anything on a lane.
   /// Annotations and Python frames count only inside the profiler's own recording
   /// window, where the trace states it: unclosed ones reach far beyond. An annotation
-  /// or frame of hours does not count, see timeline/outliers.h. Where device work is
+  /// or frame of hours does not count, see timeline/timeline.h. Where device work is
   /// recorded, the span ends with the window, or with the last such work if that is
   /// later: calls that end after it (a request under way, a watchdog's polling) tell
   /// nothing of the device.

@@ -4000,7 +4000,7 @@ class Outcome:
 
 class Edit:
     """
-    A change asked for, see pipeline/pricing/edits.h.
+    A change asked for, see pipeline/pricing/what_if.h.
     """
     def __init__(
         self,

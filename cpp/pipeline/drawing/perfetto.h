@@ -13,7 +13,7 @@ namespace tta::pipeline {
 
 /// Writes the report's trace with the tracks of label_tracks.h as the last events of
 /// its list: rows of the copy go by the same numbers as the original's. The text of a
-/// sound trace is copied byte for byte (write/copy_text.h), also events that loading
+/// sound trace is copied byte for byte (write/json_text.h), also events that loading
 /// left out; of one that was recovered, the rows (write/write_rows.h) and metadata
 /// that could be read are written.
 ///

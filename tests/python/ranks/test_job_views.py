@@ -54,7 +54,7 @@ def test_a_late_rank_is_told_with_its_line_its_reason_and_what_it_costs() -> Non
     assert lines[-1] == "To look closer at rank 3: torchtraceap analyze runs/rank3.json"
     # What is noise is not listed, nor is a column that says the same of all.
     assert "rank 5  data.py" not in text and "node0" not in text
-    assert "allreduce   4 KiB     6×  490 ms     96 ms   586 ms  small" in text
+    assert "4 KiB     6×  490 ms     96 ms   586 ms  small  allreduce" in text
     assert max(map(len, (line for line in lines if line != told))) <= 88
 
 
@@ -73,8 +73,10 @@ def test_without_a_culprit_none_is_named() -> None:
 def test_of_512_ranks_those_come_first_that_others_waited_for() -> None:
     text = write_job(slow_loader(512), 10)
     assert len(text.splitlines()) < 50
-    assert "Ranks, the most waited for first (10 of 512):" in text
-    first = text.partition("(10 of 512):\n")[2].splitlines()[1]
+    assert "Ranks (10 of 512), the most waited for first:" in text
+    first = text.partition("(10 of 512), the most waited for first:\n")[2].splitlines()[
+        1
+    ]
     assert first.split()[0] == "3"
 
 

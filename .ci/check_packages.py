@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_rooms.py: holds the imports of the Python packages against the tables below.
+"""check_packages.py: holds the imports of the Python packages against the tables below.
 
 check_layers.py calls it.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 
 # --- The tables -------------------------------------------------------------------
 
-# The rooms of the packages, from the ground up; each may use those before it.
-# A room is a folder or a single module of python/torchtraceap, or a package beside it.
-ROOMS = [
+# The subpackages, from the ground up; each may use those before it.
+# A subpackage is a folder or a module of python/torchtraceap, or a package beside it.
+SUBPACKAGES = [
     "base",  # knows nothing of traces: arguments, errors, units, text, files
     "waits",  # what makes a host wait, and the verdict on it
     "data",  # from a source to the parts of a report
@@ -40,11 +40,11 @@ ROOMS = [
     "checking",  # pytest and SyncCheck
     "cli",  # the program
 ]
-# A room that may use no more than these of the rooms below it: the dry run hands the
-# trace that it simulates to `analyze`, and else stands by itself.
+# The only ones that a subpackage may use: the dry run passes the trace that it
+# simulates to `analyze`, and needs no other.
 ONLY = {"torchtraceap_dryrun": {"base", "waits", "analysis", "report"}}
-# What stands on top of all, and is imported by nobody inside; and what the package
-# itself may be asked for, beside its rooms: the extension modules.
+# Modules that no other may import; and what may be imported from the package itself
+# beside its subpackages: the extension modules.
 ON_TOP = {"torchtraceap", "torchtraceap.__main__", "torchtraceap.pytest_plugin"}
 OF_THE_PACKAGE = {"_core", "_torch"}
 PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
@@ -157,8 +157,8 @@ def name_of(path: Path, root: Path) -> str:
     return module.removesuffix(".__init__")
 
 
-def room_of(module: str) -> str:
-    """Return the room that a dotted name lies in; of the package itself, its name."""
+def subpackage_of(module: str) -> str:
+    """Return the subpackage of a dotted name; of the package itself, its name."""
     package, _, inner = module.partition(".")
     return inner.split(".")[0] or package if package == PACKAGES[0] else package
 
@@ -187,31 +187,32 @@ def edges_of(path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, text) for text in texts if text in known)
 
 
-def check_rooms(root: Path) -> Iterator[str]:
+def check_subpackages(root: Path) -> Iterator[str]:
     """Yield a message for each import that goes up, and for a circle of imports."""
     files = {name_of(path, root): path for path in modules_of(root)}
     edges: dict[str, set[str]] = {}
     for module, path in files.items():
         if module in ON_TOP:
             continue
-        room = room_of(module)
-        if room not in ROOMS:
-            yield f"{path.relative_to(root)}:1: {room} is no room of the table"
+        subpackage = subpackage_of(module)
+        if subpackage not in SUBPACKAGES:
+            where = path.relative_to(root)
+            yield f"{where}:1: {subpackage} is no subpackage of the table"
             continue
         for line, used in edges_of(path, set(files)):
             where = f"{path.relative_to(root)}:{line}"
-            other = room_of(used)
+            other = subpackage_of(used)
             if not used:
                 yield f"{where}: a relative import; name it all"
             elif other in OF_THE_PACKAGE:
                 continue
-            elif used in ON_TOP or other not in ROOMS:
+            elif used in ON_TOP or other not in SUBPACKAGES:
                 yield f"{where}: imports {used}: its module is to be named"
-            elif ROOMS.index(other) > ROOMS.index(room):
-                yield f"{where}: imports {used}: {room} stands below {other}"
-            elif other not in ONLY.get(room, {*ROOMS}) | {room}:
-                only = ", ".join(sorted(ONLY[room]))
-                yield f"{where}: imports {used}: {room} may use {only} only"
+            elif SUBPACKAGES.index(other) > SUBPACKAGES.index(subpackage):
+                yield f"{where}: imports {used}: {subpackage} stands below {other}"
+            elif other not in ONLY.get(subpackage, {*SUBPACKAGES}) | {subpackage}:
+                only = ", ".join(sorted(ONLY[subpackage]))
+                yield f"{where}: imports {used}: {subpackage} may use {only} only"
             elif used in files and files[used].stem != "__init__":
                 edges.setdefault(module, set()).add(used)
     try:
