@@ -97,7 +97,7 @@ def probes(given: argparse.Namespace, seconds: float) -> list[str]:
     """Return the command line that compares the table of waits with the device; on a
     CPU, that of its tests."""
     if given.device == "cpu":
-        file = TESTS / "dryrun" / "test_probe_tools.py"
+        file = TESTS / "dryrun" / "test_probes.py"
         return [sys.executable, "-m", "pytest", "-m", "verify", str(file)]
     tool = "benchmarks.dryrun.sync_table_on_gpu"
     command = [sys.executable, "-m", tool, "--out", str(given.out / "probes.json")]

@@ -71,14 +71,6 @@ def test_after_the_run_files_are_written_and_read(tmp_path: Path) -> None:
     assert torch.load(file).tolist() == [0, 1, 2]
 
 
-def test_unknown_values_copied_to_the_host_are_guesses_too(tmp_path: Path) -> None:
-    file = tmp_path / "ck.pt"
-    with torchtraceap.dry_run(values="none"):
-        net = torch.nn.Linear(3, 2, device="cuda")
-        torch.save({k: v.cpu() for k, v in net.state_dict().items()}, file)
-    assert not file.exists()
-
-
 @pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 @pytest.mark.parametrize("kind", ["storage", "untyped_storage"])
 def test_a_file_of_a_storage_of_guesses_is_left_out(tmp_path: Path, kind: str) -> None:

@@ -120,52 +120,35 @@ def test_nothing_stands_in_for_what_is_not_there() -> None:
     assert not hasattr(torch.cuda, "no_such_name")
 
 
-def _trees() -> Iterator[tuple[Path, ast.Module]]:
+def _private_names() -> tuple[set[str], list[tuple[str, str]]]:
+    """Return the names that the package gives itself, and places with those it uses."""
+    own, used = set(), []
     for path in sorted(_PACKAGE.rglob("*.py")):
-        yield path, ast.parse(path.read_text())
-
-
-def _own_names() -> set[str]:
-    """Private names that the package gives itself."""
-    own = set()
-    for _, tree in _trees():
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                own.add(node.name)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                own.add(node.id)
-            elif (
-                isinstance(node, ast.Attribute)
-                and isinstance(node.ctx, ast.Store)
-                and ast.unparse(node.value) in ("self", "cls")
-            ):
-                own.add(node.attr)
-    return own
-
-
-def _private_uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            yield node.lineno, node.attr
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            if node.module.split(".")[0] == "torch":
-                for part in [*node.module.split("."), *(a.name for a in node.names)]:
-                    yield node.lineno, part
-        elif (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).endswith(".set")
-            and len(node.args) == 3
-            and isinstance(node.args[1], ast.Constant)
-        ):
-            yield node.lineno, str(node.args[1].value)
+        for node in ast.walk(ast.parse(path.read_text())):
+            names: list[str] = []
+            match node:
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    own.add(name)
+                case ast.Name(id=name, ctx=ast.Store()):
+                    own.add(name)
+                case ast.Attribute(ast.Name("self" | "cls"), name, ast.Store()):
+                    own.add(name)
+                case ast.Attribute(attr=name):
+                    names = [name]
+                case ast.ImportFrom(str(module)) if re.match(r"torch\b", module):
+                    names = [*module.split("."), *(a.name for a in node.names)]
+                case ast.Call(ast.Attribute(attr="set"), [_, ast.Constant(name), _]):
+                    names = [str(name)]
+            used += [(f"{path.name}:{node.lineno}", name) for name in names]
+    return own, used
 
 
 def test_all_private_names_that_are_used_are_in_the_table() -> None:
-    known = set(re.findall(r"\w+", " ".join(NAMES))) | _own_names() | _OTHERS
-    missing = [
-        f"{path.relative_to(_PACKAGE)}:{line}: {name}"
-        for path, tree in _trees()
-        for line, name in _private_uses(tree)
+    own, used = _private_names()
+    known = set(re.findall(r"\w+", " ".join(NAMES))) | own | _OTHERS
+    assert len(used) > 1000
+    assert not [
+        f"{place}: {name}"
+        for place, name in used
         if re.match(r"_(?!_)\w", name) and name not in known
     ]
-    assert not missing

@@ -418,12 +418,3 @@ def test_a_file_of_another_time_is_told(runs: Put, tmp_path: Path) -> None:
     (note,) = settled.notes
     assert note.kind == "other_time"
     assert "rank2.json" in note.detail
-
-
-def test_the_real_files_of_two_ranks(data: Path) -> None:
-    shared = data.parents[2] / "shared" / "traces"
-    if not shared.is_dir():
-        pytest.skip("the larger traces are not here")
-    found = ranks_in(shared / "nccl-rank*of128-sampled.json.gz")
-    assert [file.rank for file in found.recording.files] == [0, 1]
-    assert len(found.recording.missing) == 126
