@@ -68,7 +68,7 @@ def test_a_wait_that_came_is_new_whatever_it_costs() -> None:
     (new,) = torchtraceap.compare(before, after).worse(["new"])
     assert "train.py:12: new sync_stall (scalar_read)" in new.message
     (gone,) = torchtraceap.compare(after, before).of("gone")
-    assert gone.seen.line == 12
+    assert gone.seen.location and gone.seen.location.recorded_line == 12
     assert not torchtraceap.compare(after, after).worse()
 
 
@@ -94,7 +94,7 @@ def test_a_wait_that_comes_more_often_has_grown() -> None:
     assert "| ×1 | ×12 |" in comparison.to_markdown()
     assert "1 grown, 0 shrunk" in text
     (shrunk,) = torchtraceap.compare(several(12), several(1)).of("shrunk")
-    assert shrunk.seen.line == 12
+    assert shrunk.seen.location and shrunk.seen.location.recorded_line == 12
     assert not torchtraceap.compare(several(12), several(1)).worse()
     assert not torchtraceap.compare(several(12), several(12)).worse()
     (more,) = torchtraceap.compare(several(1), several(1, setup=1)).worse()

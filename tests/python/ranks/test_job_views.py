@@ -27,7 +27,7 @@ from torchtraceap.views.job_drawing import drawing_of
 from torchtraceap.views.job_text import write_job
 from torchtraceap.views.job_words import notable_causes, notable_culprits
 
-from ..test_schema import unlisted
+from ..test_schema import closed
 from .sample_jobs import data_parallel_job
 from .small_job import LOADER, even, failed, late, row, slow_loader
 
@@ -137,8 +137,7 @@ def test_jobs_are_valid_and_no_member_is_unlisted(
     form = real.to_json(tmp_path / "job.json")
     assert json.loads((tmp_path / "job.json").read_text("ascii")) == form
     for one in (form, job_json.job_json(slow_loader()), job_json.job_json(even())):
-        VALIDATOR.validate(one)
-        assert list(unlisted(one, SCHEMA, SCHEMA)) == []
+        jsonschema.Draft202012Validator(closed(SCHEMA)).validate(one)
 
 
 def test_it_says_what_the_job_says() -> None:
