@@ -156,14 +156,6 @@ def test_the_command_prints_the_unchanged_replay_as_json(program: Run) -> None:
     assert sum(form["fidelity"]["shares"].values()) == pytest.approx(1)
 
 
-def test_the_command_takes_several_edits(program: Run) -> None:
-    edits = ("--drop", "dataloader_bound", "--scale", "*sgemm*=0.5")
-    both = program("whatif", RESNET, *edits)
-    assert both.returncode == 0, both.stderr
-    assert b"Gain" in both.stdout
-    assert b"step 5" in both.stdout
-
-
 def test_the_changed_timeline_is_a_trace(report: Report, tmp_path: Path) -> None:
     out = tmp_path / "fixed.json"
     result = torchtraceap.what_if(report, edits.hide(LOADER))
