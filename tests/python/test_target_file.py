@@ -28,7 +28,6 @@ from .real_traces import DATA
 from .trace_format import events_of, plain, strict
 
 TINY = DATA / "a100-event-sync-3streams-tiny.json.gz"
-FORMS = ["json", "html", "sarif", "markdown", "perfetto"]
 # Each way to write a file of its own: with Python, with the core, and compressed.
 WRITERS: dict[str, Callable[[Report, Path], object]] = {
     "report.json": Report.to_json,
@@ -102,7 +101,8 @@ def test_where_writing_fails_the_old_file_stays(
     for before in ([], [name]):
         with no_file_over(1000), pytest.raises(REFUSED, match="too large") as refused:
             WRITERS[name](report, target)
-        assert str(target) in str(refused.value)
+        message = str(refused.value)
+        assert str(target) in message and ".torchtr" not in message
         assert os.listdir(tmp_path) == before
         assert not before or target.read_text() == "old"
         target.write_text("old")
@@ -227,19 +227,6 @@ def test_the_program_names_a_folder_that_is_missing(
 
 
 # --- Python's writer ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_full_disk_leaves_the_old_file(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = tmp_path / "out"
-    target.write_text("old")
-    with no_file_over(500):
-        assert main(["analyze", str(TINY), "-q", f"--{form}", str(target)]) == 2
-    told = capsys.readouterr().err
-    assert str(target) in told and "File too large" in told and ".torchtr" not in told
-    assert target.read_text() == "old" and os.listdir(tmp_path) == ["out"]
 
 
 def test_a_full_disk_leaves_all_of_the_old_tables(
