@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap import Report
 from torchtraceap.cli import main
 
 from .alarms import ctrl_c_is_heard as ctrl_c_is_heard
@@ -58,26 +59,26 @@ def data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def slow_loader(data: Path) -> torchtraceap.Report:
+def slow_loader(data: Path) -> Report:
     """ResNet-50 fed by a loader without workers: CUDA, source lines, six steps."""
     path = data / "kineto2021-v100-resnet50-workers0-memory.json.gz"
     return torchtraceap.analyze(path)
 
 
 @pytest.fixture(scope="session")
-def workers(data: Path) -> torchtraceap.Report:
+def workers(data: Path) -> Report:
     """The same ResNet-50 with four workers."""
     return torchtraceap.analyze(data / "kineto2021-v100-resnet50-workers4.json.gz")
 
 
 @pytest.fixture(scope="session")
-def inference(data: Path) -> torchtraceap.Report:
+def inference(data: Path) -> Report:
     """A small model on an H100, with Python frames."""
     return torchtraceap.analyze(data / "h100-vit-nsfw-inference.json.gz")
 
 
 @pytest.fixture(scope="session")
-def cpu_only(data: Path) -> torchtraceap.Report:
+def cpu_only(data: Path) -> Report:
     """A CPU trace without a device."""
     return torchtraceap.analyze(data / "cpu-macos-resnet18.json.gz")
 

@@ -154,12 +154,6 @@ def test_all_forms_say_the_same(job: Path, program: Run) -> None:
     assert "within budget (2 limits)" in markdown
 
 
-def test_a_form_can_go_to_standard_output(job: Path, program: Run) -> None:
-    done = program("check", "before.json.gz", "--budget=budget.toml", "--json=-")
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["passes"] is False
-
-
 @pytest.mark.parametrize("headroom", ["0", "0.1"])
 def test_a_written_budget_is_kept(headroom: str, job: Path, program: Run) -> None:
     """Also without headroom, by what it was made of; and not by something worse."""

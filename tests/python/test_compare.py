@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
+from torchtraceap import Report
 from torchtraceap.cli import main
 
 from .compare_sides import NOTHING, made, statuses
@@ -20,16 +21,12 @@ AFTER = "kineto2021-v100-resnet50-workers4.json.gz"
 
 
 @pytest.fixture(scope="module")
-def fixed(
-    slow_loader: torchtraceap.Report, workers: torchtraceap.Report
-) -> torchtraceap.Comparison:
+def fixed(slow_loader: Report, workers: Report) -> torchtraceap.Comparison:
     """ResNet-50 before and after its loader was given workers."""
     return torchtraceap.compare(slow_loader, workers)
 
 
-def test_a_fix_is_seen(
-    fixed: torchtraceap.Comparison, slow_loader: torchtraceap.Report
-) -> None:
+def test_a_fix_is_seen(fixed: torchtraceap.Comparison, slow_loader: Report) -> None:
     assert statuses(fixed) == {
         "gone": ["dataloader_bound"],
         "new": ["pageable_copy"],
@@ -60,9 +57,7 @@ def test_a_fix_is_seen(
 
 
 def test_backwards_is_the_reverse(
-    fixed: torchtraceap.Comparison,
-    slow_loader: torchtraceap.Report,
-    workers: torchtraceap.Report,
+    fixed: torchtraceap.Comparison, slow_loader: Report, workers: Report
 ) -> None:
     back = torchtraceap.compare(workers, slow_loader)
     assert statuses(back) == {
@@ -91,8 +86,8 @@ def test_of_itself_nothing_changed(data: Path) -> None:
 
 def test_every_form_of_a_report_is_the_same_side(
     fixed: torchtraceap.Comparison,
-    slow_loader: torchtraceap.Report,
-    workers: torchtraceap.Report,
+    slow_loader: Report,
+    workers: Report,
     data: Path,
     tmp_path: Path,
 ) -> None:
@@ -164,7 +159,7 @@ def test_a_program_may_lie_in_another_folder() -> None:
 
 
 def test_differences_of_the_traces_are_told(
-    data: Path, workers: torchtraceap.Report, cpu_only: torchtraceap.Report
+    data: Path, workers: Report, cpu_only: Report
 ) -> None:
     def notes(before: object, after: object) -> str:
         return " ".join(torchtraceap.compare(before, after).notes)  # type: ignore[arg-type]
@@ -182,9 +177,7 @@ def test_differences_of_the_traces_are_told(
     assert notes(workers, workers) == ""
 
 
-def test_of_an_unusable_trace_nothing_is_told(
-    data: Path, workers: torchtraceap.Report
-) -> None:
+def test_of_an_unusable_trace_nothing_is_told(data: Path, workers: Report) -> None:
     """Above all not that its findings are gone."""
     comparison = torchtraceap.compare(
         workers, data / "a100-cupti-range-no-kernels.json.gz"
@@ -292,9 +285,7 @@ def test_what_a_lossy_trace_lacks_is_not_known_to_be_no_worse() -> None:
     assert torchtraceap.compare(lossy, form).worse(["new", "grown"]) == []
 
 
-def test_busy_time_of_devices_is_not_that_of_operators(
-    workers: torchtraceap.Report,
-) -> None:
+def test_busy_time_of_devices_is_not_that_of_operators(workers: Report) -> None:
     host = torchtraceap.analyze(loader_trace())
     assert torchtraceap.compare(host, host).busy is not None
     assert torchtraceap.compare(workers, host).busy is None

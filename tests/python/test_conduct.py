@@ -6,11 +6,11 @@ from __future__ import annotations
 import gzip
 import multiprocessing
 import os
+import pickle
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -162,15 +162,6 @@ def test_fork_after_a_load(data: Path) -> None:
     )
 
 
-# What is sent to a spawned process must be importable there, which the modules of
-# tests are not: they are only reached from the directory that pytest was started in.
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ProcessPoolExecutor]:
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as executor:
-        yield executor
-
-
 # What a load may raise, and the fields that its error must have.
 DAMAGED = {
     "cut": (b'{"traceEvents": [{"ph": "X"}, {"ph"', "offset", "event"),
@@ -181,31 +172,28 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("case", DAMAGED)
-def test_errors_come_whole_out_of_a_pool(
-    pool: ProcessPoolExecutor, tmp_path: Path, case: str
-) -> None:
+def test_errors_can_be_pickled_as_a_pool_does(tmp_path: Path, case: str) -> None:
     content, *placed = DAMAGED[case]
     path = tmp_path / "bad.json"
     path.write_bytes(content)
-    with pytest.raises(torchtraceap.TraceError) as here:
+    with pytest.raises(torchtraceap.TraceError) as caught:
         torchtraceap.load(str(path), threads=2)
-    with pytest.raises(torchtraceap.TraceError) as there:
-        pool.submit(torchtraceap.load, str(path), threads=2).result(60)
-    fields = ("path", "offset", "line", "event", "kind", "hint")
-    for name in fields:
-        assert getattr(there.value, name) == getattr(here.value, name), name
-    assert (type(there.value), str(there.value)) == (type(here.value), str(here.value))
-    assert here.value.path == str(path) and here.value.kind and here.value.hint
+    here, there = caught.value, pickle.loads(pickle.dumps(caught.value))
+    assert (type(there), str(there)) == (type(here), str(here))
+    for name in ("path", "offset", "line", "event", "kind", "hint"):
+        assert getattr(there, name) == getattr(here, name), name
+    assert here.path == str(path) and here.kind and here.hint
     for name in placed:
-        assert getattr(here.value, name) is not None, name
+        assert getattr(here, name) is not None, name
 
 
-def test_other_errors_come_out_of_a_pool(
-    pool: ProcessPoolExecutor, data: Path, tmp_path: Path
-) -> None:
-    assert pool.submit(main, ["inspect", str(data / SMALL)]).result(60) == 0
-    with pytest.raises(FileNotFoundError, match="gone"):
-        pool.submit(torchtraceap.load, str(tmp_path / "gone.json")).result(60)
+def test_a_pool_of_spawned_processes(data: Path, tmp_path: Path) -> None:
+    """Sends no function of this module, which cannot be imported there."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        assert pool.submit(main, ["inspect", str(data / SMALL)]).result(60) == 0
+        with pytest.raises(FileNotFoundError, match="gone"):
+            pool.submit(torchtraceap.load, str(tmp_path / "gone.json")).result(60)
 
 
 # The limit is on what may be added after all is imported.

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import _core
+from torchtraceap import Report, _core
 from torchtraceap.data.config import project_file, read_changes
 from torchtraceap.gate.budget import Budget, read_budget
 from torchtraceap.gate.budget_data import (
@@ -31,11 +31,11 @@ TINY = "mi250-rocm62-tiny.json.gz"
 Run = Callable[..., Any]
 
 
-def patterns_of(report: torchtraceap.Report) -> set[str]:
+def patterns_of(report: Report) -> set[str]:
     return {finding.pattern for finding in report.findings}
 
 
-def test_a_threshold_decides(data: Path, slow_loader: torchtraceap.Report) -> None:
+def test_a_threshold_decides(data: Path, slow_loader: Report) -> None:
     (found,) = [f for f in slow_loader.findings if f.pattern == "dataloader_bound"]
     # What its fix gains, which is more than the part of the idle time that is its own.
     share = (found.recoverable_us or 0) / slow_loader.trace.device_time_us
@@ -46,7 +46,7 @@ def test_a_threshold_decides(data: Path, slow_loader: torchtraceap.Report) -> No
         assert report.settings == config["patterns"]
 
 
-def test_a_rule_can_be_off(data: Path, slow_loader: torchtraceap.Report) -> None:
+def test_a_rule_can_be_off(data: Path, slow_loader: Report) -> None:
     assert "dataloader_bound" in patterns_of(slow_loader)
     config = {"patterns": {"dataloader_bound": {"enabled": False}}}
     report = torchtraceap.analyze(data / LOADER, config=config)
@@ -56,7 +56,7 @@ def test_a_rule_can_be_off(data: Path, slow_loader: torchtraceap.Report) -> None
     assert report.to_dict()["settings"] == config["patterns"]
 
 
-def test_only_changes_are_told(slow_loader: torchtraceap.Report) -> None:
+def test_only_changes_are_told(slow_loader: Report) -> None:
     assert slow_loader.settings == {}
     row = next(r for r in _core.thresholds() if r.pattern == "sync_stall")
     config = {"patterns": {"sync_stall": {row.name: row.default, "enabled": True}}}
@@ -345,7 +345,7 @@ def test_the_page_tells_every_key(root: Path) -> None:
     assert set(PATTERN_LIMITS) < own
 
 
-def test_a_written_budget_has_headroom(slow_loader: torchtraceap.Report) -> None:
+def test_a_written_budget_has_headroom(slow_loader: Report) -> None:
     from torchtraceap.gate.ratchet import budget_toml
 
     busy = slow_loader.balance[0].busy_fraction

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import torchtraceap
+from torchtraceap import Report
 from torchtraceap.views.table_columns import TABLES
 
 from .trace_builder import kernel, op, report_of
@@ -32,9 +33,7 @@ TINY = "mi250-rocm62-tiny.json.gz"
 # --- The forms agree, and say what the report and the file say ----------------------
 
 
-def test_all_forms_have_the_same_tables(
-    inference: torchtraceap.Report, tmp_path: Path
-) -> None:
+def test_all_forms_have_the_same_tables(inference: Report, tmp_path: Path) -> None:
     frames, arrow = inference.to_pandas(), inference.to_arrow()
     inference.to_parquet(tmp_path)
     assert list(frames) == list(arrow) == list(TABLES) and "events" in frames
@@ -55,7 +54,7 @@ def test_all_forms_have_the_same_tables(
             assert known == [cell for cell in cells if cell is not None], (name, column)
 
 
-def test_findings_are_those_of_the_report(slow_loader: torchtraceap.Report) -> None:
+def test_findings_are_those_of_the_report(slow_loader: Report) -> None:
     table = slow_loader.to_arrow().findings.to_pylist()
     first, found = table[0], slow_loader.findings[0]
     assert [row["id"] for row in table] == [f.id for f in slow_loader.findings]
@@ -66,7 +65,7 @@ def test_findings_are_those_of_the_report(slow_loader: torchtraceap.Report) -> N
     assert nowhere["line"] is None and nowhere["function"] is None
 
 
-def test_events_are_those_of_the_file(inference: torchtraceap.Report) -> None:
+def test_events_are_those_of_the_file(inference: Report) -> None:
     with gzip.open(inference.trace.path) as file:
         raw = json.load(file)["traceEvents"]
     table = inference.to_arrow().events
@@ -123,7 +122,7 @@ def test_categories_are_texts_also_without_rows() -> None:
         assert kinds[0] == kinds[1], column
 
 
-def test_kinds_do_not_depend_on_the_rows(slow_loader: torchtraceap.Report) -> None:
+def test_kinds_do_not_depend_on_the_rows(slow_loader: Report) -> None:
     """Nor on whether processes are named by numbers or by texts."""
     texts = op("a", 1, 2, pid="rank 0", tid="main")
     others = [report_of(op("a", 1, 2)), report_of(texts)]
@@ -157,9 +156,9 @@ def test_names_that_are_read_alike_are_one_category() -> None:
 
 
 def test_tables_are_made_one_by_one(
-    slow_loader: torchtraceap.Report, monkeypatch: pytest.MonkeyPatch
+    slow_loader: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_events(report: torchtraceap.Report) -> Any:
+    def no_events(report: Report) -> Any:
         raise AssertionError("nobody asked for events")
 
     monkeypatch.setitem(TABLES, "events", no_events)
@@ -173,7 +172,7 @@ def test_tables_are_made_one_by_one(
         tables["window"]
 
 
-def test_events_are_not_looped_over(slow_loader: torchtraceap.Report) -> None:
+def test_events_are_not_looped_over(slow_loader: Report) -> None:
     """Count the lines of the package that run."""
     lines = 0
 
@@ -236,13 +235,11 @@ def test_arrow_shares_the_memory_of_the_trace(data: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def tiny(data: Path) -> torchtraceap.Report:
+def tiny(data: Path) -> Report:
     return torchtraceap.analyze(data / TINY)
 
 
-def test_a_folder_of_other_things_is_left_alone(
-    tiny: torchtraceap.Report, tmp_path: Path
-) -> None:
+def test_a_folder_of_other_things_is_left_alone(tiny: Report, tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     events = folder / "events.parquet"
     tiny.to_parquet(folder)  # Made, with those above it.
@@ -260,7 +257,7 @@ def test_a_folder_of_other_things_is_left_alone(
 
 
 def test_neither_a_trace_nor_what_a_link_leads_to_is_overwritten(
-    tiny: torchtraceap.Report, data: Path, tmp_path: Path
+    tiny: Report, data: Path, tmp_path: Path
 ) -> None:
     trace = tmp_path / "events.parquet"
     trace.write_bytes((data / TINY).read_bytes())
@@ -276,7 +273,7 @@ def test_neither_a_trace_nor_what_a_link_leads_to_is_overwritten(
 
 
 def test_what_is_missing_is_told_by_its_extra(
-    tiny: torchtraceap.Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tiny: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     real = builtins.__import__
 

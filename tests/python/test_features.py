@@ -313,6 +313,32 @@ def test_other_pids_and_tids_say_the_same() -> None:
     same(trace(100, 1, 0), trace(7, 31, 3))
 
 
+def test_stacks_do_not_change_what_else_happened(data: Path) -> None:
+    path = data / "h100-vit-nsfw-inference.json.gz"
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    events = document["traceEvents"]
+    frames = [e for e in events if e.get("cat") == "python_function"]
+    # What is analysed begins and ends with a frame: these two stay.
+    ends = (
+        min(frames, key=lambda e: e["ts"]),
+        max(frames, key=lambda e: e["ts"] + e["dur"]),
+    )
+    assert len(frames) > 2000
+    fewer = [e for e in events if e.get("cat") != "python_function"] + [*ends]
+    with_, without = (
+        analyze(json.dumps({**document, "traceEvents": of}).encode()).features()
+        for of in (events, fewer)
+    )
+    for name, a, b in zip(
+        with_.columns, with_.windows.T, without.windows.T, strict=True
+    ):
+        # Rules read frames.
+        if not name.startswith("cause_"):
+            assert np.allclose(a, b, rtol=0, atol=1e-6, equal_nan=True), name
+    for name, values in with_.tokens.items():
+        assert np.array_equal(values, without.tokens[name]), name
+
+
 def test_merged_ranks_say_what_each_says_alone() -> None:
     def rank(label: str, slower: float) -> list[Any]:
         pid = f"{label} 4000"

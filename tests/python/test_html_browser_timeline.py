@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
+from torchtraceap import Report
 from torchtraceap.base.units import time_text
 from torchtraceap.views.html.window_strip import window_strip
 
@@ -27,14 +28,14 @@ pytestmark = [page_reader.NEEDS_CHROMIUM, pytest.mark.verify]
 browser, page, reader = page_reader.browser, page_reader.page, page_reader.reader
 
 
-def held_by_cells(report: torchtraceap.Report) -> list[range]:
+def held_by_cells(report: Report) -> list[range]:
     """Return which windows each cell of the strip holds: there may be more of them."""
     (lane,) = window_strip(report)
     return [range(cell.first, cell.last + 1) for cell in lane.cells]
 
 
 def test_a_finding_is_shown_in_the_timeline(
-    reader: Reader, slow_loader: torchtraceap.Report
+    reader: Reader, slow_loader: Report
 ) -> None:
     before = reader.drawn()
     card = reader.all(".card")[4]
@@ -57,9 +58,7 @@ def test_a_finding_is_shown_in_the_timeline(
     }
 
 
-def test_evidence_leads_to_its_time(
-    reader: Reader, slow_loader: torchtraceap.Report
-) -> None:
+def test_evidence_leads_to_its_time(reader: Reader, slow_loader: Report) -> None:
     link = reader.all(".card[open] .evidence .link")[2]
     event = slow_loader.findings[0].events[2]
     assert link.text == event.name
@@ -69,7 +68,7 @@ def test_evidence_leads_to_its_time(
 
 
 def test_a_mark_in_the_timeline_leads_to_its_finding(
-    reader: Reader, slow_loader: torchtraceap.Report
+    reader: Reader, slow_loader: Report
 ) -> None:
     """The loader's third batch is where its time says, in the row of findings."""
     canvas = reader.one("#canvas")
@@ -92,7 +91,7 @@ def test_a_mark_in_the_timeline_leads_to_its_finding(
 
 
 def test_a_window_leads_there_and_to_its_findings(
-    reader: Reader, slow_loader: torchtraceap.Report
+    reader: Reader, slow_loader: Report
 ) -> None:
     cell = reader.all(".cell")[16]
     held, following = held_by_cells(slow_loader)[16:18]

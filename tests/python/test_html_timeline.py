@@ -18,6 +18,7 @@ import torchtraceap
 from torchtraceap import _core
 from torchtraceap.views.html.colors import slice_color
 
+from .raw_trace import union
 from .real_traces import DATA, SOUND
 from .trace_builder import deep_trace
 
@@ -128,14 +129,6 @@ def rows_of(trace: torchtraceap.Trace, lane: _core.DrawnLane | None = None) -> A
     return np.flatnonzero(chosen)
 
 
-def union_ns(spans: list[tuple[int, int]]) -> int:
-    total, reached = 0, -(2**63)
-    for begin, end in sorted(spans):
-        total += max(0, end - max(begin, reached))
-        reached = max(reached, end)
-    return total
-
-
 @pytest.mark.parametrize("path", SOUND, ids=lambda path: path.name)
 def test_each_event_is_in_one_slice_of_its_lane(path: Path) -> None:
     """Alone, or merged with its neighbors: then their time and their color are told."""
@@ -161,7 +154,7 @@ def test_each_event_is_in_one_slice_of_its_lane(path: Path) -> None:
             most = {c for c in times if times[c] == max(times.values())}
             assert data["names"][s.color] in {color_of[c] for c in most}
             spans = [(begin - origin, end - origin) for begin, end, *_ in parts]
-            assert s.busy == union_ns(spans)
+            assert s.busy == sum(end - begin for begin, end in union(spans))
             assert (s.begin, s.end) == (min(spans)[0], max(end for _, end in spans))
             assert {part[-1] for part in parts} == {s.row}
             assert s.count > 1 or s.event == parts[0][2]

@@ -39,10 +39,10 @@ def fit(model=None, **options):
         **{"max_steps": 6, **options})
     trainer.fit(model or Model(), loader, loader)
 
-def theirs(wait=1):
-    plan = torch.profiler.schedule(wait=wait, warmup=1, active=2)
+def theirs(*folder):
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
     return PyTorchProfiler(dirpath=".", filename="x", schedule=plan,
-        on_trace_ready=torchtraceap.Analyzer(verbosity=0))
+        on_trace_ready=torchtraceap.Analyzer(*folder, verbosity=0))
 
 def told(run):
     with warnings.catch_warnings(record=True) as found:
@@ -80,7 +80,7 @@ def test_lightning_profiler_of_its_own(trainers: TorchForks, tmp_path: Path) -> 
 print(told(lambda: fit(profiler=theirs())))
 print(told(lambda: fit(
     profiler=theirs(), num_sanity_val_steps=0, accumulate_grad_batches=2)))
-print(told(lambda: fit(profiler=theirs(), num_sanity_val_steps=0)))
+print(told(lambda: fit(profiler=theirs("out"), num_sanity_val_steps=0)))
 callback = ProfileCallback(quiet=True)
 print(told(lambda: fit(profiler=theirs(), num_sanity_val_steps=0,
                        callbacks=[callback])), callback.report)
@@ -89,6 +89,7 @@ print(told(lambda: fit(profiler=theirs(), num_sanity_val_steps=0,
     assert "step numbers repeat (#2): Lightning's PyTorchProfiler counts" in repeats
     assert "each micro-batch is a step; with accumulate_grad_batches=2" in micro
     assert nothing == "[]"
+    assert len([*(tmp_path / "out").glob("report-*.json")]) == 1
     assert "not profiled: the Trainer has a PyTorchProfiler" in two
     assert two.endswith(" None")
 

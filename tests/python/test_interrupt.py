@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap import edits
+from torchtraceap import Report, edits
 
 from .alarms import SEVERAL, Ended, alarms, end, heard
 
@@ -23,7 +23,7 @@ OPERATORS = 20  # Each waits for itself: as many findings as a pattern may have.
 
 
 @pytest.fixture(scope="module")
-def report() -> torchtraceap.Report:
+def report() -> Report:
     """Kernels whose host waits for each, under operators of many names."""
     rows = []
 
@@ -49,23 +49,23 @@ def report() -> torchtraceap.Report:
     return torchtraceap.analyze(f'{{"traceEvents":[{events}]}}'.encode())
 
 
-def test_pricing_hears_signals(report: torchtraceap.Report) -> None:
+def test_pricing_hears_signals(report: Report) -> None:
     assert len(report.findings) > OPERATORS / 2
     assert heard(lambda: torchtraceap.analyze(report.loaded)) >= SEVERAL
 
 
-def test_arrays_hear_signals(report: torchtraceap.Report) -> None:
+def test_arrays_hear_signals(report: Report) -> None:
     assert heard(report.features) >= SEVERAL
 
 
-def test_scheduling_by_events_hears_signals(report: torchtraceap.Report) -> None:
+def test_scheduling_by_events_hears_signals(report: Report) -> None:
     core, analysis = report.core_replay, report.core
     made = edits.core_edits(report, [edits.overlap("gemm_8")])
     assert heard(lambda: core.what_if(analysis, made)) >= SEVERAL
 
 
 def test_writing_hears_signals_and_leaves_nothing(
-    report: torchtraceap.Report, tmp_path: Path
+    report: Report, tmp_path: Path
 ) -> None:
     result = torchtraceap.what_if(report)
     out = tmp_path / "out.json"

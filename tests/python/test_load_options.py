@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import threading
-import warnings
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -295,12 +294,3 @@ def test_a_profiler_takes_none_of_them() -> None:
         torch.ones(3).sum()
     with pytest.raises(TypeError, match=r"steps: .* a profiler, .* Export the trace"):
         analyze(prof, steps=1)
-
-    def handler(prof: Any) -> None:
-        analyze(prof, steps=1)
-
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        with torch.profiler.profile(on_trace_ready=handler):
-            torch.ones(3).sum()
-    assert any("options of loading" in str(w.message) for w in seen)

@@ -65,14 +65,27 @@ def test_errors_in_a_handler_do_not_end_the_run(
         torchtraceap.analyze(prof)
 
 
-@pytest.mark.parametrize("wrong", [0, 1.5, "5"])
-def test_a_wrong_option_in_a_handler_does_not_end_the_run(wrong: Any) -> None:
-    with pytest.warns(RuntimeWarning, match="not analyzed: .*max_events must be"):
-        prof = recorded(
-            on_trace_ready=lambda p: torchtraceap.analyze(p, max_events=wrong)
-        )
-    with pytest.raises((ValueError, TypeError), match="max_events must be"):
-        torchtraceap.analyze(prof, max_events=wrong)
+@torchtraceap.rule(side="cpu", summary="Slow.", advice="Do less.")
+def fails(view: torchtraceap.RuleView) -> Any:
+    return 1 / 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"max_events": 0}, ValueError, "max_events must be"),
+        ({"max_events": "5"}, TypeError, "max_events must be"),
+        ({"config": {"patterns": {"sync": {}}}}, ValueError, "no such pattern"),
+        ({"rules": [fails]}, torchtraceap.RuleError, "the rule fails failed"),
+    ],
+)
+def test_a_wrong_option_in_a_handler_does_not_end_the_run(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.warns(RuntimeWarning, match=f"not analyzed: .*{message}"):
+        prof = recorded(on_trace_ready=lambda p: torchtraceap.analyze(p, **options))
+    with pytest.raises(error, match=message):
+        torchtraceap.analyze(prof, **options)
     assert torchtraceap.analyze(prof).trace.events > 10
 
 

@@ -45,11 +45,6 @@ def test_what_is_said_of_all(ran: other_project.Ran) -> None:
         assert foreign not in ran.text
 
 
-def test_what_junit_is_told(ran: other_project.Ran) -> None:
-    found = ran.properties["test_item"]
-    assert found["stalls"] == "3" and found["mode"].startswith("dry run")
-
-
 # Beside where tests run, what becomes of those that cannot be run dry.
 @pytest.mark.parametrize(
     ("options", "dry", "refused"),

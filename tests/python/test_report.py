@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import _core
+from torchtraceap import Report, _core
 from torchtraceap._core import Finding, Location
 from torchtraceap.base.units import time_text
 from torchtraceap.cli import main
@@ -20,20 +20,18 @@ from torchtraceap.cli.patterns import pattern_forms
 from .trace_builder import frame, kernel, launched, report_of, starved_events
 
 
-def test_every_pattern_has_a_place_in_the_balance(
-    slow_loader: torchtraceap.Report,
-) -> None:
+def test_every_pattern_has_a_place_in_the_balance(slow_loader: Report) -> None:
     names = [pattern.name for pattern in _core.patterns()]
     assert list(slow_loader.balance[0].idle_us) == names
     assert list(slow_loader.balance[0].excess_us) == names
 
 
-def waits_for_a_loader(steps: int, line: int = 12) -> torchtraceap.Report:
+def waits_for_a_loader(steps: int, line: int = 12) -> Report:
     main = frame(f"train.py({line}): main", 0, steps * 10_000)
     return report_of(main, *starved_events(steps))
 
 
-def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
+def test_the_summary_tells_the_story(slow_loader: Report) -> None:
     text = slow_loader.summary(windows=3)
     lines = text.splitlines()
     assert lines[1] == "75,718 events, 1.07 s, 6 steps, Tesla V100-DGXS-32GB"
@@ -65,7 +63,7 @@ def test_the_summary_tells_the_story(slow_loader: torchtraceap.Report) -> None:
     assert "Quality" not in text
 
 
-def test_the_summary_lists_as_much_as_asked(slow_loader: torchtraceap.Report) -> None:
+def test_the_summary_lists_as_much_as_asked(slow_loader: Report) -> None:
     assert f"and {len(slow_loader.findings)} more, " in slow_loader.summary(findings=0)
     assert slow_loader.summary(windows=True) == slow_loader.summary(windows=10)
     for wrong in ({"windows": -1}, {"findings": -2}):
@@ -73,7 +71,7 @@ def test_the_summary_lists_as_much_as_asked(slow_loader: torchtraceap.Report) ->
             slow_loader.summary(**wrong)
 
 
-def test_a_cpu_trace_is_not_told_of_devices(cpu_only: torchtraceap.Report) -> None:
+def test_a_cpu_trace_is_not_told_of_devices(cpu_only: Report) -> None:
     text = cpu_only.summary(windows=True)
     assert "CPU only" in text
     assert not re.search("idle|busy|GPU|Device", text)
@@ -112,14 +110,14 @@ def test_missing_source_lines_are_explained(data: Path) -> None:
 
 
 @pytest.fixture
-def tiny(data: Path) -> torchtraceap.Report:
+def tiny(data: Path) -> Report:
     report = torchtraceap.analyze(data / "mi250-rocm62-tiny.json.gz")
     late = tuple(f for f in report.findings if f.pattern == "launch_bound")
     vars(report)["findings"] = late
     return report
 
 
-def places(report: torchtraceap.Report, findings: list[Finding]) -> list[str]:
+def places(report: Report, findings: list[Finding]) -> list[str]:
     """The places that the summary has for these findings of it."""
     vars(report)["findings"] = tuple(findings)
     lines = report.summary(findings=99).splitlines()
@@ -130,7 +128,7 @@ def places(report: torchtraceap.Report, findings: list[Finding]) -> list[str]:
     ]
 
 
-def test_places_that_are_not_known_are_not_made_up(tiny: torchtraceap.Report) -> None:
+def test_places_that_are_not_known_are_not_made_up(tiny: Report) -> None:
     nowhere = tiny.findings[0].replace(location=None, operator="", count=24)
     one = nowhere.replace(count=1)
     named = nowhere.replace(operator="forward")
@@ -151,7 +149,7 @@ def test_places_that_are_not_known_are_not_made_up(tiny: torchtraceap.Report) ->
 @pytest.mark.parametrize("function", ["f", "g" * 200])
 @pytest.mark.parametrize("user", [True, False])
 def test_a_place_is_cut_to_the_width_but_for_its_line(
-    tiny: torchtraceap.Report, file: str, function: str, user: bool
+    tiny: Report, file: str, function: str, user: bool
 ) -> None:
     where = Location(file, 12345, function, user)
     (place,) = places(tiny, [tiny.findings[0].replace(location=where)])
@@ -210,8 +208,8 @@ def test_a_devices_own_delay_is_apart_from_what_no_rule_explains() -> None:
 
 
 def test_the_tables_as_text(
-    slow_loader: torchtraceap.Report,
-    cpu_only: torchtraceap.Report,
+    slow_loader: Report,
+    cpu_only: Report,
     data: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import torchtraceap
-from torchtraceap import _core
+from torchtraceap import Report, _core
 from torchtraceap.cli import main
 from torchtraceap.gate.budget import read_budget
 from torchtraceap.gate.checks import (
@@ -52,7 +52,7 @@ def validator(data: Path) -> Any:
     return jsonschema.Draft4Validator(schema, format_checker=checker)
 
 
-def run_of(report: torchtraceap.Report, **options: Any) -> dict[str, Any]:
+def run_of(report: Report, **options: Any) -> dict[str, Any]:
     (run,) = json.loads(report.to_sarif(**options))["runs"]
     assert isinstance(run, dict)
     return run
@@ -75,17 +75,13 @@ def test_every_trace_gives_valid_sarif(data: Path, validator: Any) -> None:
             assert rule["id"] == result["ruleId"]
 
 
-def test_the_validator_does_object(
-    slow_loader: torchtraceap.Report, validator: Any
-) -> None:
+def test_the_validator_does_object(slow_loader: Report, validator: Any) -> None:
     form = json.loads(slow_loader.to_sarif())
     form["runs"][0]["results"][0]["level"] = "high"
     assert not validator.is_valid(form)
 
 
-def test_a_finding_is_on_its_line(
-    slow_loader: torchtraceap.Report, tmp_path: Path
-) -> None:
+def test_a_finding_is_on_its_line(slow_loader: Report, tmp_path: Path) -> None:
     path = tmp_path / "out.sarif"
     text = slow_loader.to_sarif(path)
     assert path.read_text() == text + "\n"
@@ -257,7 +253,7 @@ def test_hostile_names_do_nothing(name: str, validator: Any) -> None:
     assert "\n# forged" not in everything
 
 
-def test_markdown_stays_small(slow_loader: torchtraceap.Report) -> None:
+def test_markdown_stays_small(slow_loader: Report) -> None:
     trace = loader_trace(file="|" * 5000 + ".py", function="`" * 5000)
     reports = [torchtraceap.analyze(trace)] * 400
     from torchtraceap.views.markdown import reports_markdown

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import _core
+from torchtraceap import Report, _core
 from torchtraceap._core import Balance, Event, Finding, Location, Stage, Window
 from torchtraceap.gate.side import side_of
 from torchtraceap.views import json_form
@@ -74,7 +74,7 @@ def test_the_schema_lists_every_member(
 
 
 def test_what_is_too_much_to_list_is_counted(
-    slow_loader: torchtraceap.Report, validator: Any, monkeypatch: pytest.MonkeyPatch
+    slow_loader: Report, validator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole: Any = slow_loader.to_dict()
     assert set(whole["unlisted"].values()) == {0}
@@ -129,7 +129,7 @@ def test_members_are_required_and_described(schema: Any) -> None:
     ],
 )
 def test_wrong_reports_are_refused(
-    validator: Any, slow_loader: torchtraceap.Report, path: list[Any], wrong: Any
+    validator: Any, slow_loader: Report, path: list[Any], wrong: Any
 ) -> None:
     form = copy.deepcopy(slow_loader.to_dict())
     at: Any = form
@@ -139,7 +139,7 @@ def test_wrong_reports_are_refused(
     assert not validator.is_valid(form)
 
 
-def test_the_form_says_what_the_report_says(slow_loader: torchtraceap.Report) -> None:
+def test_the_form_says_what_the_report_says(slow_loader: Report) -> None:
     form: Any = json.loads(slow_loader.to_json())
     assert form["tool"] == {"name": "torchtraceap", "version": torchtraceap.__version__}
     assert form["trace"]["steps"] == 6
@@ -154,9 +154,7 @@ def test_the_form_says_what_the_report_says(slow_loader: torchtraceap.Report) ->
     assert form["replay"]["refusal"] is None
 
 
-def test_to_json_writes_what_it_returns(
-    slow_loader: torchtraceap.Report, tmp_path: Path
-) -> None:
+def test_to_json_writes_what_it_returns(slow_loader: Report, tmp_path: Path) -> None:
     text = slow_loader.to_json(tmp_path / "report.json")
     assert (tmp_path / "report.json").read_text("ascii") == text + "\n"
     with pytest.raises(OSError):
@@ -178,7 +176,7 @@ def records_in(value: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def records(slow_loader: torchtraceap.Report) -> list[Any]:
+def records(slow_loader: Report) -> list[Any]:
     """One of each kind and content that a report has."""
     r = slow_loader
     parts = (

@@ -99,16 +99,6 @@ def test_tables_show_threads(capsys: pytest.CaptureFixture[str]) -> None:
     assert autograd[-1] == "pt_autograd_0"
 
 
-def test_pandas(two: torchtraceap.Report) -> None:
-    pytest.importorskip("pandas")
-    tables = two.to_pandas()
-    assert list(tables.threads["pid"]) == ["rank 1", "4711"]
-    assert list(tables.balance["pid"]) == ["4711", "rank 1"]
-    assert tables.threads["busy_us"].tolist() == [2000, 2000]
-    numbers = report_of(*ranks(1)).to_pandas()
-    assert numbers.windows["pid"].dtype == tables.windows["pid"].dtype == "string"
-
-
 def test_names_that_are_no_text_for_a_terminal() -> None:
     name = named("thread_name", "thread 1 (\x1b[31m\ud800)", pid=4711)
     hostile = report_of(*ranks(1), name)
