@@ -53,7 +53,7 @@ def bar(
     title: str, *, stays: bool = False
 ) -> Iterator[Callable[[float | None, str], None]]:
     """Yield a function that draws a fraction done (None: unknown) and a note as a bar
-    on standard error, without a thread. In the end, one that does not stay goes."""
+    on standard error, without a thread. Unless it ``stays`` it is erased at the end."""
     begin, drawn = time.monotonic(), None
 
     def draw(fraction: float | None, note: str) -> None:

@@ -51,8 +51,7 @@ def say_lines(lines: Iterable[str]) -> None:
     """Print lines that were asked for, their parts styled if standard output takes
     styles: NO_COLOR, FORCE_COLOR and TERM=dumb are heeded."""
     lines = list(lines)
-    # Loading rich takes longer than asking whether it may have anything to do.
-    out = sys.stdout
+    out = sys.stdout  # rich is loaded only where there may be something to style.
     if out is not None and (out.isatty() or os.environ.get("FORCE_COLOR")):
         say(_styled(lines, out))
     else:
