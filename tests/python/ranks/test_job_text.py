@@ -56,8 +56,7 @@ def test_of_512_ranks_those_come_first_that_others_waited_for() -> None:
     text = write_job(slow_loader(512), 10)
     assert len(text.splitlines()) < 50
     assert "Ranks (10 of 512), the most waited for first:" in text
-    table = text.partition("(10 of 512), the most waited for first:\n")[2]
-    first = table.splitlines()[1]
+    first = text.partition("(10 of 512), the most waited for first:\n")[2].splitlines()[1]
     assert first.split()[0] == "3"
 
 
