@@ -14,7 +14,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.base.program_files import code_excerpt
-from torchtraceap.views.html.finding_cards import _code
+from torchtraceap.views.html.page import code_of
 
 from .trace_builder import LOADER, annotation, frame, op, report_of
 
@@ -145,9 +145,9 @@ def test_code_that_is_not_the_users_is_not_shown(
 ) -> None:
     (folder / "train.py").rename(folder / "resnet50_profiler_api.py")
     finding = slow_loader.findings[0]
-    assert finding.location and _code(finding)
+    assert finding.location and code_of(finding)
     where = finding.location.replace(user=False)
-    assert _code(finding.replace(location=where)) == ()
+    assert code_of(finding.replace(location=where)) == ()
 
 
 # --- Places of findings ---------------------------------------------------------------

@@ -21,7 +21,7 @@ Progress = Callable[[float, int, int], object]
 
 # A bar that nobody asked for must not flicker; after this, people begin to wonder.
 PATIENCE_S = 1.0
-_TITLE_WIDTH = 40
+_TITLE_WIDTH = 48
 
 
 @contextmanager
@@ -49,19 +49,23 @@ def reporting(
 
 
 @contextmanager
-def bar(title: str, *, stays: bool = False) -> Iterator[Callable[[float, str], None]]:
-    """Yield a function that draws a fraction done, and a note, as a bar on standard
-    error, without a thread. At the end the bar is erased, unless it ``stays``."""
+def bar(
+    title: str, *, stays: bool = False
+) -> Iterator[Callable[[float | None, str], None]]:
+    """Yield a function that draws a fraction done (None: unknown) and a note as a bar
+    on standard error, without a thread. Unless it ``stays`` it is erased at the end."""
     begin, drawn = time.monotonic(), None
 
-    def draw(fraction: float, note: str) -> None:
+    def draw(fraction: float | None, note: str) -> None:
         nonlocal drawn
         if drawn is None:
             drawn = _open(stays)
             text = printable(title, _TITLE_WIDTH)
-            drawn.add_task(text, start=False, total=1.0, note=note)
+            drawn.add_task(text, start=False, total=None, note=note)
             drawn.tasks[0].start_time = begin
-        drawn.update(drawn.task_ids[0], completed=fraction, note=note, refresh=True)
+        done, total = (0, None) if fraction is None else (fraction, 1)
+        first = drawn.task_ids[0]
+        drawn.update(first, completed=done, total=total, note=note, refresh=True)
 
     try:
         yield draw

@@ -90,18 +90,19 @@ def read_job(
 
     What could not be read is told on standard error: `failed_ranks` counts it.
     """
-    progress = "traces of ranks"
+    done: tuple[float | None, str] = (None, "")
 
-    def done(number: int, of: int) -> None:
-        nonlocal progress
-        progress = f"{of} traces: {number} of {of}"
+    def count(number: int, of: int) -> None:
+        nonlocal done
+        done = (number / of, f"{number} of {of}")
 
-    with about(files.source), stage(lambda: f"reducing {progress}", options.quiet):
+    reducing = stage("reducing the traces of ranks", options.quiet, lambda: done)
+    with about(files.source), reducing:
         job = job_of_ranks(
             files,
             plan_load(**options.loading),
             plan_analysis(None, **options.analysis, detector=detector),
-            counted=done,
+            counted=count,
             skips=True,
         )
     if files.is_list and not is_joined(job):

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
 from torchtraceap import cli
 from torchtraceap.base.errors import RuleError
-from torchtraceap.base.progress import PATIENCE_S, somebody_watches
+from torchtraceap.base.progress import PATIENCE_S, bar, somebody_watches
 from torchtraceap.base.safe_text import encodable, printable
 from torchtraceap.base.text_table import parts_of
 
@@ -53,8 +51,7 @@ def say_lines(lines: Iterable[str]) -> None:
     """Print lines that were asked for, their parts styled if standard output takes
     styles: NO_COLOR, FORCE_COLOR and TERM=dumb are heeded."""
     lines = list(lines)
-    # Loading rich takes longer than asking whether it may have anything to do.
-    out = sys.stdout
+    out = sys.stdout  # rich is loaded only where there may be something to style.
     if out is not None and (out.isatty() or os.environ.get("FORCE_COLOR")):
         say(_styled(lines, out))
     else:
@@ -123,39 +120,31 @@ def reason(path: str, error: BaseException) -> str:
 
 
 @contextmanager
-def stage(what: str | Callable[[], str], quiet: bool = False) -> Iterator[None]:
-    """Tell people at a terminal what takes so long, once it does, with the seconds it
-    took so far; what a function returns, each time anew. Nothing is written elsewhere,
-    nor is a thread started."""
+def stage(
+    what: str,
+    quiet: bool = False,
+    done: Callable[[], tuple[float | None, str]] = lambda: (None, ""),
+) -> Iterator[None]:
+    """Show people at a terminal what takes long, once it does, and for how long it has;
+    ``done``: the fraction done, if it is known, and a note. Nothing is written
+    elsewhere, nor is a thread started."""
     if quiet or not somebody_watches():
         yield
         return
     over = threading.Event()
-    thread = threading.Thread(target=_tick, args=(what, over), daemon=True)
+
+    def tick() -> None:
+        with bar(what) as draw:
+            while not over.wait(PATIENCE_S):
+                draw(*done())
+
+    thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
-
-
-def _tick(what: str | Callable[[], str], over: threading.Event) -> None:
-    begin = time.monotonic()
-    shown = ""
-    while not over.wait(PATIENCE_S):
-        width = shutil.get_terminal_size().columns - 1
-        seconds = f" {time.monotonic() - begin:.0f} s"
-        text = what if isinstance(what, str) else what()
-        text = printable(text, max(9, width - len(seconds)))
-        shown = (text + seconds).ljust(len(shown))  # Over what was longer.
-        _overwrite(f"\r{shown}")
-    if shown:
-        _overwrite(f"\r{' ' * len(shown)}\r")
-
-
-def _overwrite(text: str) -> None:
-    print(encodable(text, sys.stderr.encoding), end="", file=sys.stderr, flush=True)
 
 
 def commands_of(

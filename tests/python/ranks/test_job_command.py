@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from torchtraceap.cli import main, output
+from torchtraceap.cli import main
+
+from ..terminal import on_terminal
 
 LATE = "rank 2  train_ranks.py in slow_read()"
 
@@ -132,15 +136,22 @@ def test_a_check_names_ranks_and_lines(
     assert "ranks of a job alone" in capsys.readouterr().err
 
 
-def test_somebody_who_watches_is_told_how_many_are_done(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(output, "PATIENCE_S", 0.01)
-    monkeypatch.setattr(output, "somebody_watches", lambda: True)
-    done = 0
-    shown = ""
-    with output.stage(lambda: f"reducing 512 traces: {done} of 512"):
-        for done in (37, 38):
-            while f"{done} of 512" not in shown:
-                shown += capsys.readouterr().err
-    assert "\rreducing 512 traces: 37 of 512 0 s" in shown
+REDUCING = """
+import time
+from torchtraceap.cli import output
+output.PATIENCE_S = 0.01
+counts = [37, 38]
+with output.stage("reducing", done=lambda: (counts[0] / 512, f"{counts[0]} of 512")):
+    time.sleep(1)
+    del counts[0]
+    time.sleep(1)
+"""
+
+
+def test_somebody_who_watches_is_told_how_many_are_done() -> None:
+    hidden = {"PYTEST_CURRENT_TEST", "CI", "NO_COLOR"}
+    env = {name: value for name, value in os.environ.items() if name not in hidden}
+    command = [sys.executable, "-c", REDUCING]
+    code, shown = on_terminal(command, env | {"TERM": "xterm"}, only_errors=True)
+    assert code == 0 and "reducing" in shown
+    assert shown.index("37 of 512") < shown.index("38 of 512") and " 7%" in shown

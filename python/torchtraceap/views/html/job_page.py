@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchtraceap._core import Late
 from torchtraceap.base.units import counted, time_text
 from torchtraceap.data.job import JobData
-from torchtraceap.views.html.colors import family
 from torchtraceap.views.html.document import MOST_ROWS, document
 from torchtraceap.views.html.job_timeline_json import job_timeline_json
 from torchtraceap.views.job_drawing import cause_text, drawing_of
@@ -34,33 +31,13 @@ _SCRIPTS = (
 )
 
 
-class _Card(NamedTuple):
-    """What made a rank late, with what is written around it."""
-
-    late: Late
-    number: int  # In ``JobData.late``.
-    color: str
-    why: str
-    place: str
-    waited: str  # A sentence.
-
-
 def job_page(job: JobData) -> str:
     """Return the page; the same for the same job."""
     facts, gpus = job.facts, on_gpus(job)
     drawing = drawing_of(job)
-    cards = [
-        _Card(
-            late,
-            number,
-            family(late.finding.pattern) if late.finding else "other",
-            late_why(late),
-            late_place(late) if late.kind else "",
-            waited_text(late, gpus),
-        )
-        for number, late in enumerate(job.late[:_MOST_LATE])
-        if late.waited_us >= _LEAST_SHARE * facts.waited_us
-    ]
+    least_us = _LEAST_SHARE * facts.waited_us
+    first = enumerate(job.late[:_MOST_LATE])
+    cards = [number for number, late in first if late.waited_us >= least_us]
     worst = notable_causes(job)
     exposed_us = sum(row.exposed_us for row in job.ranks)
     values = {
@@ -75,7 +52,11 @@ def job_page(job: JobData) -> str:
         "trust": list(trust_texts(job)),
         "waited": together_text(facts.waited_us, gpus),
         "exposed": together_text(exposed_us, gpus),
-        "cards": cards,
+        "cards": cards,  # Places in ``job.late``.
+        "gpus": gpus,
+        "late_why": late_why,
+        "late_place": late_place,
+        "waited_text": waited_text,
         "more_cards": len(job.late) - len(cards),
         "tables": job_tables(job, MOST_ROWS),
         "step": step_text(job),

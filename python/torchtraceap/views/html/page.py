@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""page.py: a report as one HTML file that needs nothing else, and in a notebook."""
+"""page.py: a report as one HTML file that needs nothing else, and in a notebook.
+
+Of the code at findings, as it is shown, only files of the user's projects are read. A
+folder that holds more than one project, such as the home folder or all above it, counts
+for nothing.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from torchtraceap import _core
+from torchtraceap._core import Finding
 from torchtraceap.base.location import place_text
+from torchtraceap.base.program_files import SourceLine, code_excerpt
 from torchtraceap.report_data import ReportData
 from torchtraceap.views import finding_text
 from torchtraceap.views.heading import (
@@ -18,10 +25,10 @@ from torchtraceap.views.heading import (
 from torchtraceap.views.html import colors
 from torchtraceap.views.html.balance_bars import balance_bars
 from torchtraceap.views.html.document import document, render, style
-from torchtraceap.views.html.finding_cards import finding_cards
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
-from torchtraceap.views.opinion_text import ranked_by
+from torchtraceap.views.opinion_text import opinion_texts, rank_text, ranked_by
+from torchtraceap.views.stretches import ranges_text
 from torchtraceap.views.summary import detector_text
 from torchtraceap.views.work_tables import window_table, work_tables
 
@@ -54,7 +61,8 @@ def notebook_html(report: ReportData) -> str:
         *(f"{where} .torchtraceap{{{dark}}}" for where in _DARK),
     )
     values = {
-        "findings": finding_cards(report, _IN_NOTEBOOK),
+        "findings": report.ranking[:_IN_NOTEBOOK],
+        "line_of": _line_of,
         "more_findings": max(0, len(report.findings) - _IN_NOTEBOOK),
     }
     return render("notebook.html", _values(report) | values, {"style": sheet})
@@ -72,6 +80,10 @@ def _values(report: ReportData) -> dict[str, Any]:
         "lanes": window_strip(report),
         "detector": detector_text(report.detection),
         "why_none": finding_text.why_none(report),
+        "place_of": finding_text.place_of,
+        "wasted_text": finding_text.wasted_text,
+        "wasted_share": finding_text.wasted_share,
+        "gain_range": finding_text.gain_range,
     }
 
 
@@ -86,7 +98,11 @@ def _page_values(report: ReportData) -> dict[str, Any]:
         "lost_us": lost_us,
         "estimated_us": estimated_us,
         "detector_ran": report.detection.run,
-        "findings": finding_cards(report),
+        "findings": report.ranking,
+        "code_of": code_of,
+        "ranges_text": ranges_text,
+        "rank_text": rank_text,
+        "opinion_texts": opinion_texts,
         "gain": finding_text.range_text(gain.low_us, gain.high_us) if gain else "",
         "order": finding_text.order_text(report),
         "ranked_by": ranked_by(report),
@@ -99,6 +115,20 @@ def _page_values(report: ReportData) -> dict[str, Any]:
         "tables": [table for table in tables if table.rows],
         "patterns": _patterns(report),
     }
+
+
+def code_of(finding: Finding) -> tuple[SourceLine, ...]:
+    """Return the lines around a finding; none that are not the user's or not there."""
+    where = finding.location
+    if where is None or not where.user:
+        return ()  # Code of libraries is not the user's to change.
+    line = where.nearest_line
+    return () if line is None else tuple(code_excerpt(where.file, line))
+
+
+def _line_of(finding: Finding) -> list[SourceLine]:
+    """Return the line of code alone, without its indentation."""
+    return [x._replace(text=x.text.strip()) for x in code_of(finding) if x.here]
 
 
 def _patterns(

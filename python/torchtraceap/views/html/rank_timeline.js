@@ -101,11 +101,8 @@ class RankTimeline extends TimeView {
     this.drawSteps();
     for (const mark of [...this.marks].reverse()) {
       pen.globalAlpha = this.selected < 0 || mark.collective === this.selected ? 1 : 0.35;
-      pen.fillStyle = this.color(mark.own ? "c-wait" : "s-delayed");
-      const left = this.x(mark.begin), width = Math.max(3, this.x(mark.end) - left);
-      pen.fillRect(left, this.top + ROW + 2, width, ROW - 5);
+      this.drawMark(mark, mark.own ? "c-wait" : "s-delayed", 3);
     }
-    pen.globalAlpha = 1;
     this.drawHeads("late ranks");
   }
 
@@ -118,7 +115,9 @@ class RankTimeline extends TimeView {
       const width = Math.min(this.x(to), right) - left;
       if (width > 0 || least) pen.fillRect(left, top, Math.max(least, width), height);
     };
-    const slices = this.visible(this.rows[rank]), late = this.visible(this.late[rank]);
+    const apart = row > THIN ? 1 : 3;
+    const slices = this.visible(this.rows[rank], apart);
+    const late = this.visible(this.late[rank], apart);
     // One color after the other: changing it takes longer than drawing.
     pen.fillStyle = this.color("c-busy");
     fill(begin, end, 0);
@@ -140,21 +139,6 @@ class RankTimeline extends TimeView {
       const room = this.x(slice.end) - x;
       if (room > 40) this.write(this.title(slice.collective), x + 4, top + height / 2, room - 8);
     }
-  }
-
-  /** The slices that are in view; of those within a pixel, or three of thin rows, one. */
-  visible(row) {
-    const out = [], apart = this.row > THIN ? 1 : 3;
-    let taken = -1;
-    for (let i = firstAfter(row, this.begin); i < row.length; i++) {
-      const slice = row[i];
-      if (slice.begin > this.end) break;
-      const right = Math.round(this.x(slice.end));
-      if (right <= taken || slice.end < this.begin) continue;
-      taken = Math.max(right, Math.round(this.x(slice.begin)) + apart);
-      out.push(slice);
-    }
-    return out;
   }
 
   title(place) { return this.data.names[this.data.collectives[place].name]; }

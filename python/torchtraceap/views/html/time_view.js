@@ -124,6 +124,29 @@ class TimeView {
     }
   }
 
+  /** The slices of a row that are in view; of thousands in `apart` pixels, one. */
+  visible(row, apart) {
+    const out = [];
+    let taken = -1; // Pixels up to here are drawn.
+    for (let i = firstAfter(row, this.begin); i < row.length; i++) {
+      const slice = row[i];
+      if (slice.begin > this.end) break;
+      const right = Math.round(this.x(slice.end));
+      if (right <= taken || slice.end < this.begin) continue;
+      taken = Math.max(right, Math.round(this.x(slice.begin)) + apart);
+      out.push(slice);
+    }
+    return out;
+  }
+
+  /** Draws a mark in the row below the axis. */
+  drawMark(mark, color, least) {
+    const left = this.x(mark.begin), width = Math.max(least, this.x(mark.end) - left);
+    this.pen.fillStyle = this.color(color);
+    this.pen.fillRect(left, this.top + ROW + 2, width, ROW - 5);
+    this.pen.globalAlpha = 1;
+  }
+
   box(begin, end, top, color, text) {
     const left = Math.max(this.x(begin), this.gutter);
     const width = Math.min(this.x(end), this.gutter + this.width) - left;

@@ -50,15 +50,7 @@ class Timeline extends TimeView {
   }
 
   drawRow(row, top) {
-    let taken = -1; // Pixels up to here are drawn: thousands of slices may share one.
-    for (let i = firstAfter(row, this.begin); i < row.length; i++) {
-      const slice = row[i];
-      if (slice.begin > this.end) break;
-      const right = Math.round(this.x(slice.end));
-      if (right <= taken || slice.end < this.begin) continue;
-      taken = Math.max(right, Math.round(this.x(slice.begin)) + 1);
-      this.drawSlice(slice, top);
-    }
+    for (const slice of this.visible(row, 1)) this.drawSlice(slice, top);
     // In a row of slices that overlap, evidence must not be below the others.
     for (const slice of row) if (this.shows(slice)) this.drawSlice(slice, top);
   }
@@ -91,10 +83,7 @@ class Timeline extends TimeView {
     for (const mark of this.marks) {
       const chosen = mark.finding === this.selected;
       if (this.selected >= 0 && !chosen) this.pen.globalAlpha = 0.3;
-      this.pen.fillStyle = this.color(`c-${this.data.findings[mark.finding].color}`);
-      const left = this.x(mark.begin), width = Math.max(4, this.x(mark.end) - left);
-      this.pen.fillRect(left, ROW + 2, width, ROW - 5);
-      this.pen.globalAlpha = 1;
+      this.drawMark(mark, `c-${this.data.findings[mark.finding].color}`, 4);
     }
     this.drawFrames();
   }
