@@ -55,7 +55,7 @@ class Budget(BudgetData):
     def check_ranks(self, job: JobData) -> tuple[Violation, ...]:
         """Return the limits of ``[ranks]`` that the ranks of a job break, likewise in
         the order of `rank_lines`; each names a rank and what made it late."""
-        from torchtraceap.gate.judge_ranks import judge_ranks
+        from torchtraceap.gate.judge import judge_ranks
 
         return self._told(judge_ranks(self, job))
 

@@ -19,8 +19,7 @@ from torchtraceap.gate.comparison import (
     WORSE,
     Comparison,
 )
-from torchtraceap.gate.judge import judge
-from torchtraceap.gate.judge_ranks import judge_ranks
+from torchtraceap.gate.judge import judge, judge_ranks
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import simulated_text
 from torchtraceap.views.json_form import json_text

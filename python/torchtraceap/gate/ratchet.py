@@ -12,7 +12,7 @@ from torchtraceap import _core
 from torchtraceap.data.findings import WAITS
 from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
-from torchtraceap.gate.judge_ranks import NOT_JOINED
+from torchtraceap.gate.judge import NOT_JOINED
 from torchtraceap.gate.pattern_limits import Total, costs, patterns_of, total
 from torchtraceap.report_data import ReportData
 
