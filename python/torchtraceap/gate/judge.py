@@ -33,24 +33,24 @@ from torchtraceap.gate.budget_data import (
     Violation,
     broken,
     place_of,
-    untold,
+    undetermined,
 )
 from torchtraceap.gate.pattern_limits import judge_patterns, judge_wasted
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import device_text
 from torchtraceap.views.job_words import late_place, late_why, step_text
 
-#: Why a limit of ranks cannot be told.
+#: Why a limit of ranks is undetermined.
 NOT_JOINED = "no two of these ranks have a collective in common"
 _UNASKED = "made others wait long enough, and only those that did most are replayed"
 _UNKNOWN_SIZE = "no trace tells how many ranks the job has"
 
 
 def judge(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
-    """Yield what breaks a limit, and what cannot be told (not ``known``)."""
+    """Yield what breaks a limit, and what is undetermined (not ``known``)."""
     if not any(budget.lines()):
         for limit, allowed in budget.rank_lines():
-            yield untold(limit, allowed, ONE_TRACE)
+            yield undetermined(limit, allowed, ONE_TRACE)
     if report.quality.verdict == "unusable":
         yield from _unusable(budget, report)
     elif report.trace.simulated is not None:
@@ -73,7 +73,7 @@ def _limits(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
             yield from _kernels(report, allowed)
         elif judge_device := _OF_DEVICES.get(name):
             if not devices:
-                yield untold(name, allowed, NO_DEVICE)
+                yield undetermined(name, allowed, NO_DEVICE)
             for row in devices:
                 yield from judge_device(report, row, allowed)
         else:
@@ -87,11 +87,11 @@ def _unusable(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
         if name == "min_quality":
             yield from _quality(report, str(allowed))
         else:
-            yield untold(name, allowed, f"the trace is unusable: {why}")
+            yield undetermined(name, allowed, f"the trace is unusable: {why}")
 
 
 def _simulated(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
-    """Yield what is not kept of a simulated trace. Of times nothing can be told, kept
+    """Yield what is not kept of a simulated trace. Its times are undetermined, kept
     or not, for none was measured; nor of counts of what rules find by such times. Of
     counts of waits it can: the trace lists each."""
     found = list(_limits(budget, report))
@@ -106,16 +106,16 @@ def _simulated(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
         if key in TIME_LIMITS:
             figure = own[0].found if own else None
             said = None if isinstance(figure, str) else figure
-            yield untold(name, allowed, SIMULATED, said)
+            yield undetermined(name, allowed, SIMULATED, said)
         elif key != "max_count" or (section == WAITS and tells_waits):
             yield from own
         elif section == WAITS:
             over = f"{SIMULATED}, and over_us is a limit of times"
-            yield untold(name, allowed, over if listed else UNLISTED)
+            yield undetermined(name, allowed, over if listed else UNLISTED)
         else:
             if section == EVERY and tells_waits:
                 yield from (v for v in own if v.finding and v.finding.pattern == WAITS)
-            yield untold(name, allowed, BY_TIMES)
+            yield undetermined(name, allowed, BY_TIMES)
 
 
 def _quality(report: ReportData, allowed: str) -> Iterator[Violation]:
@@ -132,7 +132,7 @@ def _reasons(report: ReportData) -> str:
 def _step_time(report: ReportData, name: str, allowed: float) -> Iterator[Violation]:
     times = [step.end_us - step.start_us for step in report.steps]
     if not times:
-        yield untold(name, allowed, NO_STEPS)
+        yield undetermined(name, allowed, NO_STEPS)
         return
     if name == "max_step_us":
         found = max(times)
@@ -148,13 +148,13 @@ def _kernels(report: ReportData, allowed: float) -> Iterator[Violation]:
     name = "max_kernels_per_step"
     counts = report.kernel_counts.steps
     if counts is None or not report.trace.working_devices:
-        yield untold(name, allowed, NO_DEVICE if report.steps else NO_STEPS)
+        yield undetermined(name, allowed, NO_DEVICE if report.steps else NO_STEPS)
     elif counts.max > allowed:  # What is missing can only add to them.
         step = report.steps[counts.each.index(counts.max)].number
         text = f"step {step} launched {counts.max:,} kernels"
         yield broken(name, allowed, counts.max, text)
     elif report.quality.incomplete:
-        yield untold(name, allowed, INCOMPLETE, counts.max)
+        yield undetermined(name, allowed, INCOMPLETE, counts.max)
 
 
 def _busy(report: ReportData, row: Balance, allowed: float) -> Iterator[Violation]:
@@ -166,7 +166,7 @@ def _busy(report: ReportData, row: Balance, allowed: float) -> Iterator[Violatio
         f"{share_text(row.busy_us, row.span_us)} of {time_text(row.span_us)}"
     )
     if report.quality.incomplete:
-        yield untold("min_busy", allowed, f"{text}; {INCOMPLETE}", found)
+        yield undetermined("min_busy", allowed, f"{text}; {INCOMPLETE}", found)
     else:
         yield broken("min_busy", allowed, found, text)
 
@@ -181,19 +181,19 @@ def _pause(report: ReportData, row: Balance, allowed: float) -> Iterator[Violati
         f"device {device_text(row, report)} paused for {time_text(found)} from +{start}"
     )
     if report.quality.incomplete:
-        yield untold(name, allowed, f"{text}; {INCOMPLETE}", found)
+        yield undetermined(name, allowed, f"{text}; {INCOMPLETE}", found)
         return
     if row.pause_finding is not None:
         cause = report.rule_findings[row.pause_finding]
         text = f"{place_of(cause)}: {text}, mostly by {cause.kind}"
         yield broken(name, allowed, found, text, [cause])
         return
-    # Idle time that is accounted for, but is nobody's to mend.
+    # Idle time that is accounted for, but that no fix removes.
     others = [pattern.name for pattern in _core.patterns() if not pattern.user_finding]
     own_us = sum(row.idle_us[name] for name in others)
     if found - own_us <= allowed:
         why = f"{text}; the profiler itself held it up for {time_text(own_us)} in all"
-        yield untold(name, allowed, why, found)
+        yield undetermined(name, allowed, why, found)
     else:
         yield broken(name, allowed, found, f"{text}, which no rule explains")
 
@@ -205,12 +205,12 @@ _OF_DEVICES = {"max_gap_us": _pause, "min_busy": _busy}
 
 
 def judge_ranks(budget: BudgetData, job: JobData) -> Iterator[Violation]:
-    """Yield what breaks a limit of ranks, and what cannot be told (not ``known``)."""
+    """Yield what breaks a limit of ranks, and what is undetermined (not ``known``)."""
     for limit, allowed in budget.rank_lines():
         if limit == "ranks.max_missing":
             yield from _missing(job, limit, allowed)
         elif not job.facts.joined_collectives:
-            yield untold(limit, allowed, NOT_JOINED)
+            yield undetermined(limit, allowed, NOT_JOINED)
         else:
             yield from _OF_TIMES[limit](job, limit, allowed)
 
@@ -218,7 +218,7 @@ def judge_ranks(budget: BudgetData, job: JobData) -> Iterator[Violation]:
 def _missing(job: JobData, limit: str, allowed: float) -> Iterator[Violation]:
     missing = job.facts.missing
     if job.facts.world_size is None:
-        yield untold(limit, allowed, _UNKNOWN_SIZE, len(missing))
+        yield undetermined(limit, allowed, _UNKNOWN_SIZE, len(missing))
     elif len(missing) > allowed:
         first = ", ".join(map(str, missing[:8])) + (", ..." if missing[8:] else "")
         text = f"{counted(len(missing), 'rank')} without a trace: {first}"
@@ -244,8 +244,8 @@ def _late(job: JobData, limit: str, allowed: float) -> Iterator[Violation]:
             "took what it takes others"
         )
         yield _with_cause(broken(limit, allowed, row.gain_us, text), job, row.rank)
-    # Others wait for a rank by what a step would be shorter at least: those that they
-    # waited for less keep the limit without a replay.
+    # Others wait for a rank at least as long as a step would be shorter: ranks that
+    # they waited for less keep the limit without a replay.
     least_us = allowed * max(1, job.facts.steps)
     unasked = [r for r in job.ranks if r.gain_us is None and r.caused_us > least_us]
     if unasked:
@@ -253,7 +253,7 @@ def _late(job: JobData, limit: str, allowed: float) -> Iterator[Violation]:
         many = (
             f"{counted(len(unasked), 'rank')} ({first}{', ...' if unasked[1:] else ''})"
         )
-        yield untold(limit, allowed, f"{many} {_UNASKED}")
+        yield undetermined(limit, allowed, f"{many} {_UNASKED}")
 
 
 def _waited(job: JobData, limit: str, allowed: float) -> Iterator[Violation]:
