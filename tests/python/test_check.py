@@ -76,12 +76,12 @@ def test_exit_codes(job: Path, program: Run) -> None:
     untold = program("check", "cpu.json.gz", "--budget", "budget.toml")
     assert untold.returncode == 1
     limits = "min_busy, patterns.sync_stall.max_count"
-    assert f"  cannot be told: {limits}: the trace has no device" in untold.stdout
-    assert "not known to be within budget: 2 of 2 cannot be told" in untold.stdout
+    assert f"  undetermined: {limits}: the trace has no device" in untold.stdout
+    assert "not known to be within budget: 2 of 2 undetermined" in untold.stdout
     Path("budget.toml").write_text("unknown = 'pass'\n" + budget)
     passes = program("check", "cpu.json.gz", "--budget", "budget.toml")
     assert passes.returncode == 0
-    assert "2 cannot be told and may pass" in passes.stdout
+    assert "2 undetermined, which may pass" in passes.stdout
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_budget_may_say_what_becomes_of_an_unknown_baseline(
     """That needs no limit of its own."""
     Path("budget.toml").write_text("unknown = 'pass'\n")
     same = ("check", "cpu.json.gz", "--baseline", "cpu.json.gz")
-    assert program(*same).returncode == 1  # It has no steps: slower cannot be told.
+    assert program(*same).returncode == 1  # It has no steps: slower is undetermined.
     assert program(*same, "--budget", "budget.toml").returncode == 0
 
 
@@ -236,7 +236,7 @@ def test_compare_by_exit_code(job: Path, program: Run) -> None:
     cpu = ("compare", "cpu.json.gz", "cpu.json.gz")
     untold = program(*cpu, "--fail-on", "slower")
     assert untold.returncode == 1
-    assert "cannot be told, for not both traces have steps" in untold.stdout
+    assert "undetermined, for not both traces have steps" in untold.stdout
     assert program(*cpu, "--fail-on", "new,grown").returncode == 0
     bad = program("compare", *pair, "--fail-on", "worse")
     assert bad.returncode == 2

@@ -204,7 +204,7 @@ def test_an_unusable_trace_is_not_known_to_be_no_slower(tmp_path: Path) -> None:
             comparison = torchtraceap.compare(*sides)
             (worse,) = comparison.worse(["slower"])
             assert (worse.kind, worse.known) == ("slower", False)
-            assert "cannot be told, one of the traces is unusable" in worse.message
+            assert "undetermined, one of the traces is unusable" in worse.message
             assert comparison.step_us is None
             for text in (comparison.summary(), comparison.to_markdown()):
                 assert "Median step" not in text

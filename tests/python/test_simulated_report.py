@@ -200,7 +200,7 @@ def test_a_check_says_so_on_all_its_ways(
     assert main(command) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert SENTENCE in said
-    assert "cannot be told: min_busy: the trace is simulated" in said
+    assert "undetermined: min_busy: the trace is simulated" in said
     assert json.loads(files["json"].read_text())["traces"][0]["simulated"] is True
     for form in ("markdown", "sarif"):
         assert SENTENCE in files[form].read_text("utf-8"), form

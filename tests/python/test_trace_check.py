@@ -119,7 +119,7 @@ OF_STORED: Table = {
     ),
 }
 
-# --- What cannot be told -----------------------------------------------------------
+# --- Undetermined -----------------------------------------------------------------
 
 UNTOLD = """
 @pytest.mark.parametrize("unknown", [None, "fail", "skip", "pass"])
@@ -145,14 +145,14 @@ def test_host(trace_check):
     check.no("gc_pause")
 """
 NOT_TOLD = failed(
-    "min_busy = 0.5 cannot be told: the trace has no device work *",
+    "min_busy = 0.5 is undetermined: the trace has no device work *",
     "NOT CHECKED trace_check min_busy(0.5) [[]trace cpu-macos-*[]]",
 )
 OF_UNTOLD: Table = {
     "test_untold[None]": NOT_TOLD,
     "test_untold[fail]": NOT_TOLD,
     "test_untold[skip]": ("skipped", []),
-    # What fails counts more than what cannot be told.
+    # A failure counts more than an undetermined limit.
     "test_degraded": failed(
         "vae_mnist_working_w_profiler.py in <module>: dataloader_bound*",
         "*- torchtraceap -*",
@@ -161,7 +161,7 @@ OF_UNTOLD: Table = {
     ),
     **passed("test_budget", "test_host", "test_untold[pass]"),
     "test_lossy": failed(
-        "patterns.graph_break.max_count = 0 cannot be told: *",
+        "patterns.graph_break.max_count = 0 is undetermined: *",
         "NOT CHECKED *[[]trace a100-cupti-range-no-kernels.json.gz, unusable[]]",
         "The trace is unusable: *",
     ),
@@ -325,7 +325,7 @@ def test_all_that_fails_is_reported(
         shown.fnmatch_lines([line])
     assert "Evidence" not in ran.text
     failure, _, _ = ran.shown["test_degraded"].partition("- torchtraceap -")
-    assert "cannot be told" not in failure
+    assert "undetermined" not in failure
 
 
 def test_what_is_said_of_all(ran: other_project.Ran) -> None:
@@ -341,7 +341,7 @@ def test_what_is_said_of_all(ran: other_project.Ran) -> None:
     if RECORDS:
         ran.says(
             '*::test_needs_a_gpu: trace_check no("sync_stall"); *max_kernels_per_s*',
-            "SKIPPED [[]1[]] test_live.py:*: *sync_stall* cannot be told: *",
+            "SKIPPED [[]1[]] test_live.py:*: *sync_stall* is undetermined: *",
         )
     assert "test_host" not in ran.text
     assert "pytest_plugin.py" not in ran.text

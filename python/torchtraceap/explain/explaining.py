@@ -35,7 +35,7 @@ def explain(
     tokens: int,
     progress: Callable[[int, int], object] | None,
 ) -> Explanations:
-    """Explain what is asked for, and keep with the report what a model says of it."""
+    """Explain findings and windows, and keep a model's opinions with the report."""
     findings, chosen = find(report, what), find_windows(report, windows)
     digests = make_digests(report, findings, chosen, source=source, tokens=tokens)
     of_windows = digests[len(findings) :]
@@ -80,7 +80,7 @@ def endpoint_of(
 def find(
     report: ReportData, what: int | str | Finding | Iterable[str | Finding]
 ) -> list[Finding]:
-    """Return so many findings, the first ones, or these, or those of some ids.
+    """Return that many findings, the first ones, or these, or those of some ids.
 
     Raises ValueError for an id of no finding, or a negative number.
     """
@@ -97,10 +97,10 @@ def find(
 
 
 def find_windows(report: ReportData, windows: int | Iterable[int]) -> list[Window]:
-    """Return so many windows that rules or detector flag, or those of some indices.
+    """Return that many windows that rules or detector flag, or those of some indices.
 
     Of those that are flagged the most wasteful of each pattern come first, then the
-    second of each, and so on: a loop repeats what can be said once. Raises ValueError
+    second of each, and so on: the steps of a loop are alike. Raises ValueError
     for an index of no window.
     """
     every = report.windows

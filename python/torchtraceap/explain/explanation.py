@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""explanation.py: what is said of a finding or a window, by rules and by a model, and
-as text for a terminal.
+"""explanation.py: a finding or a window explained, by rules and by a model, also as
+text for a terminal.
 
 In text all that a trace, a file or a model said passes through `printable`.
 """
@@ -30,7 +30,7 @@ class CodeChange:
     before: str
     after: str
     #: Where `before` lies: of the user's own file; "" for an example of the pattern's
-    #: page, as where the file is not at hand or the line is of no form that is known.
+    #: page, as where the file is not available or the line is of no form that is known.
     place: str = ""
 
 
@@ -42,7 +42,7 @@ class Explanation:
     finding: Finding | None
     window: Window | None
     #: What it is: of a finding its pattern, of a window the label that wastes most or,
-    #: where rules are silent, the detector's guess; "none" where nobody says anything.
+    #: where rules are silent, the detector's guess; "none" where both are silent.
     pattern: str
     origin: str  #: Who says so: "rule", "dry-run", "model"; of "none" "rule".
     what: str  #: What happens.

@@ -4,7 +4,7 @@
 A path becomes the name of its file, or a word if it leads to none; secrets, mail
 addresses, hosts and this machine's own names a word that says what was there. It knows
 forms, not meanings: a secret that is called by no such name passes, so who sends lines
-of source is told to look first (``--dry-run``).
+of source is asked to look first (``--dry-run``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SECRETS = re.compile(
     | \bey[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?  # JSON web tokens
     | \bauthorization["']?\s*[:=,]\s*["']?(?:[A-Za-z]+\s+)?[^\s"']+
     | (?:\bauth\s*=\s*|auth)\(\s*["'][^)]*\)?                       # A name, a password
-    # Whatever it is assigned, but for a call and for a type.
+    # Whatever it is assigned, except for a call and a type.
     | (?:secret|passw(?:or)?d|passphrase)["']?\s*(?:=|:)(?!=)\s*
       (?:"[^"]+"?|'[^']+'?
         |(?!\w[\w.]*[(\[]|(?:str|bytes|bool|None|True|False)\b)[^\s"',;()\[\]{}]+)

@@ -20,13 +20,13 @@ class PatternPage:
     """Why a pattern costs time, and code before and after a fix."""
 
     why: str
-    example: CodeChange | None  #: None: what helps is no code.
+    example: CodeChange | None  #: None: the fix is not code.
 
 
 def pattern_page(
     pattern: str, subtype: str = "", advice: str = ""
 ) -> PatternPage | None:
-    """Return what is said of a pattern, of a sub-type and of certain advice where that
+    """Return the page of a pattern, of a sub-type and of certain advice where that
     differs; None of a pattern without a page, as are those of a user's own rules."""
     row = _rows().get(pattern)
     if row is None:

@@ -43,10 +43,10 @@ class Budget(BudgetData):
     def check(self, report: ReportData) -> tuple[Violation, ...]:
         """Return the limits that a report breaks, in the order of `lines`.
 
-        What cannot be told, such as the busy share of a trace without device work, or
-        any time of one that is simulated, is a violation that is not ``known``, unless
-        ``unknown`` is "pass". The cost is that of ``report.rule_findings`` where a
-        limit concerns findings, and little else.
+        A limit that is undetermined, such as the busy share of a trace without device
+        work or any time of a simulated one, is a violation that is not ``known``,
+        unless ``unknown`` is "pass". The cost is that of ``report.rule_findings`` where
+        a limit concerns findings, and little else.
         """
         from torchtraceap.gate.judge import judge
 
@@ -55,7 +55,7 @@ class Budget(BudgetData):
     def check_ranks(self, job: JobData) -> tuple[Violation, ...]:
         """Return the limits of ``[ranks]`` that the ranks of a job break, likewise in
         the order of `rank_lines`; each names a rank and what made it late."""
-        from torchtraceap.gate.judge_ranks import judge_ranks
+        from torchtraceap.gate.judge import judge_ranks
 
         return self._told(judge_ranks(self, job))
 
@@ -72,7 +72,7 @@ def read_budget(
     """Read a budget from a TOML file, or from a dict of the same form.
 
     Of ``pyproject.toml``, the section ``[tool.torchtraceap.budget]`` counts; of another
-    file its table ``[budget]``, or all of it if it has none.
+    file its table ``[budget]``, or else all of it.
 
     Args:
         budget: The file or the dict.
@@ -81,7 +81,7 @@ def read_budget(
             is held against a baseline too, and may just say what is ``unknown``.
 
     Raises:
-        ConfigError: Something in it makes no sense, or it limits nothing; the message
+        ConfigError: Something in it is invalid, or it limits nothing; the message
             says what and where.
         TypeError: ``budget`` is neither.
     """

@@ -100,29 +100,29 @@ TIME_LIMITS = (
     "max_share",
 )
 
-#: Why a limit cannot be told.
+#: Why a limit is undetermined.
 NO_DEVICE = "the trace has no device work"
 NO_STEPS = "the trace has no steps; call prof.step() after each"
 ONE_TRACE = "it is of one trace, and the budget limits the ranks of a job alone"
 INCOMPLETE = "records of the device are missing from the trace"
 SIMULATED = "the trace is simulated by a dry run: no time in it was measured"
 BY_TIMES = (
-    "the trace is simulated by a dry run: what rules find in it hangs on its times"
+    "the trace is simulated by a dry run: what rules find in it depends on its times"
 )
 UNLISTED = "the trace is simulated by a dry run, and does not list its waits"
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A limit that a trace breaks, or of which it cannot be told whether it does."""
+    """A limit that a trace breaks, or that is undetermined."""
 
     limit: str  #: As in the budget: ``min_busy``, ``patterns.sync_stall.max_count``.
     allowed: float | str  #: A text for ``min_quality``.
     found: float | str | None  #: None: no figure can be given.
     message: str  #: One line with the place and the figures, safe to print.
-    known: bool = True  #: False: it cannot be told.
+    known: bool = True  #: False: it is undetermined.
     findings: tuple[Finding, ...] = ()  #: All that count, costliest first.
-    why: str = ""  #: It cannot be told; many limits may share one reason.
+    why: str = ""  #: It is undetermined; many limits may share one reason.
     rank: int | None = None  #: Where a job breaks it, by which rank.
     place: Location | None = None  #: And by what in its code.
 
@@ -160,9 +160,9 @@ def broken(
     return Violation(limit, allowed, found, message, findings=tuple(findings))
 
 
-def untold(
+def undetermined(
     limit: str, allowed: float | str, why: str, found: float | None = None
 ) -> Violation:
-    """Return what stands for a limit of which nothing can be said."""
-    message = f"{limit_text(limit, allowed)} cannot be told: {why}"
+    """Return the violation for a limit that is undetermined."""
+    message = f"{limit_text(limit, allowed)} is undetermined: {why}"
     return Violation(limit, allowed, found, message, known=False, why=why)

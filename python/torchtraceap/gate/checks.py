@@ -19,8 +19,7 @@ from torchtraceap.gate.comparison import (
     WORSE,
     Comparison,
 )
-from torchtraceap.gate.judge import judge
-from torchtraceap.gate.judge_ranks import judge_ranks
+from torchtraceap.gate.judge import judge, judge_ranks
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import simulated_text
 from torchtraceap.views.json_form import json_text
@@ -34,7 +33,7 @@ _ROWS = 20  # Of one trace, in Markdown.
 
 @dataclass(frozen=True)
 class Line:
-    """A limit, and what breaks it; or what cannot be told of it."""
+    """A limit with what breaks it, or with why it is undetermined."""
 
     limit: str
     allowed: float | str
@@ -174,12 +173,12 @@ def _verdict(checked: Checked) -> str:
     whole = len(checked.lines)
     if not checked.broken:
         untold = sum(bool(line.violations) for line in checked.lines)
-        but = f"; {untold} cannot be told and may pass" if untold else ""
+        but = f"; {untold} undetermined, which may pass" if untold else ""
         return f"within budget ({counted(whole, 'limit')}{but})"
     known = sum(any(v.known for v in line.violations) for line in checked.broken)
     untold = len(checked.broken) - known
     parts = [f"{known} of {whole} limits broken"] if known else []
-    parts += [f"{untold} of {whole} cannot be told"] if untold else []
+    parts += [f"{untold} of {whole} undetermined"] if untold else []
     how = "over budget" if known else "not known to be within budget"
     return f"{how}: {', '.join(parts)}"
 
@@ -203,7 +202,7 @@ def _text(checked: Checked) -> Iterator[str]:
             yield f"  and {said - _RANKS} more ranks, {line.limit}"
     for why, limits in untold.items():
         names = ", ".join(dict.fromkeys(limits))
-        yield from wrapped(f"cannot be told: {names}: {why}", "    ", first="  ")
+        yield from wrapped(f"undetermined: {names}: {why}", "    ", first="  ")
 
 
 def _places(findings: Sequence[Finding], report: ReportData) -> Iterator[str]:

@@ -53,7 +53,7 @@ class Comparison:
     unit: str
     notes: tuple[str, ...]  #: What makes the two unequal.
     comparable: bool  #: False: one is unusable, and no change is listed.
-    step_us: Change | None  #: The median step; None: one side has none.
+    step_us: Change | None  #: The median step; None: one side has no steps.
     busy: Change | None  #: Share of the devices' time.
     causes: dict[str, Change]  #: Time by pattern, most change first.
     findings: tuple[FindingChange, ...]  #: Most change first.
@@ -73,7 +73,7 @@ class Comparison:
         found: list[Worse] = []
         for kind in (kind for kind in WORSE if kind in wanted):
             if why := _why_undetermined(self, kind):
-                found.append(Worse(kind, f"{kind}: cannot be told, {why}", known=False))
+                found.append(Worse(kind, f"{kind}: undetermined, {why}", known=False))
             found += _slower(self.step_us) if kind == "slower" else _grown(self, kind)
         return found
 

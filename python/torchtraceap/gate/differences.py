@@ -125,8 +125,8 @@ class _Differences:
 
     def _often(self, was: Finding | None, now: Finding | None) -> Change | None:
         """Compare how often the host of a simulation waits where that costs no time on
-        either side: where it costs some, the rule counts what does, which hangs on the
-        times."""
+        either side: where it costs some, the rule counts what does, which depends
+        on the times."""
         before, after = self._sides
         if not self._simulated or bool(before.steps) != bool(after.steps):
             return None
@@ -230,7 +230,7 @@ def _notes(
     """Yield what a reader should know of both, worst first."""
     for name, side in (("before", before), ("after", after)):
         if side.quality.verdict == "unusable":
-            yield f"the trace {name} is unusable: nothing is said of what changed"
+            yield f"the trace {name} is unusable: changes are undetermined"
         elif side.quality.incomplete:
             yield (
                 f"the trace {name} misses records of the device: idle time is "

@@ -21,7 +21,7 @@ from torchtraceap.gate.budget_data import (
     Violation,
     broken,
     place_of,
-    untold,
+    undetermined,
 )
 from torchtraceap.report_data import ReportData
 
@@ -55,8 +55,8 @@ def costs(
 ) -> list[Cost]:
     """Return what counts of a pattern's findings.
 
-    Not what is allowed; nor occurrences of which each cost less than ``over_us``. Of a
-    dry run's trace each wait counts that it lists, whatever it costs.
+    Not what is allowed; nor occurrences of which each cost less than ``over_us``. In a
+    dry run's trace each listed wait counts, whatever it costs.
     """
     found = []
     for index, finding in enumerate(report.rule_findings):
@@ -123,7 +123,7 @@ def judge_wasted(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
     ]
     whole = total(counting, report)
     if report.quality.incomplete:
-        yield untold(name, allowed, INCOMPLETE, whole.share)
+        yield undetermined(name, allowed, INCOMPLETE, whole.share)
     elif whole.share > allowed:
         worst = whole.findings[0]
         text = (
@@ -160,7 +160,7 @@ def _judge_pattern(
         name = f"patterns.{section}.{key}"
         if report.quality.incomplete:
             of = f"{pattern}: " if section == EVERY else ""
-            yield untold(name, allowed, of + INCOMPLETE, found)
+            yield undetermined(name, allowed, of + INCOMPLETE, found)
         elif found > allowed:
             wasted = share_text(whole.wasted_us, report.trace.device_time_us)
             text = (
@@ -175,13 +175,13 @@ def _judge_pattern(
             and pattern not in patterns_of(report)
             and _needs_device(report, pattern)
         ):
-            yield untold(name, allowed, NO_DEVICE, found)
+            yield undetermined(name, allowed, NO_DEVICE, found)
 
 
 def _absent(
     budget: BudgetData, report: ReportData, found: set[str]
 ) -> Iterator[Violation]:
-    """Yield those limits of ``*`` that cannot be told of patterns without findings."""
+    """Yield the limits of ``*`` that are undetermined for patterns without findings."""
     for key in PATTERN_LIMITS:
         allowed = getattr(budget.patterns.get(EVERY, _NONE), key)
         if allowed is None:
@@ -191,10 +191,12 @@ def _absent(
         held = {p.name for p in _core.patterns() if p.user_finding} - own
         absent = [one for one in held - found if _needs_device(report, one)]
         if report.quality.incomplete and not found - own:
-            yield untold(name, allowed, INCOMPLETE)
+            yield undetermined(name, allowed, INCOMPLETE)
         elif absent:
             many = counted(len(absent), "pattern")
-            yield untold(name, allowed, f"{NO_DEVICE}, in which {many} would show")
+            yield undetermined(
+                name, allowed, f"{NO_DEVICE}, in which {many} would show"
+            )
 
 
 def _needs_device(report: ReportData, pattern: str) -> bool:

@@ -12,7 +12,7 @@ from torchtraceap import _core
 from torchtraceap.data.findings import WAITS
 from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import EVERY, TIME_LIMITS, VERDICTS
-from torchtraceap.gate.judge_ranks import NOT_JOINED
+from torchtraceap.gate.judge import NOT_JOINED
 from torchtraceap.gate.pattern_limits import Total, costs, patterns_of, total
 from torchtraceap.report_data import ReportData
 
@@ -32,7 +32,7 @@ def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
             )
     lines = _lines(reports, headroom)
     if any(report.trace.simulated for report in reports):
-        # Whether they keep a limit of times could not be told.
+        # Limits of times would be undetermined.
         lines = (x for x in lines if x.partition(" = ")[0] not in TIME_LIMITS)
     return "\n".join(lines)
 
@@ -40,7 +40,7 @@ def budget_toml(reports: Sequence[ReportData], headroom: float) -> str:
 def ranks_toml(job: JobData, headroom: float) -> str:
     """Return the ``[ranks]`` of a budget that a job keeps, with this share more.
 
-    Raises ValueError if nothing can be said of its ranks together.
+    Raises ValueError if its ranks have no collective in common.
     """
     facts, more = job.facts, 1 + headroom
     if not facts.joined_collectives:
@@ -60,7 +60,7 @@ def ranks_toml(job: JobData, headroom: float) -> str:
 
 
 def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
-    """Yield the lines. What could not be told of one of the reports has no limit."""
+    """Yield the lines. A figure that one of the reports does not have gets no limit."""
     worst = max((r.quality.verdict for r in reports), key=VERDICTS.index)
     more, less = 1 + headroom, 1 - headroom
     yield _WRITTEN
@@ -91,7 +91,7 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
 
 
 def _waits(reports: Sequence[ReportData], more: float) -> Iterator[str]:
-    """Of counts, those of waits alone can be told of a simulated trace."""
+    """The only counts of a simulated trace that are not assumed are those of waits."""
     if any(r.trace.simulated and not r.lists_waits for r in reports):
         return
     most = max(_total(report, WAITS).count for report in reports)

@@ -26,7 +26,7 @@ class Side:
 
     trace: TraceFacts
     quality: Quality
-    #: What rules found; what a model says is no figure to hold another to.
+    #: Those of rules: the detector's guesses are not compared.
     findings: tuple[Finding, ...]
     settings: Mapping[str, Any]
     steps: int

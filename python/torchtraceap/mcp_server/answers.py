@@ -18,7 +18,7 @@ _TEXT_WIDTH = 4000
 
 
 def summary(form: Mapping[str, Any], findings: int) -> dict[str, Any]:
-    """Return the most telling part of a report, with so many findings."""
+    """Return the most informative part of a report, with that many findings."""
     trace, replay = form["trace"], form["replay"]
     worst = sorted(form["windows"], key=_wasted, reverse=True)[:_WORST]
     return {
@@ -106,8 +106,8 @@ def told(explanation: Explanation, digest: bool) -> dict[str, Any]:
 def bounded(
     answer: dict[str, Any], most: int, rows: str = "", offset: int = 0, hint: str = ""
 ) -> str:
-    """Return an answer as JSON of at most so many bytes, with as many of its rows as
-    there is room for: ``rows`` names them, ``offset`` is the number of the first, and
+    """Return an answer as JSON of at most that many bytes, with as many of its rows
+    as fit: ``rows`` names them, ``offset`` is the number of the first, and
     ``hint`` how to have the others.
 
     Raises ValueError if there is room for none.

@@ -34,7 +34,7 @@ class Limits:
 
 
 class Abandoned(Exception):
-    """Nobody waits for the answer any more."""
+    """The request was canceled."""
 
 
 class Analysis:
@@ -63,7 +63,7 @@ class Reports:
     """
 
     def __init__(self, roots: Iterable[str], limits: Limits | None = None) -> None:
-        """Raises RootsError for what is no folder."""
+        """Raises RootsError for a root that is not a folder."""
         self.roots = Roots(roots)
         self.limits = limits or Limits()
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class Reports:
         last_step: int | None = None,
         detector: bool = False,
     ) -> Analysis:
-        """Return the analysis of a trace, anew if the file changed."""
+        """Return the analysis of a trace, made again if the file changed."""
         if last_step is not None and step is None:
             raise ValueError("last_step is of use with step only")
         file = self._find(trace)
@@ -161,7 +161,7 @@ class Reports:
                 f"{first}: the analysis failed, not by a fault of the trace: "
                 f"{type(error).__name__}: {error}. Please report it."
             )
-        for file in self._found:  # Where it lies is no business of the agent.
+        for file in self._found:  # The agent does not learn where it lies.
             for path in (printable(file.path), file.path):
                 text = text.replace(path, file.given)
         return printable(text, _MESSAGE_WIDTH)

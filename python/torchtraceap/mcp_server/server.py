@@ -226,7 +226,7 @@ class Tools:
         last_step: _LastStep = None,
     ) -> str:
         """Replays a trace with changes and says what they would gain, as a range, or
-        why that cannot be believed (refusals). Several changes are made together."""
+        why that is unreliable (refusals). Several changes are made together."""
         made = [Edit(one.kind, one.name, one.factor) for one in changes]
         report = self._reports.analysis(trace, recover, step, last_step).report
         form = shown(what_if(report, *made).to_dict())
@@ -250,8 +250,8 @@ class Tools:
 
 class _Server(MCPServer[Any]):  # type: ignore[misc]
     async def call_tool(self, name: str, arguments: Any, context: Any = None) -> Any:
-        """As the SDK's, but wrong arguments are told on one short line: they may be of
-        any length, and the SDK quotes them."""
+        """As the SDK's, but wrong arguments are reported on one short line: they may be
+        of any length, and the SDK quotes them."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -266,7 +266,7 @@ def serve(reports: Reports) -> None:
     """Answer a client until it closes standard input.
 
     Meanwhile what else writes to standard output goes to standard error. A worker may
-    then still analyze a trace that nobody waits for.
+    then still analyze a trace for a canceled request.
     """
     tools = Tools(reports)
     server = _Server(

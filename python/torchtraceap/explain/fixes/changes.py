@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""changes.py: the fix of a finding as code: the user's own where it is at hand and of a
-form that is known, else the example of the pattern's page."""
+"""changes.py: the fix of a finding as code: the user's own where it is available and of
+a form that is known, else the example of the pattern's page."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def change_of(finding: Finding) -> CodeChange | None:
 def _site_of(finding: Finding) -> Site | None:
     where = finding.location
     if where is None or not where.user:
-        return None  # Code of libraries is nobody's to change.
+        return None  # Code of libraries is not changed.
     code = read_user_code(where.file)
     function = _function(code, where) if code else None
     return Site(code, finding, function, where.line) if code and function else None

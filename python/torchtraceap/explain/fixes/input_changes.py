@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """input_changes.py: loaders, copies and tensors of the user's code, made quicker.
 
-Each change is right as it stands, or not made: what it may alter in a program's results
-is said in its notes. Where the code is of no form that is known, the answer is None.
+Each change is right as it stands, or not made: its notes say what it may alter in a
+program's results. Where the code is of no form that is known, the answer is None.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _device_of(code: UserCode, call: ast.Call) -> str:
     if isinstance(device, ast.Constant):
         is_one = isinstance(device.value, str) and device.value.startswith("cuda")
         return code.text(device) if is_one else ""
-    # A name may also stand for a type or another tensor.
+    # A name may also be a type or another tensor.
     last = code.name(device).rpartition(".")[2].lower()
     return code.text(device) if last.endswith(("device", "dev", "gpu")) else ""
 

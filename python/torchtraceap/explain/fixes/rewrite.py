@@ -106,8 +106,8 @@ def with_keywords(
 
 
 def change_by(rewrite: Rewrite, code: UserCode) -> CodeChange | None:
-    """Return the code around the splices before and after; None if a result is no
-    Python, so that no change is offered that does not even parse."""
+    """Return the code around the splices before and after; None if a result
+    does not parse, so that it is not offered."""
     splices = sorted(set(rewrite.splices))
     if not splices or any(a.end > b.begin for a, b in pairwise(splices)):
         return None
@@ -175,7 +175,7 @@ def _shown(
 ) -> str:
     """Return the regions one after the other, flush left.
 
-    Raises ValueError if that is no Python.
+    Raises ValueError if that does not parse.
     """
     pieces = []
     for first, last in regions:

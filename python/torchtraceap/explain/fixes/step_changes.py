@@ -130,7 +130,7 @@ def drop_gradients(site: Site) -> Rewrite | None:
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if len(given) > 1 or any(constant(value) is not False for value in given):
         return None
-    # Before torch 2.0 it had to be said, and nothing else fills without a word.
+    # Before torch 2.0 it had to be given, and nothing else fills by default.
     argument = "" if given else "set_to_none=True"
     text = f"{code.text(call.func)}({argument})"
     note = (
@@ -246,7 +246,7 @@ def drop_bias(site: Site) -> Rewrite | None:
 
 def _compiled(site: Site, option: str, value: str) -> Rewrite | None:
     """Give the torch.compile of a line's function, or of what is called there, an
-    option that it has not."""
+    option that it does not have."""
     code = site.code
     for decorator in getattr(site.where, "decorator_list", ()):
         if code.name(decorator) == _COMPILE:

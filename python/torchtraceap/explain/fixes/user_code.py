@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""user_code.py: a source file of the user's with what its names stand for, and where
-a finding is in it.
+"""user_code.py: a source file of the user's with the meaning of its names, and where a
+finding is in it.
 
 It is parsed and never run.
 """
@@ -26,7 +26,7 @@ class UserCode:
     """A file as it is now, which may be newer than the trace.
 
     Lines are counted from 1, columns are bytes of UTF-8, as in `ast`. Raises ValueError
-    for what is no Python of this version.
+    for text that this version of Python does not parse.
     """
 
     def __init__(self, file: str, text: str) -> None:
@@ -35,7 +35,7 @@ class UserCode:
         self.lines = [line.encode() for line in text.split("\n")]
         self.tree = parsed(text)
         self._parents: dict[ast.AST, ast.AST] = {}
-        self._aliases: dict[str, str] = {}  # What an imported name stands for.
+        self._aliases: dict[str, str] = {}  # Full names of imported ones.
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
@@ -114,7 +114,7 @@ class UserCode:
         nodes = (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
         return [node for node in nodes if self.name(node.func) in names]
 
-    # --- What a name stands for -------------------------------------------------------
+    # --- The meaning of a name --------------------------------------------------------
 
     def name(self, node: ast.AST) -> str:
         """Return the full name that an expression is, with imports resolved, such as
@@ -128,7 +128,7 @@ class UserCode:
         return ".".join([self._aliases.get(node.id, node.id), *reversed(parts)])
 
     def imported(self, name: str) -> str:
-        """Return what an imported name stands for; "" of another one."""
+        """Return the full name of an imported one; "" of another one."""
         return self._aliases.get(name, "")
 
     def names_any(self, *names: str) -> bool:
@@ -240,7 +240,7 @@ def root(node: ast.expr) -> str:
 
 
 def parsed(text: str) -> ast.Module:
-    """Return the tree of a text. Raises ValueError for what is no Python."""
+    """Return the tree of a text. Raises ValueError if it does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -250,7 +250,7 @@ def parsed(text: str) -> ast.Module:
 
 
 def read_user_code(file: str) -> UserCode | None:
-    """Return a file of the user's projects; None if it is not at hand or unreadable."""
+    """Return a file of the user's projects; None if it is missing or unreadable."""
     source = project_source(file)
     try:
         return None if source is None else UserCode(file, source.decode("utf-8-sig"))

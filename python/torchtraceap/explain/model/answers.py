@@ -75,7 +75,7 @@ class _Number:
     text: str  # As it is written, with its unit.
     value: Decimal
     digits: int  # Behind the point.
-    unit: str  # What it measures; "" if that is not said.
+    unit: str  # What it measures; "" if that is not stated.
     scale: Decimal
     is_in_code: bool
 
@@ -118,7 +118,7 @@ def problems_of(text: str, digest: Digest) -> tuple[str, ...]:
 
     A number is there if the same amount is, in whatever unit or with its last digits
     rounded away to no fewer than two. In code, numbers are settings that are proposed,
-    and are free, but for times, shares and factors.
+    and are free, except for times, shares and factors.
     """
     text, shown = text[:_MOST_READ], digest.text
     found = [*_links(text, shown)]

@@ -40,7 +40,7 @@ def ask(
     progress: Callable[[int, int], object] | None = None,
     advise: bool = True,
 ) -> list[Opinion]:
-    """Return what a model says of each digest, in their order.
+    """Return a model's opinion of each digest, in their order.
 
     A failure is an opinion that says so; after one that the next question would meet as
     well (a wrong key, no server), no more is asked. ``progress`` is called in this
@@ -136,7 +136,7 @@ class _Interview:
     _ended_by: Failed | None = field(default=None, init=False)
 
     def opinion_on(self, digest: Digest) -> Opinion:
-        """Return what the model says of a digest, or why it says nothing."""
+        """Return the model's opinion of a digest, or why there is none."""
         begin, spent = time.monotonic(), _Spent()
         opinion = Opinion(
             subject=digest.subject, model=self.endpoint.model, key=digest.key

@@ -35,7 +35,7 @@ _HEADERS = frozenset(
         "user-agent",
     }
 )
-_MOST_TOKENS = 10**9  # A larger count is no count.
+_MOST_TOKENS = 10**9  # A larger count is ignored.
 _THOUGHTS = 4096  # Tokens, which some models take out of the answer's room.
 _TODO = {
     "key": "Check the API key: name its variable (--key-env), or give api_key=; by "
@@ -130,7 +130,7 @@ class Client:
         self._client.close()
 
     def complete(self, request: Request, more_room: int = 0) -> Completion:
-        """Return the answer to a request, with room for so many tokens more than it
+        """Return the answer to a request, with room for that many tokens more than it
         asks for.
 
         A parameter that the endpoint refuses is left out, now and later. Raises Failed.

@@ -23,7 +23,7 @@ _QUOTED = 300  # Characters of a server's message that are shown.
 class Endpoint:
     """A server that speaks OpenAI's chat completions.
 
-    Raises ValueError or TypeError for what makes no sense, and for a key that would be
+    Raises ValueError or TypeError for an invalid value, and for a key that would be
     sent in plain text over a network.
     """
 
@@ -71,7 +71,7 @@ class Endpoint:
         key = self.api_key
         if not key:
             return
-        # What is wrong is said without the key itself.
+        # No message quotes the key.
         if not isinstance(key, str):
             raise TypeError(f"api_key must be a str, but is {of_type(key)}")
         if not (key.isascii() and key.isprintable()) or " " in key:
@@ -118,7 +118,7 @@ def _checked_url(url: object) -> SplitResult:
     example = "give one such as http://127.0.0.1:8080/v1"
     try:
         parts = urlsplit(url)
-        _ = parts.port  # Raises if it is no number.
+        _ = parts.port  # Raises if it is not a number.
     except ValueError as error:
         raise ValueError(f"{url!r} is no URL ({error}): {example}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
