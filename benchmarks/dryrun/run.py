@@ -3,8 +3,8 @@
 
     python -m benchmarks.dryrun.run [--traces FOLDER] [--no-costs]
 
-Writes results/dryrun.json and results/dryrun_accuracy.md. Traces that are not
-in the folder are left out; tests/data has two of them.
+Writes results/dryrun.json and results/dryrun_accuracy.md. Traces that are not in the
+folder are left out; tests/data has two of them, ../shared/traces all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 import torchtraceap
-from benchmarks import DATA, RESULTS
+from benchmarks import DATA, RESULTS, TRACES
 from benchmarks.dryrun import kernel_errors
 from benchmarks.dryrun.models import gpt_training, resnet_training
 from benchmarks.dryrun.programs import PROGRAMS, Program
@@ -185,7 +185,7 @@ def compare(folder: Path) -> list[dict[str, Any]]:
 
 KEPT = RESULTS / "dryrun.json"
 #: In the order in which the page lists them.
-TRACES = (
+COMPARED = (
     kernel_errors.VIT, kernel_errors.BERT, kernel_errors.QWEN, kernel_errors.OWL,
     kernel_errors.RESNET, kernel_errors.RANKING_A100, kernel_errors.RANKING_V100,
 )  # fmt: skip
@@ -194,11 +194,13 @@ TRACES = (
 def main() -> None:
     """Compare, measure, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--traces", type=Path, default=DATA)
+    parser.add_argument(
+        "--traces", type=Path, default=TRACES if TRACES.exists() else DATA
+    )
     parser.add_argument("--no-costs", action="store_true", help="keep those measured")
     options = parser.parse_args()
     machine = pages.machine()
-    found = [options.traces / f"{name}.json.gz" for name in TRACES]
+    found = [options.traces / f"{name}.json.gz" for name in COMPARED]
     results = {
         "machine": machine,
         "torch": torch.__version__,
