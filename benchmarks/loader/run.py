@@ -23,10 +23,10 @@ from typing import Any
 
 from benchmarks import DATA, ROOT, TRACES
 from benchmarks.lab import pages
-from benchmarks.loader import environments, peers, targets
+from benchmarks.loader import environments, targets
 from benchmarks.loader.figures import differences
+from benchmarks.loader.loaders import OURS, PEERS, memory_reason, reason_to_skip
 from benchmarks.loader.make_inputs import Inputs, default_folder
-from benchmarks.loader.peers import OURS, PEERS
 
 REAL = "h100-owlv2-large-55MB.json.gz"
 # Both texts, their indexes and two traces at once.
@@ -83,7 +83,7 @@ class Run:
     def in_process(self, stem: str) -> None:
         """Run the C++ rows on one input and check their figures."""
         size = self.results["text_bytes"][stem]
-        if reason := peers.memory_reason(size * IN_PROCESS_TEXTS):
+        if reason := memory_reason(size * IN_PROCESS_TEXTS):
             self.results["skipped"][stem] = reason
             return
         self.say(f"{stem}: limit, load, analysis in one process")
@@ -115,7 +115,7 @@ class Run:
 
     def _first(self, stem: str, name: str, row: dict[str, Any]) -> None:
         size = self.results["text_bytes"][stem]
-        if reason := peers.reason_to_skip(name, size, self.options.full):
+        if reason := reason_to_skip(name, size, self.options.full):
             row["skipped"] = reason
             return
         self.say(f"{stem}: {name}")

@@ -27,8 +27,7 @@ import torch
 
 import torchtraceap
 from benchmarks.lab import pages
-from benchmarks.stragglers.hidden_places import PLACES
-from benchmarks.stragglers.hidden_program import Case, next_batch, run_rank
+from benchmarks.stragglers.hidden_program import PLACES, Case, next_batch, run_rank
 
 #: What a report should name: a loader's process is not recorded, but who waits for it.
 NAMED = {**PLACES, "loader process": next_batch}
@@ -116,7 +115,7 @@ def score(case: Case, folder: Path) -> dict[str, Any]:
         "replay_error": facts.replay_error,
         "step_us": facts.step_us,
         "waited_us": facts.waited_us,
-        "culprits": [asdict(c) for c in job.culprits[:4]],
+        "culprits": [c.to_dict() for c in job.culprits[:4]],
         "joined": facts.joined_collectives,
         "apart": facts.unmatched + facts.contradicted,
     }

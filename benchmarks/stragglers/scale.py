@@ -3,9 +3,12 @@
 
     python -m benchmarks.stragglers.scale [--sizes 8,64,512]
 
-Each job is simulated (scale_job.py), with one rank that is slow at a known line, and
-analyzed in a process of its own with two children. Writes
-benchmarks/results/ranks_scale.json and .md. The largest takes 2.2 GB of disk.
+Each job is simulated, with one rank that is slow at a known line, and analyzed in a
+process of its own with two children. Eight ranks are simulated together, so that each
+collective ends when the last has come. A larger job has copies of the seven that wait,
+each of a host of its own whose clock is set otherwise: what a rank's file holds does
+not depend on how many there are. Writes benchmarks/results/ranks_scale.json and .md.
+The largest takes 2.2 GB of disk.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
@@ -22,14 +27,109 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import ROOT
-from benchmarks.lab import pages
-from benchmarks.stragglers.scale_job import (
-    LAYERS,
-    SLOW_LINE,
-    SLOW_RANK,
-    STEPS,
-    write_job,
-)
+from benchmarks.lab import _lab, pages
+from torchtraceap import _core
+
+SIMULATED = 8
+SLOW_RANK = 3
+SLOW_LINE = "data.py(41): load_batch"
+SLOW_US, USUAL_US = 9_000, 1_000
+STEPS = 5
+LAYERS = 208
+BUCKET_LAYERS = 16
+_CLOCK_NS = 3_700_000  # Between neighbors, unlike what hosts' clocks differ by.
+
+
+def program() -> _core.Program:
+    """Return data-parallel training on eight ranks, reduced in buckets."""
+    job = _core.Program()
+    chance = random.Random(0)
+    for rank in range(SIMULATED):
+        job.add_thread(100 + rank, "main", rank)
+        job.add_stream(7, 0, rank)
+        job.add_stream(20, 0, rank)
+    sequence = 0
+    for step in range(STEPS):
+        buckets = []
+        for _ in range(LAYERS // BUCKET_LAYERS):
+            buckets.append(
+                _lab.add_collective(job, "allreduce", "0", SIMULATED, sequence)
+            )
+            sequence += 1
+        for rank in range(SIMULATED):
+            _step(job, rank, step, buckets, chance)
+    return job
+
+
+def _step(
+    job: _core.Program, rank: int, step: int, buckets: list[int], chance: random.Random
+) -> None:
+    compute, reduce = 2 * rank, 2 * rank + 1
+
+    def kernel(op: str, name: str, us: float) -> None:
+        job.open(rank, op)
+        job.host(rank, 3_000)
+        job.kernel(
+            rank, compute, name, round(1e3 * us * chance.uniform(1, 1.02)), 4_000
+        )
+        job.close(rank)
+
+    job.open_span(rank, f"ProfilerStep#{step}")
+    _lab.open_frame(job, rank, "train.py(20): train_step")
+    _lab.open_frame(job, rank, SLOW_LINE)
+    job.host(rank, 1000 * (SLOW_US if rank == SLOW_RANK else USUAL_US), "read")
+    job.close(rank)
+    _lab.open_frame(job, rank, "model.py(12): forward")
+    for _ in range(LAYERS):
+        kernel("aten::linear", "gemm", 60)
+        kernel("aten::layer_norm", "layer_norm", 9)
+        kernel("aten::gelu", "gelu", 6)
+    job.close(rank)
+    for layer in range(LAYERS):
+        for _ in range(2):
+            kernel("aten::mm", "gemm_backward", 60)
+        kernel("aten::gelu_backward", "gelu_backward", 8)
+        if (layer + 1) % BUCKET_LAYERS == 0:
+            ready = job.add_event()
+            job.record_event(rank, compute, ready, 1_500)
+            job.stream_wait(rank, reduce, ready, 1_500)
+            job.kernel(
+                rank, reduce, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 400_000, 5_000,
+                collective=buckets[layer // BUCKET_LAYERS],
+            )  # fmt: skip
+    done = job.add_event()
+    job.record_event(rank, reduce, done, 1_500)
+    job.stream_wait(rank, compute, done, 1_500)
+    kernel("Optimizer.step#AdamW.step", "multi_tensor_apply", 200)
+    job.stream_sync(rank, compute)
+    job.close(rank)
+    job.close(rank)
+
+
+def write_job(folder: Path, ranks: int) -> int:
+    """Write a trace for each rank; returns the bytes of the largest."""
+    folder.mkdir(parents=True)
+    simulated = program()
+    texts = [simulated.trace_text(rank=rank) for rank in range(SIMULATED)]
+    waiting = [rank for rank in range(SIMULATED) if rank != SLOW_RANK]
+    for rank in range(ranks):
+        simulated_rank = rank if rank < SIMULATED else waiting[rank % len(waiting)]
+        told = (
+            f'"host_name": "host{rank // 8}", '
+            f'"baseTimeNanoseconds": {10**18 + rank // 8 * _CLOCK_NS}, '
+            f'"distributedInfo": {{"backend": "nccl", "rank": {rank}, '
+            f'"world_size": {ranks}}}'
+        )
+        text, replaced = re.subn(
+            rb'"distributedInfo": \{[^}]*\}',
+            told.encode(),
+            texts[simulated_rank],
+            count=1,
+        )
+        assert replaced == 1
+        (folder / f"rank{rank}.json").write_bytes(text)
+    return max(path.stat().st_size for path in folder.iterdir())
+
 
 #: Of the same records once more: joining alone, and reading all rows in Python.
 PARTS = ("joining", "reading")

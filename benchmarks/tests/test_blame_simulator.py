@@ -13,7 +13,6 @@ from itertools import pairwise
 import pytest
 
 import torchtraceap
-from benchmarks.lab.blame.capturing import captured
 from benchmarks.lab.blame.cases import CLEAN, FAULTS, pattern_of, sample
 from benchmarks.lab.blame.chrome_trace import trace_text
 from benchmarks.lab.blame.gpus import GPUS
@@ -29,7 +28,7 @@ from benchmarks.lab.blame.instructions import (
     Workers,
 )
 from benchmarks.lab.blame.scheduling import Schedule, schedule
-from benchmarks.lab.blame.truth import truth_of
+from benchmarks.lab.blame.truth import captured, truth_of
 
 pytestmark = pytest.mark.verify
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.lab.explain.accuracy import difference, figures, stability
 from benchmarks.lab.explain.asked_windows import CORPUS, NONE, TRACES, Asked, read
 from benchmarks.lab.explain.choose import spread
+from benchmarks.lab.explain.explain_page import difference, figures, stability
 from torchtraceap import _core
 
 pytestmark = pytest.mark.verify

@@ -16,9 +16,9 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.verify
 
 
-from benchmarks.replay import pairs_rows
-from benchmarks.replay.pairs_rows import gained_more, gained_nothing, not_found
+from benchmarks.replay import run_pairs
 from benchmarks.replay.predicting import Prediction, compared, step_less_events
+from benchmarks.replay.run_pairs import gained_more, gained_nothing, not_found
 
 
 def measured(slow: float, predicted: float, fixed: float) -> dict[str, Any]:
@@ -32,8 +32,8 @@ NOT_FOUND = measured(10, 10, 12)
 
 
 def cells(*rows: dict[str, Any]) -> dict[str, str]:
-    line = pairs_rows.row_of("x", list(rows))
-    return dict(zip(pairs_rows.HEAD, line, strict=True))
+    line = run_pairs.row_of("x", list(rows))
+    return dict(zip(run_pairs.HEAD, line, strict=True))
 
 
 def test_rounds_without_a_gain_are_counted_in_the_cell() -> None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from benchmarks.lab.blame.case import Case
-from benchmarks.lab.blame.families import FAMILIES, Family
+from benchmarks.lab.blame.chrome_trace import Recording
+from benchmarks.lab.blame.families import FAMILIES, Case, Family
 from benchmarks.lab.blame.gpus import machine_of
-from benchmarks.lab.blame.profiler_rows import Recording
 from benchmarks.lab.blame.writing import sizes
 
 LAUNCHES = "launch_bound"
@@ -34,7 +33,7 @@ class Drawn:
     sharded: bool | None = None
     stack: bool = False  #: Only a recording with Python frames shows it.
     shapes: bool = False  #: Only one with shapes does.
-    cuda: bool = False  #: A recording on AMD does not: see `profiler_rows.py`.
+    cuda: bool = False  #: A recording on AMD does not: see `kernel_facts`.
     #: What the fault is called by torchtraceap, if not by the name before ":".
     patterns: tuple[str, ...] = ()
 

@@ -171,3 +171,27 @@ FAMILIES = (
     Family("diffusion", _diffusion, False, module="UNet"),
     Family("detection", _detection, False, module="Detector"),
 )
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program to be."""
+
+    family: Family
+    gpu: Gpu
+    seed: int
+    steps: int
+    scale: float  #: Of the batch.
+    stack: bool
+    compiled: bool = False
+    loader: bool = False
+    varying: bool = False  #: Batches differ in size, so no two steps are alike.
+    #: Time of a step's kernels without faults, and of its host: what faults scale with.
+    device_us: float = 0.0
+    host_us: float = 0.0
+    first: int = 3  #: The number of the first step.
+
+    @property
+    def step_us(self) -> float:
+        """About how long a step takes."""
+        return max(self.device_us, self.host_us)

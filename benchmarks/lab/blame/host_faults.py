@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.lab.blame.case import Case
+from benchmarks.lab.blame.families import Case
 from benchmarks.lab.blame.instructions import Call
-from benchmarks.lab.blame.kernels import Kernel, elementwise
+from benchmarks.lab.blame.pieces import Kernel, elementwise
 from benchmarks.lab.blame.script import COMPUTE, PAGEABLE, PINNED, Script
 
 _FILL_RATE = 8000.0  # Bytes a us that one core fills.

@@ -30,8 +30,8 @@ from benchmarks.lab.blame.scoring import (
     LEAST_SAVED,
     score,
     summary,
+    told_of,
 )
-from benchmarks.lab.blame.told import told_of
 from benchmarks.lab.blame.truth import truth_of
 
 PATTERNS = [*dict.fromkeys(pattern_of(fault) for fault in FAULTS), CLEAN]

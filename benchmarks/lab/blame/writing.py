@@ -5,20 +5,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from benchmarks.lab.blame import (
-    communication,
-    compiling,
-    faults,
-    loading,
-    sharding,
-    updating,
-)
-from benchmarks.lab.blame.case import Case
-from benchmarks.lab.blame.drafting import AUTOGRAD
+from benchmarks.lab.blame import communication, faults, step_parts
+from benchmarks.lab.blame.families import Case
 from benchmarks.lab.blame.instructions import Program
-from benchmarks.lab.blame.kernels import reduction
-from benchmarks.lab.blame.pieces import Piece
-from benchmarks.lab.blame.script import COMPUTE, Script
+from benchmarks.lab.blame.pieces import Piece, reduction
+from benchmarks.lab.blame.script import AUTOGRAD, COMPUTE, Script
 
 
 def program_of(case: Case, causes: dict[str, float]) -> Program:
@@ -34,17 +25,17 @@ def program_of(case: Case, causes: dict[str, float]) -> Program:
     with s.part("end"), s.uncaptured():
         s.wait("cudaDeviceSynchronize", ("device", 0))
     world = 8 if case.family.distributed else 1
-    return Program(case.gpu, s.code, loading.workers(s, case), world=world)
+    return Program(case.gpu, s.code, step_parts.workers(s, case), world=world)
 
 
 def _step(s: Script, case: Case, layers: list[Piece], i: int) -> None:
-    loading.batch(s, case, i)
+    step_parts.batch(s, case, i)
     with s.frame(
         "train.py(52): train_step" if case.family.trains else "serve.py(31): step"
     ):
         faults.write(s, case, faults.BEFORE, i)
         if case.family.trains:
-            updating.zero_grad(s, layers)
+            step_parts.zero_grad(s, layers)
         with s.frame(f"nn.Module: {case.family.module}_0"), ExitStack() as ranges:
             if case.family.distributed:
                 sharded = case.family.sharded
@@ -52,20 +43,20 @@ def _step(s: Script, case: Case, layers: list[Piece], i: int) -> None:
                 ranges.enter_context(s.range(f"{wrapper}DataParallel.forward"))
                 communication.buffers(s, i)
             if case.compiled:
-                compiling.forward(s, case, layers, i)
+                step_parts.compiled_forward(s, case, layers, i)
             else:
                 _forward(s, case, layers, i)
         if case.family.trains:
             with s.part("loss"), s.op("aten::cross_entropy_loss", "aten::nll_loss"):
                 s.launch(reduction(4096, "nll_loss"))
             _backward(s, case, layers, i)
-            updating.optimizer(s, case, layers)
+            step_parts.optimizer(s, case, layers)
         faults.write(s, case, faults.AFTER, i)
 
 
 def _forward(s: Script, case: Case, layers: list[Piece], i: int) -> None:
     for n, piece in enumerate(layers):
-        sharding.before_layer(s, case, "forward", n, len(layers))
+        communication.before_layer(s, case, "forward", n, len(layers))
         with s.part(f"layer{n}"):
             s.piece(piece)
         faults.write_between(s, case, i, n, len(layers))
@@ -90,17 +81,17 @@ def _nodes(s: Script, case: Case, layers: list[Piece], i: int) -> None:
     s.wait_for(f"backward{i}", 30)
     number = len(layers)
     for n, piece in zip(reversed(range(number)), reversed(layers), strict=True):
-        sharding.before_layer(s, case, "backward", n, number)
+        communication.before_layer(s, case, "backward", n, number)
         with s.part(f"layer{n}"):
             if piece.back:
                 with s.op(
                     f"autograd::engine::evaluate_function: {piece.node}", piece.node
                 ):
                     s.run(piece.back)
-            updating.accumulate(s, piece)
+            step_parts.accumulate(s, piece)
         with s.part(f"bucket{n}"):
             communication.bucket(s, case, i, n, number)
-        sharding.after_layer(s, case, n, number)
+        communication.after_layer(s, case, n, number)
     s.signal(f"gradients{i}")
 
 

@@ -29,16 +29,17 @@ from benchmarks import TRACES as PUBLIC_TRACES
 from benchmarks.lab import pages
 from benchmarks.lab.explain.answering import (
     FACTS,
+    NAME,
     SHOWN,
     WITHOUT_MODEL,
     Opened,
     answers_of_model,
     answers_without_model,
+    local_model,
     opened,
     shown,
 )
 from benchmarks.lab.explain.asked_windows import CORPUS, NONE, TRACES, Asked, read
-from benchmarks.lab.explain.local_model import NAME, local_model
 
 KEPT = RESULTS / "explain_accuracy.json"
 

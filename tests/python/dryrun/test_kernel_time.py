@@ -144,7 +144,7 @@ def test_near_the_traces_at_hand() -> None:
 @pytest.mark.parametrize("name", ["ViT-base", "ResNet-50 training, fp32"])
 def test_programs_launch_what_the_page_says(name: str) -> None:
     from benchmarks.dryrun.programs import PROGRAMS
-    from benchmarks.dryrun.whole_programs import dry
+    from benchmarks.dryrun.run import dry
 
     results = json.loads((ROOT / "benchmarks/results/dryrun.json").read_text())
     rows = [row for row in results["programs"] if row["program"].startswith(name)]
