@@ -25,7 +25,7 @@ std::vector<char> rows_with_operators(const timeline::Timeline& t) {
 }
 
 // Where sizes are known, scores [B, M, N] of the first product are the left operand of
-// the second. Where they are not, nothing is said against it.
+// the second. Otherwise nothing rules it out.
 bool fit(const Context& context, std::uint32_t first, std::uint32_t second) {
   const auto* a = context.args.op(first);
   const auto* b = context.args.op(second);

@@ -68,8 +68,8 @@ class Host {
   }
 
  private:
-  // Lists what may block the main thread. What does not prove by itself that it waits
-  // for a collective counts only while one is under way.
+  // Lists what may block the main thread. An event that does not by itself prove a wait
+  // for a collective counts only while one is running.
   void read_main_thread() {
     bool frames = false;
     std::uint32_t asked = kNoRow;  // the last collective's operator
@@ -241,7 +241,7 @@ double bytes_sent(const timeline::CollectiveArgs& collective) {
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kReduce:
     case CollectiveKind::kOther:
-      break;  // which rank sends how much goes by who is the root
+      break;  // how much each rank sends depends on the root
   }
   return -1;
 }

@@ -72,10 +72,10 @@ class SoleKernels {
 /// The same for all rules of an analysis, made once.
 SoleKernels& sole_kernels(const Context& context);
 
-/// Claims the part `share` (0 to 1) of a kernel's time on device `index` as spent to no
-/// use, at its beginning: no more than its lead, and less what earlier rules took of
-/// it, since cures of one kernel do not add up. What proves it is `evidence`, kNoRow
-/// for the kernel itself. Appends to `claims`.
+/// Claims the part `share` (0 to 1) of a kernel's time on device `index` as wasted, at
+/// its beginning: at most its lead, minus the part that earlier rules took, since cures
+/// of one kernel do not add up. `evidence` is the row that proves it, kNoRow for the
+/// kernel itself. Appends to `claims`.
 void claim_excess(const Context& context, std::size_t index, const SoleKernel& kernel,
                   double share, PatternId pattern, std::uint8_t subtype,
                   std::vector<Claim>& claims, std::uint32_t evidence = kNoRow);

@@ -71,7 +71,8 @@ IntervalSet dispatching(const timeline::Timeline& t, std::uint32_t lane,
       steps.push_back({at[i - 1], at[i]});
     }
   }
-  // Both are in order of time; sorting them anew took longer than all else here.
+  // Both are in order of time; sorting them again took longer than everything else
+  // here.
   std::vector<Interval> stretches;
   stretches.reserve(calls.size() + steps.size());
   std::merge(calls.begin(), calls.end(), steps.begin(), steps.end(),

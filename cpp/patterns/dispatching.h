@@ -4,9 +4,8 @@
 // A gap is the host's if the call that ended it began after the device had run dry. It
 // is dispatch as far as the launching thread was in a launch, or was going through the
 // operators that launch and those between them that only describe tensors (views),
-// without a long pause. What they do not account for has another reason: waiting,
-// loading, Python code, operators on CPU tensors, a slow runtime call (module loading,
-// cudaMalloc).
+// without a long pause. The rest has another reason: waiting, loading, Python code,
+// operators on CPU tensors, a slow runtime call (module loading, cudaMalloc).
 #pragma once
 
 #include <cstddef>

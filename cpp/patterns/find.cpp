@@ -136,7 +136,7 @@ bool Search::counts(PatternId pattern, std::int64_t ns) const {
 // Leaves the claims that cost enough together: of all devices, or of one process.
 void Search::keep_what_counts(PatternId pattern, std::vector<Claim>& claims) const {
   std::vector<std::int64_t> cost(std::max<std::size_t>(1, t_.host.size()));
-  // A claim on what is no one's is refused later, by the ledger.
+  // A claim on time without an owner is refused later, by the ledger.
   const auto of = [&](const Claim& claim) {
     const auto index = t_.host ? index_of(t_, claim) : 0;
     return index == timeline::HostTimes::kNone ? 0 : index;

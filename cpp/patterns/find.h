@@ -19,7 +19,7 @@ namespace tta::patterns {
 
 /// What all rules together found.
 struct Findings {
-  PatternTable patterns;          ///< What PatternIds stand for, own rules included.
+  PatternTable patterns;          ///< The patterns of PatternIds, own rules included.
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
   /// Where each pattern occurs, by its number, in order of time: of rules that note it
@@ -31,9 +31,8 @@ struct Findings {
   std::vector<OwnOutcome> own;  ///< One for each own rule that ran, in their order.
 };
 
-/// Looks for patterns, first for what they claim, then for what to say of it: between
-/// the two, claims may be given to other patterns (pipeline/pricing/blame.h). Refers to
-/// all that it is given.
+/// Looks for patterns in two phases, claims and then findings: in between, claims may
+/// move to other patterns (pipeline/pricing/blame.h). Refers to all its arguments.
 class Search {
  public:
   Search(const timeline::Timeline& timeline, const timeline::EventArgs& args,

@@ -17,7 +17,7 @@
 
 namespace tta::patterns {
 
-/// How much of the analysed span a finding wastes.
+/// How much of the analyzed span a finding wastes.
 enum class Severity : std::uint8_t {
   kLow,     ///< Under 3 %.
   kMedium,  ///< 3 % to 10 %.

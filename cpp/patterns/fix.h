@@ -14,11 +14,11 @@
 
 namespace tta::patterns {
 
-/// Computation beside which transfers (collectives, or copies between host and device)
-/// could still run: in a step as much as it computes with no transfer beside. Steps are
+/// Computation that transfers (collectives, or copies between host and device) could
+/// still overlap: per step, its computation without a concurrent transfer. Steps are
 /// those of the process that feeds a device, by the host's time; without steps, all of
-/// the span counts. What is taken is gone for those who ask later, so fixes that are
-/// made together share one. Refers to the timeline.
+/// the span counts. Each request reduces what later ones get, so fixes that are made
+/// together share one. Refers to the timeline.
 class OverlapRoom {
  public:
   explicit OverlapRoom(const timeline::Timeline& timeline) : t_(timeline) {}
@@ -41,12 +41,12 @@ class OverlapRoom {
   std::map<std::size_t, Device> devices_;
 };
 
-/// Returns what fixing a pattern, or one finding of it, takes away, by the pattern's
-/// edit (TTA_FIXES) at its sites. Time of a host without devices is taken off as it is
-/// claimed, but for kSkip and kOverlap: collectives that ran in the claimed time begin
-/// when they are ready. O(n log n) in its claims and sites and what they cover; of
-/// kOverlap, in the devices' rows. `room` is what kOverlap may take of; fixes that are
-/// made together share it.
+/// Returns the work that fixing a pattern, or one finding of it, removes, by the
+/// pattern's edit (TTA_FIXES) at its sites. Time of a host without devices is removed
+/// as claimed, except for kSkip and kOverlap: collectives that ran in the claimed time
+/// begin when they are ready. O(n log n) in its claims and sites and what they cover;
+/// of kOverlap, in the devices' rows. `room` is what kOverlap may take of; fixes that
+/// are made together share it.
 replay::Change fix_of(const replay::Model& model, const PatternInfo& pattern,
                       std::span<const Claim> claims, std::span<const Mark> sites,
                       OverlapRoom& room);

@@ -20,7 +20,7 @@ struct FrameCost {
 /// Returns the deepest function that holds more than `share` of `of`, frames of files
 /// with at least that owner only; a builtin belongs to kTorch. Each stretch counts for
 /// its innermost frame and all above it; if `inside`, only up to the first event that
-/// is no frame. None if no function holds so much. Linear in the rows.
+/// is not a frame. None if no function holds that much. Linear in the rows.
 std::optional<FrameCost> deepest_of_most(
     const timeline::Timeline& timeline, std::span<const PythonStretch> stretches,
     std::int64_t of, bool inside,

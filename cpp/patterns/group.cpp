@@ -90,8 +90,8 @@ void add(Finding& f, const Claim& claim) {
   f.claims.push_back(claim);
 }
 
-// Adds up what each event proves. All findings use one table of all rows, of which
-// only those at hand are touched.
+// Adds up what each event proves. All findings share one table of all rows, and touch
+// only their own.
 class CostOfRows {
  public:
   explicit CostOfRows(std::size_t rows) : place_(rows, kNoRow) {}
@@ -322,8 +322,8 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     for (const auto& claim : finding.claims) add(rest, claim);
     rest.sites.insert(rest.sites.end(), finding.sites.begin(), finding.sites.end());
   }
-  // What is left is listed only if it amounts to something; it stays in the balance. A
-  // finding that has no place either is the same row to whoever reads it.
+  // The rest is listed only if it is large enough; it stays in the balance. A finding
+  // without a place reads as the same row.
   for (auto& [subtype, rest] : elsewhere) {
     const auto nowhere = std::ranges::find_if(kept, [&](const Finding& f) {
       return f.subtype == subtype && !f.location && f.operator_name.empty();

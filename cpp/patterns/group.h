@@ -29,14 +29,13 @@ class SourceLines {
     if (place == 0) return std::nullopt;
     return frames_[place - 1];
   }
-  /// Returns the place of one of these rows: a number that
-  /// rows share if their frames have the same file, line and function, and 0 if there
-  /// is no frame.
+  /// Returns the place of one of these rows: a number that rows share if their frames
+  /// have the same file, line and function, and 0 without a frame.
   std::uint32_t place(std::uint32_t row) const { return places_[row]; }
 
   /// Returns what the frame of a row that has one was calling, as a number.
   std::uint32_t calls(std::uint32_t row) const { return calls_of_.at(row); }
-  /// Returns the names that such a number stands for.
+  /// Returns the names behind such a number.
   const timeline::Calls& names(std::uint32_t calls) const { return calls_[calls]; }
 
  private:

@@ -125,8 +125,8 @@ class Launching {
     return c_.ts[op == kNoRow ? launch : op];
   }
 
-  // Between what and what, by the rows that end them: of the thread's ends nobody
-  // knows what came before or after.
+  // Pauses between two rows, by the rows that end them: before the thread's first and
+  // after its last row, activity is unknown.
   void note_pauses(std::uint32_t lane, const IntervalSet& quiet, std::int64_t typical) {
     const auto rows = t_.lanes.rows_of(lane);
     for (auto pause : quiet) {

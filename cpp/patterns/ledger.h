@@ -11,17 +11,16 @@
 namespace tta::patterns {
 
 /// The unclaimed time of every device: idle time, which the balance divides among the
-/// patterns, and busy time, of which patterns claim what was spent to no use. In a
-/// trace without device work, each process's time stands for both. Refers to the
-/// timeline.
+/// patterns, and busy time, of which patterns claim the wasted part. In a trace without
+/// device work, each process's time serves as both. Refers to the timeline.
 class Ledger {
  public:
   explicit Ledger(const timeline::Timeline& timeline);
 
-  /// What is left of the idle time of device `index` (position in Timeline::devices)
-  /// inside `part`. Of a trace without device work, `index` is a position in
-  /// Timeline::host, and all time of a process can be claimed, with device -1 and an
-  /// event of that process as evidence.
+  /// The remaining idle time of device `index` (position in Timeline::devices) inside
+  /// `part`. In a trace without device work, `index` is a position in Timeline::host,
+  /// and all time of a process can be claimed, with device -1 and an event of that
+  /// process as evidence.
   timeline::IntervalSet idle(std::size_t index, timeline::Interval part) const {
     return timeline::clip(idle_[index], part);
   }
@@ -34,9 +33,10 @@ class Ledger {
 
   /// Takes the claims out of what is left.
   ///
-  /// Throws std::logic_error that names the pattern if a claim is not wholly in what
-  /// is left, or overlaps another: each nanosecond is given once. What is left is then
-  /// as before. O(n log n) in the claims, linear in what is left of their devices.
+  /// Throws std::logic_error that names the pattern if a claim is not wholly inside the
+  /// remaining time, or overlaps another: each nanosecond is given once. The remaining
+  /// time is then unchanged. O(n log n) in the claims, linear in the remaining
+  /// stretches of their devices.
   void settle(const std::vector<Claim>& claims);
 
   /// What is left of the idle time, in the order of Timeline::devices, or of the
@@ -51,8 +51,8 @@ class Ledger {
   std::vector<timeline::IntervalSet> idle_, busy_;
 };
 
-/// Returns whose time a claim takes: a position in Timeline::devices or, where there is
-/// none, in Timeline::host; HostTimes::kNone if it is no one's. O(log n).
+/// Returns whose time a claim takes: a position in Timeline::devices or, without
+/// devices, in Timeline::host; HostTimes::kNone if it has no owner. O(log n).
 std::size_t index_of(const timeline::Timeline& timeline, const Claim& claim);
 
 }  // namespace tta::patterns

@@ -19,8 +19,8 @@ struct Late {
   std::uint32_t under_way = kNoRow;
 };
 
-// A launch that takes longer does something else first, such as loading a module. What
-// is shorter and under way when a device runs dry is an ordinary one, and in time.
+// A launch that takes longer first does something else, such as loading a module. A
+// shorter one in progress when a device runs dry is ordinary, and in time.
 constexpr auto kSlowLaunch =
     static_cast<std::int64_t>(kSlowLaunchThreshold.value) * 1000;
 
@@ -137,7 +137,7 @@ std::vector<Claim> claim_marks(const Context& context, PatternId pattern,
     return claims;
   }
   const MarkIndex index(c, t.lanes, marks);
-  std::vector<Interval> taken;  // of the gap at hand
+  std::vector<Interval> taken;  // of the current gap
   for (const auto i : fed_devices(t)) {
     const auto& d = t.devices[i];
     for (const auto& gap : late_gaps(t, d, at_the_end)) {

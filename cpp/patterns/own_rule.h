@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patterns/own_rule.h: rules that are not built in but given for one analysis.
 //
-// They are written by users, so what they ask for is no promise: it is cut to what the
-// ledger has left, and how much that took away is told.
+// Users write them, so their requests are not trusted: they are cut to the ledger's
+// remaining time, and the amount cut is reported.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Request {
   /// None: the idle time of every device that waited for the thread of the evidence
   /// meanwhile (claim_marks); of a trace without device work, the process's time.
   std::optional<std::int32_t> device;
-  bool busy = false;  ///< Of `device`: busy time spent to no use, instead of idle time.
+  bool busy = false;  ///< Of `device`: wasted busy time, instead of idle time.
 };
 
 struct OwnRule {
@@ -43,7 +43,7 @@ struct OwnOutcome {
   std::int64_t asked_ns = 0;  ///< Sum of their lengths within the span.
   /// What they get: idle (or busy) time inside them, not claimed before, once.
   std::int64_t claimed_ns = 0;
-  std::int64_t taken_ns = 0;  ///< What they would have got but for earlier rules.
+  std::int64_t taken_ns = 0;  ///< Lost to earlier rules.
   bool counted = false;       ///< False: too little, so that nothing of it is claimed.
 };
 
@@ -59,7 +59,7 @@ std::vector<Claim> grant(const Context& context, PatternId pattern,
                          const std::vector<Request>& requests);
 
 /// Runs a rule and makes claims of its requests. Fills the outcome, whose pattern is
-/// set, but for `counted`. Throws what the rule and grant do.
+/// set, except for `counted`. Throws whatever the rule and grant throw.
 std::vector<Claim> run(const OwnRule& rule, const Context& context,
                        OwnOutcome& outcome);
 

@@ -24,7 +24,7 @@ constexpr auto words_of(PatternSide) {
   return std::array<std::string_view, 2>{"cpu", "gpu"};
 }
 
-/// What the time is lost to, for colors: more than thirty cannot be told apart by eye.
+/// The kind of loss, for colors: more than thirty are indistinguishable by eye.
 enum class PatternFamily : std::uint8_t {
   kInput,
   kWait,
@@ -38,8 +38,8 @@ enum class PatternFamily : std::uint8_t {
 };
 std::string_view name_of(PatternFamily family);
 
-// id, name in reports, what of a pattern is not there in a replay without it, at each
-// of its sites (patterns/finding.h). The device work of a site goes by its share,
+// id, name in reports, the part of a pattern that a replay without it removes at each
+// of its sites (patterns/finding.h). The device work of a site shrinks by its share,
 // whatever the edit, and so does busy time that a pattern without sites of its own
 // claims.
 #define TTA_FIXES(X)                                                                  \
@@ -58,7 +58,7 @@ std::string_view name_of(PatternFamily family);
   X(kBucket, "bucket", "the launches of like collectives but the first of each run")  \
   X(kOverlap, "overlap", "what of its time can run beside other work of its step")
 
-/// The edit of a replay that stands for a pattern's fix.
+/// The edit of a replay that models a pattern's fix.
 enum class Fix : std::uint8_t {
 #define TTA_FIX_ID(id, name, doc) id,
   TTA_FIXES(TTA_FIX_ID)
@@ -80,7 +80,7 @@ struct PatternInfo {
   PatternFamily family;
   Fix fix;
   bool user_finding, estimate, on_host;
-  std::span<const std::string_view> subtypes;  ///< Empty: the pattern has none.
+  std::span<const std::string_view> subtypes;  ///< Empty: no sub-types.
   std::string_view summary, advice;
 };
 

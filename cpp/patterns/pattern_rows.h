@@ -8,14 +8,13 @@
 #pragma once
 
 // id (its rule is id##Rule), name in reports, JSON and documentation, side, family,
-// fix; what else is so of it, its sub-types; what happened, what to do about it.
+// fix; flags, sub-types; what happened, what to do about it.
 //
-//   kFinding: what it claims is reported; without, it is accounted for alone.
-//   kEstimate: what it claims beyond idle time is an upper estimate, of how much faster
-//     the same work could be; without, it is time that
-//     was measured, all of it lost.
-//   kOnHost: it can also be found in a trace without device work, where it is host time
-//     that it wastes; of such a trace nothing can be said of the others.
+//   kFinding: its claims are reported; without, they are only accounted for.
+//   kEstimate: its claims beyond idle time are an upper estimate of how much faster the
+//     same work could be; without, they are measured time, all of it lost.
+//   kOnHost: it can also be found in a trace without device work, where it wastes host
+//     time; the others are unknown for such a trace.
 #define TTA_PATTERNS(X)                                                                \
   X(kProfilerArtifact, "profiler_artifact", kCpu, kOther, kShorten, kNothing, (),      \
     "The profiler itself kept the device waiting.",                                    \

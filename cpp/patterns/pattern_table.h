@@ -13,7 +13,7 @@
 
 namespace tta::patterns {
 
-/// What a claim's or finding's PatternId stands for. It travels with the findings:
+/// The pattern of a claim's or finding's PatternId. It travels with the findings:
 /// numbers after the built-in ones mean nothing without it. Cheap to copy.
 class PatternTable {
  public:

@@ -41,7 +41,7 @@ struct Rule {
   PatternId pattern;
   std::span<const Threshold> thresholds;  ///< First "min_share", see settings.h.
   std::vector<Claim> (*propose)(const Context&);
-  /// One sentence on a finding, in figures. The finding is complete but for it.
+  /// One sentence on a finding, in figures. The rest of the finding is complete.
   std::string (*describe)(const Context&, const Finding&);
   /// What to do about a finding, where that depends on its sub-type, the device or the
   /// like; null: what the pattern table says.
@@ -60,7 +60,7 @@ TTA_PATTERNS(TTA_RULE)
 /// All of them, in the order of the pattern table.
 std::span<const Rule* const> rules();
 
-/// A process feeds at most some ten devices. Of a file that names one for each kernel,
+/// A process feeds at most about ten devices. In a file that names one for each kernel,
 /// each stretch of a thread's time would be claimed on all of them.
 inline constexpr std::size_t kMostDevices = 64;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/settings.cpp: looks names up and refuses what makes no sense.
+// patterns/settings.cpp: looks names up and rejects invalid values.
 #include "patterns/settings.h"
 
 #include <cmath>

@@ -66,7 +66,7 @@ class Settings {
 PatternId pattern_named(std::string_view name);
 
 /// The thresholds of a pattern's rule. The first is always the least share of the
-/// analysed span that the claims of the whole trace must cost ("min_share").
+/// analyzed span that the claims of the whole trace must cost ("min_share").
 std::span<const Threshold> thresholds(PatternId pattern);
 
 }  // namespace tta::patterns

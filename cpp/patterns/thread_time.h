@@ -36,11 +36,11 @@ IntervalSet pauses(const timeline::Timeline& timeline, std::uint32_t lane,
 /// Linear.
 std::int64_t typical_gap(const timeline::Timeline& timeline, std::uint32_t lane);
 
-/// What a thread spent on calling operators inside `time`, rather than on their work:
-/// the time between operators, and what of an operator is shorter than `real_work`
-/// from one beginning or end of an operator to the next. Stretches of more than
-/// `max_pause` without an operator are left out: nobody knows what went on.
-/// O(n log n) in the rows of the thread that begin inside `time`.
+/// Time inside `time` that a thread spent on calling operators rather than on their
+/// work: the time between operators, and stretches inside operators shorter than
+/// `real_work` from one beginning or end of an operator to the next. Stretches of more
+/// than `max_pause` without an operator are left out: their activity is unknown. O(n
+/// log n) in the rows of the thread that begin inside `time`.
 IntervalSet calling_time(const timeline::Timeline& timeline, std::uint32_t lane,
                          Interval time, std::int64_t real_work, std::int64_t max_pause);
 
@@ -71,8 +71,8 @@ std::vector<PythonStretch> python_self_time(const timeline::Timeline& timeline,
 /// Marks the self time of the Python functions that were entered in a gap before a late
 /// launch, where it is most of the gap; `late` as late_dispatch() lists it. Python has
 /// to have 60 us of a gap, less what recording its frames took: beside a launch's
-/// dispatch, which takes 5-50 us in public traces, less is no work of the program's
-/// own. O(n log n) in the threads' rows.
+/// dispatch, which takes 5-50 us in public traces, less is not the program's own work.
+/// O(n log n) in the threads' rows.
 std::vector<Mark> python_in_gaps(const timeline::Timeline& timeline,
                                  const std::vector<LateDispatch>& late);
 

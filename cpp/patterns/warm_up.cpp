@@ -19,8 +19,8 @@ constexpr std::int64_t kMostLaunchesABurst = 10;
 constexpr std::int64_t kLeastAllocations = 20;  // fewer say nothing
 
 // The processes that take memory for single tensors from the driver and give it back,
-// between launch and launch, throughout. Memory given back all at once (a cache that is
-// emptied) is no sign of it. Linear in the rows of threads.
+// between launch and launch, throughout. Memory given back all at once (a cache being
+// emptied) does not count. Linear in the rows of threads.
 std::unordered_set<std::int64_t> processes_without_cache(const timeline::Timeline& t) {
   struct Calls {
     std::int64_t launches = 0, allocations = 0, releases = 0, bursts = 0;

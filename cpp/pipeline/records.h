@@ -2,7 +2,7 @@
 // pipeline/records.h: the records of a report, as Python, JSON and tables have them.
 //
 // To add a column, add a row here (record/record.h) and fill it where the record is
-// made; `make stubs` writes the stubs and the JSON schema anew.
+// made; `make stubs` rewrites the stubs and the JSON schema.
 #pragma once
 
 #include <array>

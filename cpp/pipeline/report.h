@@ -77,7 +77,7 @@ struct Replay;  // pipeline/pricing/price.h
 
 struct Report {
   Origin origin = Origin::kRule;    ///< Of what rules found: kRule or kDryRun.
-  patterns::PatternTable patterns;  ///< What PatternIds stand for, own rules included.
+  patterns::PatternTable patterns;  ///< The patterns of PatternIds, own rules included.
   TraceFacts trace;
   Quality quality;
   std::vector<BalanceRow> balance;       ///< Empty if the trace is unusable.
@@ -100,8 +100,8 @@ struct Report {
   /// What all of it was read from, for looking closer (timeline::window_tree). Refers
   /// to the trace, which must outlive it.
   std::shared_ptr<const timeline::Timeline> timeline;
-  /// The args that rules and tables read, kept because the file may be gone by the time
-  /// a table is asked for; null if the trace is unusable.
+  /// The args that rules and tables read, kept because the file may be gone when a
+  /// table is requested; null if the trace is unusable.
   std::shared_ptr<const timeline::EventArgs> args;
 };
 

@@ -13,10 +13,10 @@ namespace {
 constexpr double kMostSpanError = 0.01, kMostWaitError = 0.05;
 constexpr double kMostContradicted = 0.01, kLeastExplained = 0.9;
 constexpr double kMostUnexplained = 0.02, kLeastLaunched = 0.95;
-// What hangs on an anchor comes out right whatever the rules are, so errors count as
-// shares of the rest; this much of the span must be left.
+// Times that depend on an anchor are correct under any rules, so errors count as shares
+// of the rest. At most this share of the span may be anchored.
 constexpr double kMostAnchored = 0.9;
-// One alone is no share: what it is off by shows in the span and the waits.
+// A single one is not a share: its error shows in the span and the waits.
 constexpr std::uint64_t kMostAlone = 1;
 // In 43 real traces none is.
 constexpr double kMostWaitsContradicted = 0.05;
@@ -67,7 +67,7 @@ void accept(Fidelity& f) {
                                " times, work began before what it should have waited "
                                "for had ended");
   }
-  // However few beside the work: a rule for waits that is so often wrong is no rule.
+  // However few the waits are next to the work: a rule wrong this often is useless.
   if (const auto e = ratio(static_cast<std::int64_t>(f.contradicted_waits),
                            static_cast<std::int64_t>(f.waits));
       f.contradicted_waits > kMostAlone && e > kMostWaitsContradicted) {

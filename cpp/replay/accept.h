@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/accept.h: the limits that a replay must keep to be believed.
+// replay/accept.h: the limits that a replay must keep to be reliable.
 #pragma once
 
 #include <cstdlib>

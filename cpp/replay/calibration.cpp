@@ -20,7 +20,7 @@ constexpr std::size_t kMinSamples = 3;
 // Below the median: a constant that is too long contradicts every shorter sample, one
 // that is a little short adds up only where the host is the limit anyway.
 constexpr double kLow = 0.25, kLowest = 0.2;
-// So few start sooner than a latency that is no error of a clock.
+// At most this share starts sooner than a latency that is not a clock error.
 constexpr double kSooner = 0.01;
 
 using Samples = std::vector<std::int64_t>;
@@ -101,8 +101,8 @@ Calibration::Calibration(const timeline::Timeline& t, const Constants& constants
   std::map<std::uint32_t, Samples> typical, wait_cost;
   std::map<CallAndKind, Samples> back;
   tied_ = tied_calls(calls, tasks);
-  // The mean, as errors add up along a stream: of all that the constant stands for and
-  // of nothing else. Overlaps (most pairs of graphs on B300), and the few gaps that are
+  // The mean, as errors add up along a stream: over all that the constant replaces and
+  // nothing else. Overlaps (most pairs of graphs on B300), and the few gaps that are
   // longer than usual, are copied one by one or are part of it, never both.
   const auto is_gap = [&](std::int64_t apart) {
     return std::abs(apart) <= kMaxGap && (apart >= 0 || !overlaps_kept);

@@ -17,9 +17,9 @@ namespace tta::replay {
 /// more).
 inline constexpr std::int64_t kRest = 90'000;
 
-/// A launch call that takes over so many times what is typical of its name does
-/// something else first, as loading a module: its kernel starts when it returns (0.3-3
-/// s seen; 1.6 s in Kineto's ResNet-50 sample).
+/// A launch call that takes over this many times the typical time of its name first
+/// does something else, such as loading a module: its kernel starts when it returns
+/// (0.3-3 s seen; 1.6 s in Kineto's ResNet-50 sample).
 inline constexpr std::int64_t kLoadsModule = 10;
 
 /// How long after a moment of its launch a task starts.

@@ -33,7 +33,7 @@ class WeightEdits {
   void shorten(std::uint32_t row, const timeline::IntervalSet& parts);
   /// Work waits for no other stream.
   void untie(std::uint32_t row);
-  /// Work takes no time, there is no gap before it, nobody launches it.
+  /// Work takes no time, has no gap before it and no launch.
   void drop(std::uint32_t row);
   /// Work begins where the work before it ends, whenever it was launched. The first of
   /// a stream stays: it would be at the begin of time without its launch.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/collective_order.cpp: collectives on the host, told as hand-overs.
+// replay/collective_order.cpp: collectives on the host, as transfers between threads.
 #include "replay/collective_order.h"
 
 #include <algorithm>

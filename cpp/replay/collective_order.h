@@ -20,8 +20,9 @@ struct PlainMoment {
 
 struct CollectiveOrder {
   std::vector<HandOver> hand_overs;
-  /// Of each collective, the place of its operator's hand-over; calls.h's kNone if it
-  /// was not asked for in the trace. Without this one it begins as soon as it is ready.
+  /// For each collective, the place of its operator's transfer; calls.h's kNone if it
+  /// was not requested in the trace. Without it, the collective begins as soon as it is
+  /// ready.
   std::vector<std::uint32_t> asks;
   std::vector<PlainMoment> moments;
 };

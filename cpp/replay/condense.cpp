@@ -44,7 +44,7 @@ void add_device_work(const Model& m, const timeline::EventArgs& args,
 }
 
 // The moment at which a backend's thread began a range, and the one that follows: where
-// it may have ended for whoever waited.
+// it may have ended for those that waited.
 std::pair<PointId, PointId> moments_of(const Model& m, const HostCollective& c) {
   const auto& all = m.sequences[c.lane];
   const auto after = std::ranges::upper_bound(
@@ -156,7 +156,7 @@ class Reduction {
     });
   }
 
-  // Whether a stop comes at least `ns` before another, by so many passages at most.
+  // Whether a stop comes at least `ns` before another, by at most `passages` passages.
   bool lies_before(std::uint32_t stop, std::int64_t ns, std::uint32_t other,
                    int passages) const {
     if (passages == 0) return false;

@@ -55,9 +55,9 @@ struct Condensed {
   std::vector<Passage> passages;
 };
 
-/// Reduces a graph to the stops asked for: with these weights each comes to pass when
-/// it does in the graph, and so it does with others as long as what no passage stands
-/// for does not matter.
+/// Reduces a graph to the stops asked for: with these weights each happens when it does
+/// in the graph. The same holds for other weights as long as paths outside the passages
+/// do not matter.
 ///
 /// Every point knows how long after each stop it comes at least, of the eight stops
 /// that bind it closest; a ninth would matter only if all eight were sooner by more

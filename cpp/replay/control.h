@@ -19,8 +19,8 @@ struct Control {
 
   double rate() const;
   double chance() const;
-  /// Causes found by times may be used: three times as many as by chance, and so many
-  /// that chance alone would find them in less than one trace of a hundred. By the
+  /// Causes found by times may be used: three times as many as by chance, and enough
+  /// that chance alone would find them in less than one trace in a hundred. By the
   /// shares found in traces: 99 % of the delays against 2 % by chance, 35 % against 1 %
   /// and 23 % against 5 % were dependencies; 94 % against 42 % may be any. Linear in
   /// `delays`.
@@ -34,7 +34,7 @@ struct Control {
 /// nothing.
 inline constexpr std::uint64_t kTriesOfDelay = 16;
 
-/// Returns a moment of [0, length) to try, the n-th of a delay that `seed` stands for:
+/// Returns a moment of [0, length) to try, the n-th for the delay identified by `seed`:
 /// the same in each run. `length` > 0.
 std::int64_t moment_of(std::uint64_t seed, std::uint64_t n, std::int64_t length);
 

@@ -57,7 +57,7 @@ struct Draft {
 };
 
 // Each adds the points or edges of its name.
-void add_threads(Draft& draft);       ///< Calls, steps, hand-overs, in their order.
+void add_threads(Draft& draft);       ///< Calls, steps, transfers, in order.
 void add_tasks(Draft& draft);         ///< Device work, its order on streams, launches.
 void add_anchors(Draft& draft);       ///< Work held up by what the trace lacks.
 void add_waits(Draft& draft);         ///< What calls waited for.

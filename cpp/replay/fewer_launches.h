@@ -14,8 +14,7 @@
 
 namespace tta::replay {
 
-/// On the way from launch to launch a thread goes through Python for no longer; what is
-/// more is other work.
+/// The longest stretch of Python between two launches; longer ones are other work.
 inline constexpr std::int64_t kMostPause = 200'000;
 
 /// Returns the time from the launch before `call` in its thread to its own end, on the
@@ -57,7 +56,8 @@ void fuse(const Model& model, std::uint32_t lane, timeline::Interval time,
 /// latency. Rows in any order. O(n log n).
 void bucket(const Model& model, std::span<const std::uint32_t> rows, Change& out);
 
-/// The same of one row, but for its length. Returns false if no like work is before it.
+/// The same for one row, except its length. Returns false if no similar work precedes
+/// it.
 bool join_before(const Model& model, std::uint32_t row, Change& out);
 
 }  // namespace tta::replay

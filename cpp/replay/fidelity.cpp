@@ -71,7 +71,7 @@ void measure_starts(const Model& m, Fidelity& f) {
     f.explained += task.call != kNone && std::abs(by) <= kExplained;
     if (by > kUnexplained) f.unexplained_ns += by;
   }
-  // A constant that is some microseconds too long is no wrong dependency.
+  // A constant that is a few microseconds too long is not a wrong dependency.
   std::vector<char> contradicted(m.points.size(), 0);
   for (const auto& e : m.graph.edges()) {
     const auto by = m.points[e.to].recorded - m.points[e.from].recorded;
@@ -118,7 +118,8 @@ std::int64_t measure_path(const Model& m, std::span<const std::int64_t> weights,
   const auto path = critical_path(m, weights, times, last_point(times));
   f.path = by_kind(m, path);
   f.path_sources = by_source(m, path);
-  // A lead-in of Python before the first call is no anchor that hides anything.
+  // A lead-in of Python before the first call does not count as an anchor: it hides
+  // nothing.
   auto first = times[last_point(times)];
   for (const auto& call : m.calls.all) first = std::min(first, times[call.begin_point]);
   for (const auto& task : m.tasks.all) first = std::min(first, times[task.start_point]);

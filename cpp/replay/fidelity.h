@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/fidelity.h: whether a replay may be believed.
+// replay/fidelity.h: whether a replay is reliable.
 //
 // A replay of nothing but copied times reproduces every span, so the span's error alone
-// is no evidence: beside it stand the error of a replay without dependencies (null),
-// the share of starts that their own predecessors explain, and what the waits that had
-// to be recomputed came to. Two sampled traces with a span error of 0.00 % are refused
-// by three of the rules below.
+// proves nothing. Also reported: the error of a replay without dependencies (null), the
+// share of starts that their own predecessors explain, and the error of the waits that
+// had to be recomputed. Two sampled traces with a span error of 0.00 % are refused by
+// three of the rules below.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ struct Gain {
   /// Share of `high` that was not work taken away from the old critical path but waits
   /// that became shorter, 0 to 1: the more, the more it rests on the model.
   double recomputed = 0;
-  /// Share of the new critical path that hangs on inferred dependencies, 0 to 1.
+  /// Share of the new critical path that depends on inferred dependencies, 0 to 1.
   double inferred = 0;
 };
 
@@ -59,11 +59,11 @@ class Pricer {
   const WhatIf& unchanged() const { return unchanged_; }
   /// Replays with a change. O(points + edges).
   WhatIf replay(const Change& change) const;
-  /// Returns what speaks against a replay: a step after the first that takes over 2 %
-  /// longer, though a change only takes away, and not because it now waits for work
-  /// that the step before left on the device, or for its loader: waiting that no
-  /// hand-over explains was copied as work, and stands where it is when its cause
-  /// moves. Linear in the steps and the paths of those that are longer.
+  /// Returns the reason to refuse a replay: a step after the first that takes over 2 %
+  /// longer although a change only removes work, and not because it now waits for work
+  /// that the previous step left on the device, or for its loader. The usual cause:
+  /// waiting that no transfer explains was copied as work and keeps its place when its
+  /// cause moves. Linear in the steps and the paths of those that are longer.
   std::optional<Refusal> longer_step(const WhatIf& changed) const;
   /// Says what a replay gained. `estimate`: the change is itself an upper bound, so the
   /// low end is nothing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/graph.h: moments of a trace, what each waits for, and when they come to pass.
+// replay/graph.h: moments of a trace, their dependencies, and when they happen.
 //
 // A moment is a point; "v comes no earlier than w after u" is an edge (u, v, w). The
 // schedule is the earliest one that keeps every edge: t[v] = max(t[u] + w), one pass in
@@ -33,7 +33,7 @@ enum class Provenance : std::uint8_t {
   kInferred,  ///< Times alone.
 };
 
-// id, name in reports, where its length usually comes from, what the edge stands for
+// id, name in reports, the usual source of its length, the meaning of the edge
 #define TTA_EDGE_KINDS(X)                                                              \
   X(kAnchor, "anchor", kAnchored, "start of the trace -> what nothing in it explains") \
   X(kThink, "think", kCopied, "end of a call -> begin of the thread's next")           \
@@ -119,8 +119,8 @@ class Graph {
   /// Returns the weight of each edge, absent for the kinds left out.
   std::vector<std::int64_t> weights(KindSet without = 0) const;
 
-  /// Returns when each point comes to pass, by these weights of the edges; a point with
-  /// no edge into it comes at 0. O(points + edges). Safe from several threads.
+  /// Returns when each point happens under these edge weights; a point with no edge
+  /// into it happens at 0. O(points + edges). Safe from several threads.
   std::vector<std::int64_t> schedule(std::span<const std::int64_t> weights) const;
 
   /// Returns the edge that `point` waits for in a schedule made by `weights`, the first

@@ -12,7 +12,7 @@ namespace {
 using timeline::Interval;
 using trace::Category;
 
-// Shorter gaps are the interpreter's own; hand-overs take 60-200 us, seldom 7.
+// Shorter gaps are the interpreter's own; transfers take 60-200 us, seldom 7.
 constexpr std::int64_t kMinHandOver = 30'000;
 // Threads that hand over do not work at once: in 17 traces the overlap was 0.1 % at
 // most.

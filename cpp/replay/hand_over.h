@@ -39,11 +39,11 @@ struct Activity {
 std::vector<Activity> activity_of(const timeline::Timeline& timeline,
                                   const std::vector<std::uint32_t>& threads);
 
-/// Finds the hand-overs among these threads, by thread that waited, in it by time: from
-/// the one that worked last. A thread that runs operators comes before one that runs
-/// none: the profiler follows the work that a program hands to its threads, so what it
-/// sees no operators of is a helper of its own (a loader that pins memory), whose calls
-/// end at any time. Looks at the 32 busiest only, at each two of them in one walk.
+/// Finds the transfers among these threads, ordered by the thread that waited, then by
+/// time: each from the thread that worked last. A thread with operators is preferred to
+/// one without: the profiler follows work that a program gives to its threads, so a
+/// thread without operators is an independent helper (a loader that pins memory), whose
+/// calls end at any time. Examines only the 32 busiest threads, each pair in one pass.
 std::vector<HandOver> find_hand_overs(const timeline::Timeline& timeline,
                                       std::vector<Activity> threads);
 

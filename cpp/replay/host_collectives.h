@@ -22,12 +22,12 @@ namespace tta::replay {
 
 struct HostCollective {
   std::uint32_t row, lane;   ///< The range, and the backend's thread that it ran on.
-  std::int64_t begin, end;   ///< Of the range, inside the analysed span.
+  std::int64_t begin, end;   ///< Of the range, inside the analyzed span.
   std::uint32_t asker = 0;   ///< Lane of the operator.
   std::int64_t asked = -1;   ///< When it was asked for; -1: before the trace.
   std::int64_t ready = -1;   ///< When it could have been, at best; see below.
   std::uint32_t waiter = 0;  ///< Lane of the thread that waited,
-  std::int64_t waiting_since = -1, woken = -1;  ///< and when; -1: nobody did.
+  std::int64_t waiting_since = -1, woken = -1;  ///< and when; -1: no one did.
   /// Point of the model that waits for the operator alone; 0: it was not asked for.
   std::uint32_t start_point = 0;
 };

@@ -77,7 +77,7 @@ void Job::join() {
       edges.push_back({point(r, p.from), point(r, p.to), p.ns, EdgeKind::kThink});
     }
   }
-  // Who never met another takes its own time, which is no step of the job's.
+  // A rank without a shared collective keeps its own time, not a step of the job.
   joined_.assign(ranks_.size(), collectives_.empty() ? 1 : 0);
   for (const auto& c : collectives_) {
     for (const auto& m : c.members) joined_[m.rank] = 1;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // replay/job.h: the ranks of a job as one graph, joined where they meet.
 //
-// A rank alone cannot tell how long a collective took and how long it waited for the
-// others: its kernel runs from its own arrival on. Of all ranks together, the last to
-// arrive shows the transfer and the others the wait (dPRO, MLSys '22, aligns ranks by
-// the same reasoning; DeepSpeed's logger calls the parts straggler and latency).
+// One rank's trace does not show how long a collective took and how long it waited for
+// the others: the kernel runs from the rank's own arrival on. Across all ranks, the
+// last to arrive shows the transfer and the others the wait (dPRO, MLSys '22, aligns
+// ranks by the same reasoning; DeepSpeed's logger calls the parts straggler and
+// latency).
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,7 @@ enum class Usual : std::uint8_t {
   kKind,
 };
 
-/// Which of the job's work; what is left out does not matter.
+/// Selects work of the job; fields left out match anything.
 struct Selection {
   std::optional<std::uint32_t> rank{};  ///< Place in the list of ranks.
   std::optional<std::int64_t> stage{};
@@ -69,7 +70,7 @@ struct Selection {
 std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
                               std::int64_t own);
 
-/// How far the ranks' clocks can be told from each other.
+/// How far the ranks' clocks are known to differ.
 struct Clock {
   std::int64_t shift = 0;     ///< Added to a rank's time to be on the common clock.
   std::int64_t residual = 0;  ///< Median distance of its ends from those of others.
@@ -80,14 +81,14 @@ class Job {
  public:
   using Parts = std::map<std::uint32_t, std::int64_t>;  ///< Nanoseconds by place.
 
-  /// Joins ranks at the collectives that two or more of them have: of one process group
-  /// the same sequence number or, where a trace has no numbers, the same place among
-  /// those of that name in their step. Messages are joined by their two ends, in order.
-  /// Ranks of one host have one clock; hosts' clocks are set by collectives that nobody
-  /// leaves before all have come, as all members of one end together: by the median
-  /// over those that two share. Members that were not there at one time are taken apart
-  /// again: their numbers do not mean the same. Transfers of one name and size are
-  /// alike.
+  /// Joins ranks at the collectives that two or more of them have: those of one process
+  /// group with the same sequence number or, if a trace has no numbers, the same place
+  /// among those of that name in their step. Messages are joined by their two ends, in
+  /// order. Ranks of one host have one clock; hosts' clocks are set by collectives that
+  /// no rank leaves before all have arrived, since all members of one end together: by
+  /// the median over those that two hosts share. Members that did not overlap in time
+  /// are separated again: their numbers mean different collectives. Transfers of one
+  /// name and size are alike.
   ///
   /// O(n log n) in the passages, parts and collectives of all ranks. Throws CycleError
   /// if ranks contradict each other's order, std::invalid_argument for no rank or one

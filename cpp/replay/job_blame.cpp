@@ -19,8 +19,8 @@ struct Debt {
   double late = 0;
   int collectives = 0;  // it was handed back through
 };
-// Lateness that is no one's after so many is not found further back either: a pipeline
-// is not that deep, and without a limit all collectives would be gone through for each.
+// Lateness without a cause after this many is not found further back either: no
+// pipeline is that deep, and without a limit each search would visit all collectives.
 constexpr int kMostCollectives = 64;
 // Blame that arrives at a collective's end, by the collective in which others waited.
 using Owed = std::map<std::uint32_t, Debt>;
@@ -62,8 +62,8 @@ class Blaming {
     settled_[at] = 1;
   }
 
-  // Whether all of a collective's members were in one before: then nobody came out of
-  // that one later than another.
+  // Whether all of a collective's members were in one before: then all of them came out
+  // of that one at the same time.
   bool all_were_in(std::uint32_t before, const JoinedCollective& c) const {
     const auto& members = job_.collectives()[before].members;
     return std::ranges::all_of(c.members, [&](const JoinedMember& m) {

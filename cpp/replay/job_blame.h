@@ -23,13 +23,12 @@ struct Lateness {
 /// Gives the time that ranks waited for others to what made those late, each nanosecond
 /// once: Lateness::waited adds up to JoinedCollective::wait() of all collectives.
 ///
-/// While some are there and others not, the first wait for each of the others alike.
-/// Who came late either worked longer since the collective that it came from than
-/// others did in the same stretch, place by place; or it came late out of that
-/// collective, and then the blame goes on to who was last there: so a stage of a
-/// pipeline is not blamed for its neighbor. What is left where the recording begins, or
-/// after 64 collectives, has no place. O(n log n) in the collectives' members and the
-/// parts of their passages.
+/// While some members have arrived and others not, those present wait for each missing
+/// one equally. A late rank either worked longer since its previous collective than
+/// others in the same stretch, place by place; or it left that collective late, and
+/// then the blame moves to the last rank there, so that a pipeline stage is not blamed
+/// for its neighbor. The rest, where the recording begins or after 64 collectives, has
+/// no place. O(n log n) in the collectives' members and the parts of their passages.
 std::vector<Lateness> blame_for_waits(const Job& job);
 
 }  // namespace tta::replay

@@ -14,8 +14,8 @@ namespace {
 
 using std::int64_t;
 
-// Ends on one clock lie apart by what a process waits for a core. Half a millisecond is
-// no reason to take two clocks for one host, nor is what is not beyond their noise.
+// Ends on one clock differ by the time that a process waits for a core. A host is given
+// two clocks only for more than half a millisecond that also exceeds the noise.
 constexpr int64_t kSameEnds = 500'000, kSure = 4;
 
 // Group, its ranks, name, sequence number, step, how many such there were before.
@@ -163,7 +163,7 @@ std::vector<int64_t> Job::residuals(const std::vector<int64_t>& shift) const {
 
 void Job::set_clocks() {
   // One clock a host, unless its ranks' ends say otherwise: containers of several hosts
-  // may go by one name.
+  // may share a name.
   std::vector<std::uint32_t> own(ranks_.size()), shared(ranks_.size());
   std::map<std::string, std::uint32_t> hosts;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
@@ -189,7 +189,7 @@ void Job::set_clocks() {
     const auto same = std::max(kSameEnds, kSure * noise[host]);
     if (most[host] - least[host] > same) shared[r] = clocks++;
   }
-  // Without the hosts that were given up, whose numbers nobody has.
+  // Without the dropped hosts, whose numbers are unused.
   std::map<std::uint32_t, std::uint32_t> renumbered;
   for (auto& clock : shared) {
     clock = renumbered.try_emplace(clock, static_cast<std::uint32_t>(renumbered.size()))
@@ -217,7 +217,8 @@ void Job::take_apart() {
       last = std::max(last, m.begin);
       first_end = std::min(first_end, m.end);
     }
-    // Nobody leaves before the last has come; clocks are set better than a millisecond.
+    // No rank leaves before the last has arrived; clocks are set to within a
+    // millisecond.
     if (!one_sided(c.name) && last > first_end + 1'000'000) {
       ++contradicted_;
     } else {

@@ -2,9 +2,9 @@
 // replay/model.h: a trace as a graph of moments that can be scheduled again.
 //
 // Host threads keep their order and the time between two calls; launches, streams,
-// synchronizations, blocking copies, the launch queue, waits of streams and hand-overs
-// between threads are rules that say when a thing can happen. Lumos (MLSys '25,
-// arXiv 2504.09307) and dPRO (MLSys '22) replay traces by the same idea.
+// synchronizations, blocking copies, the launch queue, waits of streams and transfers
+// between threads are rules for when something can happen. Lumos (MLSys '25, arXiv
+// 2504.09307) and dPRO (MLSys '22) replay traces by the same idea.
 #pragma once
 
 #include <cstdint>

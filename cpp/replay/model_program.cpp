@@ -184,7 +184,8 @@ std::vector<std::int64_t> ModelReader::times(const Schedule& schedule) const {
     out[m_.tasks.all[i].end_point] = schedule.work[i].end;
   }
   out[kOrigin] = 0;
-  // Where another thread's part hangs on no point of its own: as long after as ever.
+  // Where another thread's part depends on no point of its own: same distance as
+  // recorded.
   for (const auto p : m_.graph.order()) {
     if (out[p] != kAbsent) continue;
     const auto& at = places_[p];

@@ -16,9 +16,9 @@ struct ModelProgramOptions {
   /// Without, each late start keeps the cause that the model found for it, which is
   /// nearer the static graph's replay and knows nothing of new neighbors.
   bool contention = true;
-  /// Of the model's edges: of a Change, to schedule what it leaves by events. Empty:
-  /// the model's own. An edge taken away is no dependency here either, but for the
-  /// order of a stream, which is what launches make it.
+  /// Of the model's edges: those of a Change, to schedule its result by events. Empty:
+  /// the model's own. A removed edge is not a dependency here either, except for the
+  /// order of a stream, which follows its launches.
   std::span<const std::int64_t> weights{};
   Checkpoint checkpoint = go_on;
 };
@@ -31,8 +31,8 @@ struct ModelProgramOptions {
 Program program_of(const Model& model, const timeline::EventArgs& args,
                    const ModelProgramOptions& options = {});
 
-/// Schedules a model by events. Returns when each of its points comes to pass, as
-/// Graph::schedule does. O(n log n). Throws what schedule() of scheduler.h throws.
+/// Schedules a model by events. Returns when each of its points happens, like
+/// Graph::schedule. O(n log n). Throws what schedule() of scheduler.h throws.
 std::vector<std::int64_t> schedule_by_events(const Model& model,
                                              const timeline::EventArgs& args,
                                              const ModelProgramOptions& options = {});

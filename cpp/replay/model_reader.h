@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/model_reader.h: reads the edges of a model back into what they stand for; the
-// inside of model_program.h.
+// replay/model_reader.h: turns the edges of a model back into operations; internal to
+// model_program.h.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class ModelReader {
               const ModelProgramOptions& options);
   virtual ~ModelReader() = default;
   Program run();
-  /// When the points come to pass in a schedule of the program that run() returned.
+  /// When the points happen in a schedule of the program that run() returned.
   std::vector<std::int64_t> times(const Schedule& schedule) const;
 
  protected:
@@ -58,7 +58,7 @@ class ModelReader {
 
   void add_work();
   DeviceWork work(const Task& task) const;
-  // A hand-over is a signal where the one's part ends; inside a call, at its begin.
+  // A transfer is a signal where the sender's part ends; inside a call, at its begin.
   void add_signals();
   bool in(const std::vector<PointId>& sequence, PointId p) const;
   void add_thread(std::uint32_t lane);

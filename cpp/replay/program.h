@@ -20,8 +20,8 @@ namespace tta::replay {
 /// A length that the program does not give: the constant of its kind is taken.
 inline constexpr std::int64_t kByConstant = kAbsent;
 
-/// A program that means nothing: an event nobody records, a negative length. what()
-/// names the operation.
+/// An invalid program: an event that is never recorded, a negative length. what() names
+/// the operation.
 struct ProgramError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -66,7 +66,7 @@ enum class OpKind : std::uint8_t {
   kOpenFrame,    ///< The same of a function of Python: `file(line): name`.
   kClose,        ///< Ends the one that was opened last.
   kCall,         ///< Into the runtime; launches `work` if it has any.
-  kEventRecord,  ///< `id` stands for all that `stream` holds.
+  kEventRecord,  ///< `id` covers all work in `stream`.
   kStreamWait,   ///< Work launched into `stream` from now on waits for event `id`.
   kEventSync,    ///< The thread waits for event `id`.
   kStreamSync,   ///< The thread waits for `stream`.
@@ -112,7 +112,7 @@ struct ProgramDevice {
   std::string args{};       ///< More members of it: `"key": value, ...`.
 };
 
-/// How a call waits. What is not given is the constant of its kind.
+/// How a call waits. Values that are not given are the constants of its kind.
 struct WaitCall {
   std::string name{};               ///< Of its row; "": that of the plain call.
   std::int64_t ns = kByConstant;    ///< What it takes if there is nothing to wait for.
@@ -183,8 +183,8 @@ struct Program {
 
   /// Throws ProgramError if something refers to nothing, work is launched never or
   /// twice, an event is recorded nowhere, a signal given twice or never, a length is
-  /// negative, all lengths together are beyond trace::kTimeLimit, args are no members
-  /// of a JSON object, or a collective has not the members it says. Linear.
+  /// negative, the sum of lengths exceeds trace::kTimeLimit, args are not members of a
+  /// JSON object, or a collective lacks some of its members. Linear.
   void check() const;
 };
 

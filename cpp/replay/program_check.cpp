@@ -137,8 +137,8 @@ class Checker {
         break;
     }
   }
-  // All together, so that no sum of the schedule leaves 64 bits. What is by constant,
-  // or negative, adds nothing.
+  // The sum of all, so that the schedule stays within 64 bits. Constants and negative
+  // lengths add nothing.
   void add(std::int64_t ns) {
     if (ns <= 0) return;
     if (ns >= trace::kTimeLimit - total_) refuse("ends beyond all time");

@@ -39,7 +39,7 @@ struct WorkPart {
 struct WorkPassage {
   std::uint32_t from, to;  ///< Places in RankWork::recorded.
   std::int64_t ns;
-  std::uint32_t first, last;  ///< Its parts [first, last); what is left is delay.
+  std::uint32_t first, last;  ///< Its parts [first, last); the rest is delay.
 };
 
 struct RankCollective {

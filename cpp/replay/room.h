@@ -2,8 +2,8 @@
 // replay/room.h: how often a kernel fills the device.
 //
 // timeline/occupancy.h works out the blocks that do fit, with the driver's rounding and
-// carve-out. Here none that could fit may be missed: a kernel is said to leave no room
-// for others only if that is sure, so what is asked for is a limit without either.
+// carve-out. Here no block that could fit may be missed: a kernel leaves no room for
+// others only if that is certain, so this is an upper limit without either.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// replay/scheduler.h: when the operations and the work of a program come to pass, found
-// by letting them happen.
+// replay/scheduler.h: when the operations and the work of a program happen, found by
+// simulation.
 //
 // Where the static graph (graph.h) keeps the recorded order of streams and has no room
 // to run out of, this keeps what makes the order: who launches first, what runs beside
@@ -41,14 +41,13 @@ struct Schedule {
 ///    length, but waits for a place if its stream has `queue_places` launches (a graph
 ///    is one) that have not started: it returns `queue_back` after one starts
 ///  - work starts `launch` after its call began, `gap` after the stream's work before
-///  it
-///    ended (launch order is stream order), `stream_wait` after the work of events that
-///    the stream waits for
-///  - copies between host and device take their direction's engine in turn, whoever is
-///    ready first; kernels wait for room (Contention)
+///    it ended (launch order is stream order), `stream_wait` after the work of events
+///    that the stream waits for
+///  - copies between host and device take their direction's engine in turn, first ready
+///    first served; kernels wait for room (Contention)
 ///  - a collective moves data when all members have arrived; each ends then
 ///  - calls that wait return `back` after what they wait for; an event not yet recorded
-///    is no reason to wait, as in CUDA
+///    does not cause a wait, as in CUDA
 /// What happens at one moment happens in the order in which it was caused, so the
 /// result depends on the program alone. O(n log n) in operations and work, and each
 /// kernel looks at the kernels that fill its device just then. Throws ProgramError,

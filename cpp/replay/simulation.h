@@ -32,8 +32,8 @@ class DeviceRoom {
   std::vector<Full> full_;  // by begin
 };
 
-/// A heap of moments; what happens at one causes later ones. How long work takes is
-/// known when it starts, so that its end is too, and who waits for it is told then.
+/// A heap of moments; what happens at one causes later ones. The length of work is
+/// known when it starts, and so is its end: its waiters are notified then.
 class Simulation {
  public:
   explicit Simulation(const Program& program);
@@ -93,9 +93,9 @@ class Simulation {
   // Ends the operation that a thread is in, and begins others until one takes time.
   void advance(std::uint32_t thread);
   void begin(std::uint32_t thread, const Operation& op);
-  // What an event or a wait stands for: the work of a stream as it is now.
+  // The work that an event or a wait covers: that of a stream at this moment.
   std::vector<std::uint32_t> held_by(std::uint32_t stream) const;
-  // Adds work to such a list, where the last of each stream stands for those before.
+  // Adds work to such a list, where the last of each stream covers those before.
   void add_to(std::vector<std::uint32_t>& list, std::uint32_t work) const;
 
   void issue(std::uint32_t thread, const Operation& op, std::uint32_t work);
@@ -109,7 +109,7 @@ class Simulation {
   std::vector<Thread> threads_;
   std::vector<Work> work_;
   std::vector<Stream> streams_;
-  std::vector<std::vector<std::uint32_t>> events_;  // the work each stands for
+  std::vector<std::vector<std::uint32_t>> events_;  // the work each covers
   std::vector<Signal> signals_;
   std::vector<std::vector<std::uint32_t>> arrived_;  // of each collective
   std::vector<std::uint32_t> device_;                // of each stream, into rooms_

@@ -146,7 +146,7 @@ void add_waits(Draft& d) {
 
 namespace {
 
-// How far back the work that an event stands for is looked for.
+// How far back to search for the work that an event covers.
 constexpr std::size_t kBack = 512;
 
 void add_edge(Draft& d, const Task& from, const Task& to, Provenance provenance) {

@@ -13,7 +13,7 @@
 
 namespace tta::replay {
 
-// The device work that a recorded event stands for.
+// The device work that a recorded event covers.
 
 /// Refers to calls, tasks and what was issued.
 class Events {

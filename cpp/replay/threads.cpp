@@ -20,9 +20,9 @@ namespace tta::replay {
 // such a wait would stay as long, and a fix of launches seem to gain what the loader
 // takes back.
 
-/// Returns, as hand-overs of a thread to itself, which waits for a batch end so long
-/// after the wait for a batch before as recorded (`least`). Linear in the marks of the
-/// loader.
+/// Returns the waits for a batch that end as long after the wait for an earlier batch
+/// as recorded (`least`), as transfers of a thread to itself. Linear in the marks of
+/// the loader.
 std::vector<HandOver> find_batches(const timeline::Timeline& timeline);
 
 namespace {
@@ -30,8 +30,8 @@ namespace {
 // To take a batch that is there: 0.07 to 0.12 ms in the public traces, up to 1.4 ms
 // beside a thread that pins memory (V100, 4 workers of which one would do).
 constexpr std::int64_t kMostOwn = 1'000'000, kMinWait = 1'000'000;
-// Of the time since the wait before. Workers that are the limit make a program wait for
-// more of it; what is less (1 % in the trace above) may be the program's own.
+// Share of the time since the previous wait. If workers are the limit, the program
+// waits for more of it; less (1 % in the trace above) may be the program's own.
 constexpr double kLimits = 0.05;
 
 bool of_workers(std::string_view name) {
@@ -72,12 +72,12 @@ std::vector<HandOver> find_batches(const timeline::Timeline& t) {
 
 // Puts the moments of one thread in order.
 
-/// A moment of a thread that is no call.
+/// A moment of a thread that is not a call.
 struct Mark {
   std::int64_t when;
   PointKind kind;
   std::uint32_t row;
-  std::uint32_t id;  // of the step or hand-over
+  std::uint32_t id;  // of the step or transfer
   bool waits;        // what came before it was waiting, not work
 };
 
@@ -86,7 +86,8 @@ class Thread {
  public:
   Thread(Draft& draft, std::uint32_t lane) : d_(draft), lane_(lane) {}
 
-  /// Puts calls and marks in order. A mark inside a call hangs on the call's begin.
+  /// Puts calls and marks in order. A mark inside a call is attached to the call's
+  /// begin.
   void run(std::uint32_t call, std::uint32_t last_call, std::vector<Mark> marks) {
     std::stable_sort(marks.begin(), marks.end(),
                      [](auto& a, auto& b) { return a.when < b.when; });
@@ -110,7 +111,7 @@ class Thread {
     d_.model.sequences[lane_] = std::move(sequence_);
   }
 
-  std::map<std::uint32_t, PointId> out, in;   // of hand-overs, by their place
+  std::map<std::uint32_t, PointId> out, in;   // of transfers, by their place
   std::map<std::uint32_t, StepPoints> steps;  // by their place
 
  private:
@@ -151,7 +152,7 @@ std::vector<std::uint32_t> working_threads(const timeline::Timeline& t) {
   return out;
 }
 
-// First start and last end of anything on a thread, inside the analysed span.
+// First start and last end of anything on a thread, inside the analyzed span.
 timeline::Interval extent(const timeline::Timeline& t, std::uint32_t lane) {
   const auto rows = t.lanes.rows_of(lane);
   timeline::Interval out{t.span.end, t.span.begin};

@@ -10,8 +10,8 @@ namespace tta::replay {
 
 // How work that may take long is ended from outside.
 
-/// Called between parts of the work, in large traces several times a second. What it
-/// throws ends the work.
+/// Called between parts of the work, in large traces several times a second. An
+/// exception from it ends the work.
 using Checkpoint = std::function<void()>;
 
 inline void go_on() {}

@@ -54,9 +54,9 @@ void add_anchors(Draft& d) {
 
 void add_late_anchors(Draft& d) {
   const auto late = residuals(d.model.points, d.edges);
-  // Of work that was itself launched before: it waited for no call, but for other
-  // streams, by events that the trace does not have either; so an end just before is no
-  // chance. What follows no end hangs on the recorded moment.
+  // Only work that was itself launched before: it waited not for a call but for other
+  // streams, by events that are missing from the trace too. An end just before is then
+  // not a coincidence. Work that follows no end depends on the recorded moment.
   std::optional<Ends> ends;
   for (const auto& task : d.model.tasks.all) {
     if (!task.queued_before || late[task.start_point] <= kUnexplained) continue;
@@ -98,8 +98,8 @@ void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
   if (d.options.keep_anomalies && idle &&
       (task.of_graph || task.copy == CopyKind::kUpPageableLarge ||
        (waits && length <= kLongWait))) {
-    // A graph is set up, a large copy staged: no constant fits. Of a short call that
-    // waits for what it launched, most is its own work.
+    // A graph is set up, a large copy staged: no constant fits. Most of a short call
+    // that waits for its own launch is the call's own work.
     d.add_copied(from, task.start_point, EdgeKind::kLaunch);
     return;
   }

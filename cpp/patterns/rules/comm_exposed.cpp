@@ -66,10 +66,10 @@ std::int64_t step_of(const std::map<std::int64_t, std::vector<timeline::Span>>& 
   return step == nullptr ? trace::kTimeLimit : step->begin;
 }
 
-// Compares the collectives that prove a finding with the quickest of their kind: of
-// one name and size or, where sizes are not known, of one place in each step. What the
-// others took longer they did not send more: they waited, for a rank that came late.
-// Kinds of fewer than `min_alike` say nothing. O(n log n) in the claims and steps.
+// Compares the collectives that prove a finding with the quickest of their kind: of one
+// name and size or, where sizes are unknown, of one place in each step. The others sent
+// no more, so their extra time is waiting for a late rank. Kinds with fewer than
+// `min_alike` are skipped. O(n log n) in the claims and steps.
 Waiting waiting_of(const Context& context, const Finding& f, double min_alike) {
   const auto& t = context.timeline;
   const auto& c = t.columns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/rules/comm_stream_serialised.cpp: the backward pass stands still for
-// gradients that only the optimizer needs.
+// patterns/rules/comm_stream_serialised.cpp: the backward pass waits for gradients that
+// only the optimizer needs.
 //
 // A trace does not say which kernel needs which result, with one exception: what is
 // launched under AccumulateGrad (a hook on a parameter's gradient, as DDP's and many a

@@ -57,7 +57,7 @@ bool same_tensor(const Held& filled, const Held& copied, std::int64_t bytes) {
   return filled.bytes > 0 && filled.bytes == bytes;
 }
 
-// Per row: what it says of the operators around it, gathered from children to parents.
+// Per row: facts about the enclosing operators, gathered from children to parents.
 struct Facts {
   std::vector<std::uint32_t> fill;  // the last fill inside, or itself; else kNoRow
   std::vector<char> calls;          // something inside called the runtime

@@ -7,9 +7,9 @@
 // thread was at work in is this handing out. Python's lock also slows the workers: that
 // is not provable from one trace and not claimed.
 //
-// DistributedDataParallel has none of this, but sends the module's buffers from rank 0
-// to all before every forward pass, unless it is told not to: the host packs and
-// unpacks them one by one meanwhile.
+// DistributedDataParallel does none of this, but sends the module's buffers from rank 0
+// to all before every forward pass unless disabled: the host packs and unpacks them one
+// by one meanwhile.
 #include <algorithm>
 #include <array>
 #include <map>

@@ -228,8 +228,8 @@ std::vector<Claim> propose(const Context& context) {
   return claims;
 }
 
-// How many batches were waited for. The loader's last answer, that there are no more,
-// is a mark too: what took less than a tenth of the mean is no batch.
+// The number of batches waited for. The loader's last answer, that there are no more,
+// is a mark too: waits below a tenth of the mean are not counted.
 std::uint64_t batches_of(const Finding& f) {
   std::map<std::uint32_t, std::int64_t> cost;
   for (const auto& claim : f.claims) cost[claim.evidence] += claim.end - claim.begin;

@@ -35,9 +35,9 @@ constexpr std::array kThresholds = {
 
 using trace::Category;
 
-// The function of the user's that a launch is in: the row of its frame; without frames,
-// of the annotation but a step; kNoRow if there is neither. What an optimizer,
-// zero_grad or the accumulation of gradients launches goes from parameter to parameter.
+// The user's function that contains a launch: the row of its frame; without frames, of
+// the annotation that is not a step; kNoRow if there is neither. Launches of an
+// optimizer, zero_grad or gradient accumulation go from parameter to parameter.
 class Scopes {
  public:
   static constexpr std::uint32_t kNone = kNoRow - 1;  // in an optimizer

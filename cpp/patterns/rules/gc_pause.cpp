@@ -3,8 +3,8 @@
 //
 // Recorded: "Python GC" events (recent torch with record_python_gc_info and
 // with_stack), or a frame of gc.collect. Conjectured: a builtin that only puts an
-// element into a container, where nothing can take long but a collection that it set
-// off. A long gap without any event is no evidence: anything may have happened in it.
+// element into a container, where only a collection that it triggered can take long. A
+// long gap without any event proves nothing: anything may have happened in it.
 #include <array>
 
 #include "patterns/marks.h"

@@ -2,9 +2,9 @@
 // patterns/rules/host_bound_python.cpp: Python code of the program's own held it up.
 //
 // Between two operators a launching thread runs Python. A little of it before each is
-// dispatch (launch_bound); a pause in which it ran nothing else is work of the program
-// itself: preprocessing, bookkeeping, libraries that are not torch. Only where Python
-// frames were recorded; without them nobody knows what a pause was spent on.
+// dispatch (launch_bound); a pause without anything else is work of the program itself:
+// preprocessing, bookkeeping, libraries other than torch. Only where Python frames were
+// recorded; without them the cause of a pause is unknown.
 #include <algorithm>
 #include <array>
 
@@ -77,7 +77,7 @@ std::vector<PythonStretch> stretches_of(const Finding& f) {
   return out;
 }
 
-// Tells whether so many frames were recorded that this itself took time.
+// Whether recording the frames itself took significant time.
 bool records_densely(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
@@ -91,8 +91,8 @@ bool records_densely(const Context& context) {
          context.limits[kDenseFrames] * static_cast<double>(work);
 }
 
-// Names the call that cost most, and, if that is another, the deepest function that
-// most of the cost went through: the line of a whole program's frame is no place.
+// Names the call that cost most, and, if different, the deepest function that most of
+// the cost went through: the line of a whole program's frame is not a useful place.
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kUnrecorded) {

@@ -58,7 +58,7 @@ std::vector<Claim> propose(const Context& context) {
   if (static_cast<double>(count_launches(late)) < limits[kMinLaunches]) return claims;
   const auto others = left_to_python(context, late);
   for (const auto& part : late) {
-    // What a graph's launch takes is its own: graphs are no advice against it.
+    // The time of a graph's launch is its own: advising graphs does not help there.
     const bool graph = t.named(part.launch, Name::kGraphLaunch);
     const auto own =
         graph ? std::clamp(t.columns().ts[part.launch], part.time.begin, part.time.end)
@@ -146,7 +146,7 @@ std::set<std::int64_t> processes_that_decode(const timeline::Timeline& t) {
   return decoding;
 }
 
-// Whoever launches graphs already knows of them; what is late is what they left out.
+// A program that launches graphs knows of them; the late work is what they left out.
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kGraphs) {

@@ -111,7 +111,7 @@ std::vector<Rows> families(const timeline::Timeline& t, std::size_t least) {
         !t.named(row, Name::kIndexes)) {
       continue;
     }
-    // An operator that indexes for itself (unbind) is no Python loop.
+    // An operator that indexes internally (unbind) is not a Python loop.
     const auto parent = t.tree.parent[row];
     if (parent != kNoRow && c.cat(parent) == Category::kCpuOp &&
         t.named(parent, Name::kNamespaced)) {

@@ -4,12 +4,12 @@
 //
 // Judged by kernel name, each by its own duration-weighted average: over all kernels, a
 // well-filled one would hide the others. Libraries' matrix products, convolutions and
-// attention run that way by design (large tiles in registers and shared memory) and
-// are left out, and so are other kernels whose shared memory is the limit, if no name
-// tells that they are bound by memory: large tiles there are for reuse, as in a matrix
-// product of the user's own. What is claimed: as if speed grew with occupancy up to the
-// threshold and no further. It is not known that it would; kernels with much
-// independent work a thread run well at less.
+// attention run that way by design (large tiles in registers and shared memory) and are
+// left out, and so are other kernels limited by shared memory, unless their name shows
+// that they are memory-bound: their large tiles serve reuse, as in a user's own matrix
+// product. The claim assumes that speed grows with occupancy up to the threshold and no
+// further. This is not certain; kernels with much independent work per thread run well
+// at less.
 #include <array>
 #include <cstdio>
 #include <unordered_map>

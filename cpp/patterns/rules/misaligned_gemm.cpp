@@ -2,14 +2,14 @@
 // patterns/rules/misaligned_gemm.cpp: half-precision products whose rows do not begin
 // at multiples of 16 bytes, and that are slow for it.
 //
-// Sizes alone prove nothing: today's libraries have tensor core kernels for odd sizes
-// (DLProf withdrew a rule that asked no more). What proves it is the same trace:
+// Sizes alone prove nothing: current libraries have tensor core kernels for odd sizes
+// (DLProf withdrew a rule that used only sizes). The proof is in the same trace:
 // aligned products of the same type with no more work, whose rate it should reach.
 // Small ones have the harder time, so that the comparison errs to the lower side. The
 // same is true of products with less work a byte; for those with more, memory could be
-// the reason, and they are compared only on devices whose bandwidth is known. Without
-// such products nothing is said, nor where the kernel's name says that it found its
-// data aligned.
+// the reason, and they are compared only on devices whose bandwidth is known. Nothing
+// is reported without such products, or where the kernel's name shows that its data was
+// aligned.
 //
 // Only the inner size and the columns count: they are the lengths of the rows in
 // memory. The number of rows matters for transposed inputs alone, which sizes do not

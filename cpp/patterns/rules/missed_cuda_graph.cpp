@@ -124,7 +124,7 @@ std::vector<Stretch> cut_steps(const std::vector<timeline::Span>& steps,
   std::vector<Stretch> out;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto begin = steps[i].begin;
-    // Steps that overlap are no steps.
+    // Steps must not overlap.
     if (!out.empty()) begin = std::max(begin, out.back().time.end);
     bool after_cut = false;
     for (const auto& cut : timeline::clip(cuts, {begin, steps[i].end})) {

@@ -23,8 +23,8 @@ constexpr std::array kThresholds = {
 };
 
 // torch's profiler going from one state to the next: start, stop, and writing the file;
-// and torchtraceap's own around it. What a user's handler does there (on_trace_ready)
-// is not there without it either.
+// and torchtraceap's own around it. Work of a user's handler there (on_trace_ready)
+// also disappears without the profiler.
 std::vector<Mark> transitions(const timeline::Timeline& t) {
   const auto& c = t.columns();
   std::vector<Mark> marks;
@@ -95,8 +95,9 @@ std::vector<Claim> propose(const Context& context) {
     for (const auto row : overheads) {
       while (gap != d.gaps.end() && gap->time.end <= c.ts[row]) ++gap;
       if (gap == d.gaps.end()) break;
-      // CUPTI's own thread (written with pid -1) holds up whoever calls into CUDA; a
-      // record of another program thread says nothing of the one that launches.
+      // CUPTI's own thread (written with pid -1) holds up any caller of CUDA; a record
+      // of another program thread does not show whether the launching thread was held
+      // up.
       const auto launcher = launcher_of(t, *gap);
       if (c.pid[row] >= 0 && launcher != timeline::kNoLane &&
           launcher != t.lanes.lane[row]) {

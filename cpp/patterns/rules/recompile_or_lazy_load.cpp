@@ -169,7 +169,7 @@ class LoadingFinder {
                                                      : std::nullopt;
   }
 
-  // Triton compiles kernels of the user's own too: no region tells of these.
+  // Triton also compiles the user's own kernels: no region marks these.
   Found compiled(std::uint32_t row) const {
     const bool dynamo = !timeline::contains(t_.trace->name(row), "triton/compiler/");
     if (dynamo && compilations_.again(row, t_.tree.end(c_, row))) return kRecompile;

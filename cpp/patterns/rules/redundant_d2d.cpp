@@ -4,11 +4,12 @@
 // Copies inside a device, and the kernels of the copy operators (copy_, _to_copy,
 // clone, contiguous): casts where the types of source and destination differ, changes
 // of layout where their strides do, else plain copies. Without input types
-// (record_shapes=False) the kernel's name tells; where it does not, the rule is silent.
-// What is part of another operator (repeat) or of a collective is not counted, but for
-// the changes of memory format that cuDNN and MIOpen make around a convolution. The
-// cost is time with nothing beside it by which the next work could have come earlier,
-// as it was launched already; on the CPU alone, that of casts on the main thread.
+// (record_shapes=False) the kernel's name decides; if it is unclear, the rule is
+// silent. Copies inside another operator (repeat) or a collective are not counted,
+// except for the changes of memory format that cuDNN and MIOpen make around a
+// convolution. The cost is the time without concurrent work by which the next work,
+// already launched, could have come earlier; on the CPU alone, the time of casts on the
+// main thread.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -79,7 +80,7 @@ std::optional<DeviceCopy> kind_by_inputs(const timeline::OpArgs* op) {
   return same ? DeviceCopy::kCopy : DeviceCopy::kLayout;
 }
 
-// Whether a copy operator is no part of another operator's work.
+// Whether a copy operator is not part of another operator's work.
 bool is_own_purpose(const timeline::Timeline& t, std::uint32_t owner) {
   if (!t.named(owner, Name::kCopiesOnly)) return false;
   const auto parent = t.tree.parent[owner];

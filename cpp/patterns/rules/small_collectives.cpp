@@ -262,9 +262,9 @@ void add_issuing(const timeline::Timeline& t, const CollectiveRun& run,
   }
 }
 
-// One collective of all begins when all tensors are ready: those behind the first go
-// with it but for their bytes' own time, and what was launched between two of them
-// waits for none, and starts once.
+// One collective of all begins when all tensors are ready: the later ones are merged
+// into it except for the time of their bytes, and work launched between two of them
+// waits for none and starts once.
 void note_run(const Context& context, const CollectiveRun& run, double bytes_per_us,
               std::vector<Mark>& sites) {
   const auto& t = context.timeline;

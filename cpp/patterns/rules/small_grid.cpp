@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patterns/rules/small_grid.cpp: kernels with fewer blocks than multiprocessors.
 //
-// A block runs on one multiprocessor, so the others stand still. What is claimed of a
-// kernel is their share of its time: with as many blocks as multiprocessors the same
-// work would be done in that much less, if work can be batched. That is an estimate; it
-// is kept low by leaving out short kernels, kernels with others beside them, and time
-// in which the host was the limit.
+// A block runs on one multiprocessor, so the others are idle. The claim on a kernel is
+// their share of its time: with as many blocks as multiprocessors the same work would
+// take that much less, if work can be batched. That is an estimate; it is kept low by
+// leaving out short kernels, kernels that run beside others, and time in which the host
+// was the limit.
 #include <array>
 #include <map>
 

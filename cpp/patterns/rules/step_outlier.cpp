@@ -113,7 +113,7 @@ void claim_steps(const Context& context, std::size_t device, std::int32_t number
 struct UnevenLimits {
   std::size_t min_runs = 0;     // Of equal ones, the first not counted.
   std::int64_t min_kernel = 0;  // Their median, in nanoseconds.
-  double even_share = 0;        // So many have to be close to the median ...
+  double even_share = 0;        // This share has to be close to the median ......
   double even_range = 0;        // ... no further from it than this share of it.
   double min_excess = 0;        // A run is uneven from this share over it.
 };

@@ -3,9 +3,9 @@
 //
 // Between its two batched products, unfused attention writes and reads the whole matrix
 // of scores for each of scale, mask, softmax and dropout. A fused kernel never stores
-// it. What is claimed are these kernels alone; that the products too write and read
-// the scores, about as much as one softmax does, comes on top and is not claimed, which
-// outweighs the exponentials that a fused kernel has to compute as well.
+// it. Only these kernels are claimed. The products also write and read the scores,
+// about as much as one softmax does; that is not claimed, which outweighs the
+// exponentials that a fused kernel has to compute as well.
 //
 // On the CPU exponentials are a good part of a softmax, so only a share is claimed.
 #include <algorithm>

@@ -4,10 +4,10 @@
 //
 // torch wraps each step in Optimizer.step#<class>.step. If no operator or kernel in it
 // is a fused or multi-tensor one, each parameter took several launches of its own. The
-// cost is what the device idled while the host made them, and what so many kernels take
-// even with nothing to do, where the host was ahead. From the first update on only:
-// what comes before (gathering parameters, making state) a fused optimizer has to do
-// too.
+// cost is the device's idle time while the host made them and, where the host was
+// ahead, the minimum time that this number of kernels takes even without work. Only
+// from the first update on: the part before it (gathering parameters, making state) is
+// needed by a fused optimizer too.
 //
 // Of a trace without device work, it is the time spent on calling these operators: the
 // fused form makes one call for all parameters. Operators with real work are left out,
@@ -90,8 +90,8 @@ Step look_into(const timeline::Timeline& t, const timeline::Span& span) {
   return out;
 }
 
-// Steps of optimizers, without those around another optimizer's step: what wraps it is
-// judged by what it wraps. Of a thread, they do not overlap.
+// Steps of optimizers, without those around another optimizer's step: a wrapper is
+// judged by the inner steps. Steps of one thread do not overlap.
 std::vector<timeline::Span> innermost_steps(const timeline::Timeline& t) {
   std::vector<timeline::Span> out;
   std::map<std::uint32_t, timeline::Span> last;  // of each thread

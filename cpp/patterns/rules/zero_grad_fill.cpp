@@ -3,9 +3,9 @@
 //
 // zero_grad(set_to_none=False) fills each gradient, one launch and one pass over its
 // memory each; dropping them costs nothing, and the next backward pass then stores
-// instead of adding. That second gain is not claimed. What is: idle time of the device
-// while the host went from fill to fill, and the time of the fills themselves where the
-// host was ahead. Without device work, it is the time of the calls.
+// instead of adding. That second gain is not claimed. Claimed are: idle time of the
+// device while the host went from fill to fill, and the time of the fills themselves
+// where the host was ahead. Without device work, it is the time of the calls.
 #include <algorithm>
 #include <array>
 #include <iterator>

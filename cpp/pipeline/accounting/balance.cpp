@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/accounting/balance.cpp: sums of claims, checked against the time that there
-// is.
+// pipeline/accounting/balance.cpp: sums of claims, checked against the available time.
 #include "pipeline/accounting/balance.h"
 
 #include <algorithm>

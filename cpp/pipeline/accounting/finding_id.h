@@ -14,8 +14,8 @@
 
 namespace tta::pipeline {
 
-/// Gives each finding its id: its pattern and eight digits that stand for sub-type and
-/// line or, where no line is known, operator; of several alike, the second gets "-2".
+/// Gives each finding its id: its pattern and eight digits derived from sub-type and
+/// line or, if the line is unknown, operator; a duplicate gets "-2".
 ///
 /// Baselines, budgets and the fingerprints of SARIF hold such ids: they must not
 /// change.

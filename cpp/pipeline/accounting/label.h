@@ -23,27 +23,28 @@ inline constexpr double kLeastLabel = 0.02;
 struct WindowWaste : WindowBlame {
   bool priced = false;
 };
-/// By window and pattern; what is not there is 0.
+/// By window and pattern; missing entries are 0.
 using WasteByWindow =
     std::map<std::pair<std::uint32_t, patterns::PatternId>, WindowWaste>;
 
 /// Returns what each pattern wastes of each window, however little.
 ///
-/// Of patterns that were replayed without (`priced`, see pipeline/pricing/blame.h),
-/// `saved` is what goes of the window with the pattern alone, `ns` what of that is its
-/// own, so that these never exceed the window together. A window is shared out as a
-/// whole, work that goes included, so the sums differ a little from those of the gaps
-/// in the balance. Of other patterns both are what they claim. Claims without a device
-/// (CPU-only traces) count in the windows of their process. Linear in windows and
-/// claims, but for sorting what claims touch.
+/// For patterns with a replay without them (`priced`, see pipeline/pricing/blame.h),
+/// `saved` is how much shorter the window is without the pattern alone, `ns` its own
+/// share of that, so that the `ns` together never exceed the window. A window is
+/// divided as a whole, removed work included, so the sums differ a little from those of
+/// the gaps in the balance. For other patterns both are their claims. Claims without a
+/// device (CPU-only traces) count in the windows of their process. Linear in windows
+/// and claims, plus sorting.
 WasteByWindow waste_by_window(const timeline::Timeline& timeline,
                               const std::vector<timeline::Window>& windows,
                               const std::vector<patterns::Claim>& claims,
                               std::span<const PatternGain> priced = {});
 
-/// Labels each window with the patterns that waste its time, but for those that are no
-/// findings of the user's, and less than kLeastLabel of a window where it is priced. A
-/// side's fraction sums its labels' own. Linear in windows, devices and busy stretches.
+/// Labels each window with the patterns that waste its time, except those that are not
+/// reported as findings, and those below kLeastLabel of a window where it is priced. A
+/// side's fraction is the sum of its labels'. Linear in windows, devices and busy
+/// stretches.
 std::vector<Window> label(const timeline::Timeline& timeline,
                           const std::vector<timeline::Window>& windows,
                           const WasteByWindow& wasted,

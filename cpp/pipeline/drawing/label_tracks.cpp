@@ -35,9 +35,9 @@ struct IdleByCause {
 };
 
 /// Spreads the idle time of each device, or of each process without one, over up to
-/// `most` (at least 1) bins; they go by patterns::index_of. As in the balance, what is
-/// neither busy nor claimed is unattributed; so is, of a process, the profiler's time.
-/// Linear in claims, busy stretches and bins, but for sorting the claims.
+/// `most` (at least 1) bins; they are indexed by patterns::index_of. As in the balance,
+/// time neither busy nor claimed is unattributed; for a process, so is the profiler's
+/// time. Linear in claims, busy stretches and bins, plus sorting the claims.
 std::vector<IdleByCause> idle_by_cause(const Report& report, std::size_t most);
 
 namespace {
@@ -94,7 +94,7 @@ std::vector<IdleByCause> idle_by_cause(const Report& report, std::size_t most) {
       causes[index][pattern].push_back({claim.begin, claim.end});
     }
   }
-  // It is nobody's finding, and kept for devices only.
+  // It belongs to no finding and is kept for devices only.
   const auto profiler =
       static_cast<std::size_t>(patterns::PatternId::kProfilerArtifact);
   for (std::size_t index = 0; index < report.profiler_idle.size(); ++index) {

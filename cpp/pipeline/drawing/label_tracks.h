@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/drawing/label_tracks.h: what a report says of a trace, as events of a trace:
-// tracks that Perfetto shows beside what was recorded.
+// pipeline/drawing/label_tracks.h: a report as trace events: tracks that Perfetto shows
+// beside the recorded ones.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tta::pipeline {
 
-/// How a finding is shown, as whoever presents reports words it.
+/// The text of a finding, worded by the caller.
 struct FindingText {
   std::string name;
   std::string args;  ///< A JSON object.
@@ -23,10 +23,10 @@ struct FindingText {
 /// - its windows, named by their labels;
 /// - one track for each pattern with findings: the stretches of time they claim;
 /// - counters: how much of the time is idle by cause, in percent of up to 1000 equal
-///   parts of the span, and launches that wait for the device.
-/// The events have no category and lie on no thread of the trace, so that a reader of
-/// traces takes them for none of the program's. `findings`: a text for each of the
-/// report's. Linear in windows, claims and launches, but for sorting claims.
+///   parts of the span, and launches that wait for the device. The events have no
+///   category and are on no thread of the trace, so that trace readers do not attribute
+///   them to the program. `findings`: one text per finding of the report. Linear in
+///   windows, claims and launches, plus sorting claims.
 void write_label_tracks(const Report& report, const std::vector<FindingText>& findings,
                         write::EventList& list);
 

@@ -13,7 +13,7 @@ namespace {
 
 using timeline::kNoRow;
 
-constexpr std::int64_t kNear = 5'000'000;  // what is further off is no surrounding
+constexpr std::int64_t kNear = 5'000'000;  // events further away are not included
 constexpr std::int64_t kLeastNear = 1'000;
 constexpr std::uint64_t kFewAround = 32;  // events at each edge, if there is room
 
@@ -106,8 +106,8 @@ class Focus {
     chosen_[row] = 1;
     ++count_;
   }
-  // With what encloses it: whoever is chosen is so with all of these, or there was no
-  // room for them.
+  // Adds a row with the events that enclose it: a chosen row has all of these, unless
+  // the limit is reached.
   void add_with_outer(std::uint32_t row) {
     for (; row != kNoRow && !chosen_[row] && count_ < most_; row = lanes_.above[row]) {
       add(row);

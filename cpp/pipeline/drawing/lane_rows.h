@@ -27,10 +27,10 @@ struct DrawnEvent {
 /// A lane's events that meet a stretch of time, those that are drawn by depth, then
 /// start.
 ///
-/// Events of one depth overlap by the nesting tolerance at most, but for the last
-/// depth, which takes all that finds no room. Not drawn, and counted as `hidden`, is
-/// what an event that is drawn covers from end to end: frames of libraries called by
-/// others, and what lies below the last depth.
+/// Events of one depth overlap by the nesting tolerance at most, except at the last
+/// depth, which takes all that do not fit. Events that a drawn event covers from end to
+/// end are not drawn and count as `hidden`: frames of libraries called by others, and
+/// events below the last depth.
 struct LaneRows {
   std::uint32_t lane = 0;    ///< In Lanes::lanes.
   std::uint64_t events = 0;  ///< Drawn and hidden.

@@ -89,7 +89,8 @@ LaneSlice merge(const trace::Columns& c, Events first, Events last,
   out.count = static_cast<std::uint64_t>(last - first);
   out.depth = depth;
   if (out.count == 1) out.row = first->row;
-  // An event of no length counts as well. A million of years long ones are no int64.
+  // An event of no length counts as well. A million events, each years long, exceed
+  // int64.
   std::array<double, trace::kCategories.size()> times{};
   for (auto it = first; it != last; ++it) {
     times[c.category[it->row]] += static_cast<double>(it->end - it->begin + 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/drawing/lane_view.h: threads and streams as so many slices as a page can
-// draw.
+// pipeline/drawing/lane_view.h: threads and streams as at most the number of slices
+// that a page can draw.
 //
 // A trace has millions of events and a page room for some ten thousand. So each event
 // is drawn by itself where that is worth it, and the rest merged:
@@ -10,10 +10,9 @@
 // - Time is divided into cells of one length. Events at least that long are slices of
 //   their own; of the others, those of one lane and depth that start in one cell become
 //   one slice, except across a slice of its own. A lone one stays itself.
-// - The cells are as short as the limit allows.
-// Every event is in exactly one slice or counted as hidden. A merged slice says how
-// many events it stands for and how long they were at work, so that a dense block is
-// told from a sparse one.
+// - The cells are as short as the limit allows. Every event is in exactly one slice or
+// counted as hidden. A merged slice has the number of its events and their busy time,
+// so that dense and sparse blocks differ.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/drawing/perfetto.h: a copy of a trace with what its report says of it.
+// pipeline/drawing/perfetto.h: a copy of a trace with its report.
 #pragma once
 
 #include <ostream>
@@ -12,10 +12,10 @@
 namespace tta::pipeline {
 
 /// Writes the report's trace with the tracks of label_tracks.h as the last events of
-/// its list: rows of the copy go by the same numbers as the original's. The text of a
+/// its list: rows of the copy have the same numbers as the original's. The text of a
 /// sound trace is copied byte for byte (write/json_text.h), also events that loading
-/// left out; of one that was recovered, the rows (write/write_rows.h) and metadata
-/// that could be read are written.
+/// left out; for a recovered one, the readable rows (write/write_rows.h) and metadata
+/// are written.
 ///
 /// Linear in the text. Throws what these do, and std::ios_base::failure if the stream
 /// fails.

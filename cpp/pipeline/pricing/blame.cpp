@@ -107,8 +107,8 @@ class Blamer {
       }
       std::vector<Cause> left;
       for (std::size_t c = 0; c < causes_.size(); ++c) {
-        // What shares its time with others may gain far more than it is given; what
-        // the rules alone saw nothing in has to gain something.
+        // A pattern that shares its time with others may gain far more than its share;
+        // one in which the rules alone saw nothing has to gain something.
         const auto gain = pricer_.unchanged().span - causes_[c].fixed.span;
         const auto devices = static_cast<std::int64_t>(t_.devices.size());
         if ((causes_[c].known || gain >= patterns::kMinCost) && cost[c] > 0 &&

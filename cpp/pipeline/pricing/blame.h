@@ -46,8 +46,8 @@ struct PatternGain {
 /// claimed whose replay speaks against itself (replay::longer_step). Patterns that cost
 /// too little in all (Search::counts) are left out, busy time that they claim included.
 ///
-/// Where threads launch on so many devices that the clocks would take all memory, the
-/// rules decide as well.
+/// If threads launch on too many devices for the clocks to fit in memory, the rules
+/// decide as well.
 ///
 /// Rewrites `claims` and `unclaimed` of `found`, and returns the patterns that took
 /// part, in the order of their table, with what they cost of each window: of busy time

@@ -61,17 +61,17 @@ struct Cause {
 };
 
 /// Replays without each pattern that a rule found, two at a time, and returns those
-/// whose replay may be believed, in the order of the table; `all` becomes the change
-/// that fixes all of them. What they save is yet to be measured.
+/// whose replay is reliable, in the order of the table; `all` becomes the change that
+/// fixes all of them. Their savings are measured later.
 std::vector<Cause> find_causes(const replay::Pricer& pricer,
                                const patterns::Search& search,
                                const patterns::Findings& found, replay::Change& all,
                                const replay::Checkpoint& checkpoint);
 
-/// Returns the event, and its sub-type, that a cause is charged with for a piece: who
-/// was blamed before; else what the host did for most of the piece; else what came last
-/// before its end. Of many launches the last is as good as any other: the longest of
-/// some stands for them.
+/// Returns the event, and its sub-type, that a cause is charged with for a piece: the
+/// one blamed before; else the host's event for most of the piece; else the last one
+/// before its end. Among many launches the last is as good as any other: the longest of
+/// several represents them.
 std::pair<std::uint32_t, std::uint8_t> evidence_of(const timeline::Timeline& timeline,
                                                    const timeline::DeviceTime& device,
                                                    const Piece& piece,

@@ -31,12 +31,12 @@ class PathCharges {
 
   explicit PathCharges(const replay::Model& model);
 
-  /// What of a path passed in each event, in no order: what a thread did between two
-  /// calls by the innermost event of each moment, also while it waited for a batch; all
-  /// else by the call or work that an edge leads to or comes from. No event gets more
-  /// than its length: what passed while none of them ran (between operators, in a
-  /// queue) is no event's. `since` is where the path begins, in nanoseconds after
-  /// Model::begin. Linear in the path and the events beside it.
+  /// The part of a path in each event, unordered: a thread's time between two calls is
+  /// charged to the innermost event of each moment, also while it waited for a batch;
+  /// the rest to the call or work that an edge leads to or comes from. No event gets
+  /// more than its length: time while none of them ran (between operators, in a queue)
+  /// has no event. `since` is where the path begins, in nanoseconds after Model::begin.
+  /// Linear in the path and the events beside it.
   std::vector<Charge> of(const std::vector<replay::Segment>& path, std::int64_t since);
   /// The same of pieces that do not overlap. Linear likewise.
   std::vector<Charge> of(const std::vector<Piece>& pieces);
@@ -50,7 +50,7 @@ class PathCharges {
   const replay::Model& m_;
   const timeline::Timeline& t_;
   const trace::Columns& c_;
-  std::vector<std::int64_t> ns_;  // of each row, of the path at hand
+  std::vector<std::int64_t> ns_;  // of each row, of the current path
   std::vector<std::uint32_t> charged_;
 };
 

@@ -18,7 +18,7 @@
 
 namespace tta::pipeline {
 
-/// A report's trace laid out as a schedule, and what it says of the findings. Python's
+/// A report's trace laid out as a schedule, and its results for the findings. Python's
 /// `_core.Replay`.
 struct Replay {
   /// Null if the trace cannot be laid out as a graph; `refusal` says why.
@@ -46,9 +46,9 @@ Replay replay_unchanged(const timeline::Timeline& timeline,
                         const timeline::EventArgs& args,
                         const replay::Checkpoint& checkpoint = replay::go_on);
 
-/// Prices a report's findings where the replay may be believed, and puts them into the
-/// order of what their fixes gain. One replay a finding, but for one that is alone of a
-/// pattern in `patterns` (what blame() found), and two of all; O(points + edges) each.
+/// Prices a report's findings if the replay is reliable, and sorts them by the gain of
+/// their fixes. One replay per finding, except one that is the only finding of a
+/// pattern in `patterns` (from blame()), and two of all; O(points + edges) each.
 void price(Report& report, Replay& replay, std::span<const PatternGain> patterns,
            const replay::Checkpoint& checkpoint = replay::go_on);
 
@@ -56,7 +56,7 @@ void price(Report& report, Replay& replay, std::span<const PatternGain> patterns
 Gain gain_of(const replay::Gain& gain);
 Fidelity fidelity_of(const replay::Fidelity& judged);
 Recovery recovery_of(const Report& report);
-/// Returns a sentence for people where a right span is no evidence, or where gains are
+/// Returns a sentence for users where a correct span proves nothing, or where gains are
 /// too low; "" elsewhere.
 std::string caveat_of(const Fidelity& fidelity);
 

@@ -15,7 +15,7 @@ namespace tta::pipeline {
 
 // Changes that users ask for, by name.
 
-/// What the names of an edit stand for.
+/// The kind of names in an edit.
 enum class Takes : std::uint8_t { kFindings, kHostEvents, kDeviceWork };
 
 // id, name, what it takes, whether most of its gain can be had (what is hidden or not

@@ -2,9 +2,9 @@
 // pipeline/quality/listed_waits.h: the waits that a dry run wrote into the mark of its
 // trace.
 //
-// The rule sync_stall finds those that cost idle time, which hangs on the host time
-// that was assumed. That the host waits does not: what the rule does not find becomes a
-// finding too, without any time.
+// The rule sync_stall finds those that cost idle time, which depends on the assumed
+// host time. The wait itself does not: waits that the rule does not find become
+// findings too, without any time.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace tta::pipeline {
 /// Steps by their numbers, first and last.
 using StepNumbers = std::pair<std::int64_t, std::int64_t>;
 
-/// Adds findings of listed waits behind the others, those of setting up last, and tells
-/// of each finding of sync_stall how often the host waits there (Finding::waits).
+/// Adds findings of listed waits behind the others, those of setting up last, and sets
+/// how often the host waits at each finding of sync_stall (Finding::waits).
 ///
 /// Does nothing to a recording, nor where the trace has no list or was changed since,
 /// as a what-if was: its waits are others. The list is foreign text: what does not fit

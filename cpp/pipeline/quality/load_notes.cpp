@@ -84,8 +84,8 @@ void describe_links(const timeline::Timeline& t, Quality& q) {
 
 namespace {
 
-// Kinds of trace::Warning that tell of damage to the file, however little: nobody
-// knows what else is gone. No profiler writes a time of 73 years.
+// Kinds of trace::Warning that show damage to the file, however small: it is unknown
+// what else is lost. No profiler writes a time of 73 years.
 constexpr std::array<std::string_view, 12> kDamage = {
     "far_time",     "truncated",       "damaged_event",    "damaged_metadata",
     "bad_utf8",     "two_event_lists", "trailing_content", "gzip_truncated",

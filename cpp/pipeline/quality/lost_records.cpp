@@ -130,8 +130,8 @@ void find_lost_steps(const timeline::Timeline& t, Quality& q) {
 namespace {
 
 // Launches without work that make a trace incomplete: half of the 5 % of kernels whose
-// loss must not pass unseen (not every kernel has a launch of its own). Sound traces
-// have none, but for one or two at the end of the recording.
+// loss must be noticed (not every kernel has its own launch). Sound traces have at most
+// one or two, at the end of the recording.
 constexpr double kLostLaunches = 0.025;
 
 // A launched kernel starts within microseconds on a free device; what waits this long
@@ -253,7 +253,7 @@ void find_lost_records(const timeline::Timeline& t, Quality& q) {
   const auto both =
       timeline::total(waited) - timeline::total(timeline::subtract(waited, queued));
   const auto longer = std::max(timeline::total(waited), timeline::total(queued));
-  // The same stretch, seen from both sides, is no second reason.
+  // The same stretch, seen from both sides, is not a second reason.
   if (grave(both) && static_cast<double>(both) > kSame * static_cast<double>(longer)) {
     unseen("wait_without_work", timeline::total(waited), "The host and launched work");
     return;

@@ -14,10 +14,10 @@ namespace {
 
 using timeline::Interval;
 
-// Work on a stream runs in order, so what outlasts later work of its stream by this
-// much has a wrong end. Overlaps by design (programmatic dependent launch, branches of
-// a graph under one stream's number) are of microseconds: 42 us at most in the traces
-// at hand, against seconds in AMD-AGI/TraceLens#669.
+// Work on a stream runs in order, so work that outlasts later work of its stream by
+// this much has a wrong end. Overlaps by design (programmatic dependent launch,
+// branches of a graph under one stream's number) are of microseconds: 42 us at most in
+// the available traces, against seconds in AMD-AGI/TraceLens#669.
 constexpr std::int64_t kOverrun = 10'000'000;
 
 struct Streams {

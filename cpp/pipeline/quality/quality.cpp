@@ -13,7 +13,7 @@ namespace tta::pipeline {
 
 namespace {
 
-constexpr double kMostHostUs = 1e9;  // Of an operator: what is more makes no sense.
+constexpr double kMostHostUs = 1e9;  // Of an operator: more is invalid.
 
 std::optional<Simulated> read_simulated(const trace::Trace& trace) {
   const auto mark = trace.metadata_json("torchtraceap");

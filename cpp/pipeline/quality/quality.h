@@ -50,7 +50,7 @@ void read_load_notes(const timeline::Timeline& timeline, Quality& quality);
 
 // What the trace says about itself.
 
-/// Reads devices, rank, world size, span and what it says of being simulated.
+/// Reads devices, rank, world size, span and whether the trace is simulated.
 TraceFacts read_facts(const timeline::Timeline& timeline);
 
 /// Judges what is missing from the trace and what is wrong in it. docs/reading.md lists
@@ -62,7 +62,7 @@ TraceFacts read_facts(const timeline::Timeline& timeline);
 /// O(n log n) in the rows.
 Quality judge(const timeline::Timeline& timeline, const TraceFacts& facts);
 
-/// The same of a trace that nobody has laid out in time yet, which is most of the cost.
+/// The same for a trace without a timeline yet; building that is most of the cost.
 Quality judge(const trace::Trace& trace);
 
 }  // namespace tta::pipeline

@@ -19,7 +19,7 @@ using std::int64_t;
 // steps. Chosen on runs of several processes on few cores:
 // benchmarks/results/hidden_ranks.md has how often delayed and healthy ranks are named.
 constexpr double kLeastGain = 0.02, kLeastOfSpread = 0.25, kLeastSteady = 0.01;
-// Of all waiting, one in so many has a row of its own.
+// A cause of at least one part in this many of all waiting has its own row.
 constexpr double kRows = 1000;
 
 // A finding about collectives themselves explains no lateness.
@@ -56,8 +56,8 @@ std::vector<SameCause> by_cause(const std::vector<Lateness>& lateness) {
   return out;
 }
 
-// Tells what is no chance: which gain is more than steps differ by anyhow, and for what
-// others wait in most steps.
+// Separates causes from chance: gains beyond the normal spread of steps, and causes
+// that others wait for in most steps.
 class Chance {
  public:
   explicit Chance(const Job& job)

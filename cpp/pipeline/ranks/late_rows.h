@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/ranks/late_rows.h: lateness of ranks by cause, and which of it is no chance.
+// pipeline/ranks/late_rows.h: lateness of ranks by cause, and which of it is not
+// chance.
 #pragma once
 
 #include <vector>

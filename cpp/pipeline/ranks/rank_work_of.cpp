@@ -23,9 +23,9 @@ namespace tta::pipeline {
 
 // The time of passages by kind of work, line and finding.
 
-/// Writes the passages of a model, with their parts and places, into `out`. Of a
-/// passage the 32 longest parts are told; the rest counts as delay. O(length of the
-/// passages), and what timeline::shared_user_frames takes.
+/// Writes the passages of a model, with their parts and places, into `out`. The 32
+/// longest parts of a passage are written; the rest counts as delay. O(length of the
+/// passages), plus the cost of timeline::shared_user_frames.
 void write_passages(const Report& report, const replay::Model& model,
                     const replay::Condensed& condensed, replay::RankWork& out);
 

@@ -24,7 +24,7 @@ constexpr std::int64_t kBlockedLaunch = 50'000;
 constexpr std::int32_t kFullQueue = 1'000;
 
 // A host without an event for this long, or for this share of a short span, may have
-// worked or slept: nobody knows. Below that it is Python between two operators.
+// worked or slept: that is unknown. Below that it is Python between two operators.
 constexpr std::int64_t kLongSilence = 1'000'000;
 constexpr double kSilentShare = 0.05;
 

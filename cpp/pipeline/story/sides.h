@@ -18,11 +18,11 @@ inline constexpr std::int64_t kSmallKernel = 10'000;
 
 /// What each side would take if it never waited for the other, all devices added up.
 ///
-/// Only of the time that tells: not counted on either side is idle time that recording
-/// caused, a long stretch in which the host has no event (nobody knows whether it
-/// worked), and device work that was queued before recording began.
+/// Only informative time is counted: neither side includes idle time caused by
+/// recording, a long stretch in which the host has no event (whether it worked is
+/// unknown), or device work that was queued before recording began.
 struct Sides {
-  std::int64_t all_ns = 0;         ///< The analysed span once for each device.
+  std::int64_t all_ns = 0;         ///< The analyzed span once for each device.
   std::int64_t profiler_ns = 0;    ///< Of it, idle time that recording caused,
   std::int64_t unrecorded_ns = 0;  ///< then stretches without any host event,
   std::int64_t queued_ns = 0;      ///< then work that was queued before.

@@ -18,9 +18,9 @@ namespace tta::pipeline {
 ///   copies overlap  do communication and copies run beside computation? gain     what
 ///   would matter most, and how much could it save?
 ///
-/// What limits and what would matter is not said of a trace whose quality is not ok:
-/// too much of either rests on what is missing. The figures of several devices are
-/// added up. O(n log n) in the device rows; made when asked for.
+/// The limit and the relevant fixes are left out for a trace whose quality is not ok:
+/// both depend too much on the missing parts. The figures of several devices are added
+/// up. O(n log n) in the device rows; made on request.
 std::vector<Stage> tell_story(const Report& report);
 
 }  // namespace tta::pipeline

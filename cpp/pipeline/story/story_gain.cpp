@@ -52,7 +52,7 @@ std::string place(const patterns::Finding& f) {
 }
 
 // The patterns that matter, in the order in which the list of findings first names
-// them: whoever reads on must find there what he was told comes first.
+// them, so that the story and the list agree.
 std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
   std::vector<Cost> out;
   for (const auto& f : r.findings) {
@@ -106,7 +106,7 @@ std::pair<std::uint32_t, std::int64_t> longest_kernel(const timeline::Timeline& 
   return best;
 }
 
-// Where no pattern matters: the work itself, or what nobody knows.
+// If no pattern matters: the work itself, or the unknown rest.
 Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
   const auto busy = share(sum.busy_ns, sum.span_ns);
   if (sum.devices > 0 && share(sum.unattributed_ns, sum.span_ns) < busy) {

@@ -24,12 +24,12 @@ constexpr double kEven = 0.10;
 // Fewer than this tell nothing of a program, only of its first moments.
 constexpr std::size_t kFewOperations = 10;
 constexpr std::int64_t kShortSpan = 100'000;
-// From here on the share that the profiler took is said, and too little is left.
+// Shares from which the profiler's time is reported, and from which too little is left.
 constexpr double kProfilerSaid = 0.20;
 constexpr double kProfilerRules = 0.90;
 constexpr double kSilenceRules = 0.50;
-// Recording stacks costs about a microsecond a Python call; so many of them a launch
-// take longer than the launch does.
+// Recording stacks costs about a microsecond per Python call; this many per launch take
+// longer than the launch itself.
 constexpr double kManyFrames = 10;
 constexpr std::size_t kNameWidth = 48;  // names of real kernels run to thousands
 

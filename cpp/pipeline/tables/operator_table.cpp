@@ -107,7 +107,7 @@ class Operators {
     parent.first_child = i;
   }
 
-  // Visits a tree with the number of open calls of each operator at hand.
+  // Visits a tree with the current number of open calls of each operator.
   void walk(std::uint32_t root, std::vector<std::uint32_t>& open) {
     const auto& c = t_.columns();
     for (auto at = root; at != kNoRow;) {

@@ -19,7 +19,7 @@ struct WorkTables {
   std::vector<Copy> copies;     ///< The same.
 };
 
-/// Adds device work up by kernel and by kind of copy. What is neither copy nor memset
+/// Adds device work up by kernel and by kind of copy. Everything but copies and memsets
 /// counts as a kernel (MTIA's and HPU's work too). `busy_ns`: of all devices.
 WorkTables make_work_tables(const timeline::Timeline& timeline,
                             const timeline::EventArgs& args, std::int64_t busy_ns);
@@ -28,9 +28,9 @@ WorkTables make_work_tables(const timeline::Timeline& timeline,
 /// (steps, the loader and the optimizer, as torch 1.8 records them) are left out.
 std::vector<Operator> make_operator_table(const timeline::Timeline& timeline);
 
-/// Divides the span up for each thread, the busiest first. Those without an event in
-/// it, or with none but steps and the profiler's own, are left out. Linear in the rows,
-/// but for comm_on_host().
+/// Divides the span up for each thread, the busiest first. Threads without an event in
+/// it, or with only steps and the profiler's own, are left out. Linear in the rows,
+/// except for comm_on_host().
 std::vector<Thread> make_thread_table(const timeline::Timeline& timeline,
                                       const timeline::EventArgs& args);
 

@@ -74,7 +74,7 @@ KernelCounts count_kernels(const Report& report) {
   const auto by_process = launches(t);
   const Times none;
   std::vector<std::uint64_t> steps, windows;
-  // Of the whole step, also where the analysed span begins later.
+  // Of the whole step, also where the analyzed span begins later.
   for (const auto& step : t.spans.steps) {
     const auto of = by_process.find(c.pid[step.row]);
     steps.push_back(

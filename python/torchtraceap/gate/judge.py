@@ -12,11 +12,11 @@ from dataclasses import replace
 from statistics import median
 
 from torchtraceap import _core
-from torchtraceap._core import Balance
+from torchtraceap._core import Balance, Late
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.findings import WAITS
-from torchtraceap.data.job import JobData, Late
+from torchtraceap.data.job import JobData
 from torchtraceap.gate.budget_data import (
     BY_TIMES,
     EVERY,

@@ -347,7 +347,7 @@ def test_late_ranks_that_were_not_replayed_are_no_pass() -> None:
     assert budget(max_late_us=9000).check_ranks(job) == ()
     broken, untold = budget(max_late_us=1000).check_ranks(job)
     assert (broken.rank, broken.known, untold.known) == (3, True, False)
-    assert "cannot be told: 1 rank (6) made others wait" in untold.message
+    assert "is undetermined: 1 rank (6) made others wait" in untold.message
 
 
 def test_of_one_trace_ranks_cannot_be_told(data: Path) -> None:

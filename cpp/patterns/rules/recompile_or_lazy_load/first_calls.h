@@ -59,7 +59,7 @@ struct ColdOp {
 /// An operator is cold if its own time, without waits for the device, is more than
 /// `factor` times the median (own time) of its name on its thread, and it either holds
 /// the load of a function or module, or is the first of its name on its thread, with
-/// calls after it, and long. Of a trace without device work none: there the length of a
+/// calls after it, and long. None in a trace without device work: there the length of a
 /// call depends on its data. O(n log n) in the rows.
 std::vector<ColdOp> cold_ops(const timeline::Timeline& timeline,
                              const ColdLimits& limits);
