@@ -68,12 +68,8 @@ def test_our_events_follow_the_format(case: Case) -> None:
 
 def test_the_copy_says_the_same(case: Case) -> None:
     again = torchtraceap.analyze(case.path)
-    assert again.findings == case.report.findings
-    assert again.quality == case.report.quality
-    assert again.balance == case.report.balance
-    assert again.windows == case.report.windows
-    assert again.steps == case.report.steps
-    assert again.threads == case.report.threads
+    for part in ("findings", "quality", "balance", "windows", "steps", "threads"):
+        assert getattr(again, part) == getattr(case.report, part), part
 
 
 def near(us: float) -> Any:

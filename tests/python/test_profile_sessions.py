@@ -82,6 +82,7 @@ OWN_PLAN = torch.profiler.schedule(wait=2, warmup=1, active=1, repeat=2, skip_fi
         (18, {**EVERY_10, "wait": 0}, [[1, 2], [11, 12]]),
         (18, {**EVERY_10, "wait": 5}, [[6, 7], [16, 17]]),
         (10, {"every": 3, "active": 2}, [[2, 3], [5, 6], [8, 9]]),
+        (40, {**EVERY_10, "repeat": 2}, [[2, 3], [12, 13]]),
         # Two steps in, the warm-up is over and the first recorded step begun.
         (12, EVERY_10, [[2, 3]]),
         (13, EVERY_10, [[2, 3], [12]]),

@@ -289,28 +289,6 @@ def test_every_ten_steps(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> No
     assert not recwarn.list
 
 
-def test_so_many_of_them() -> None:
-    prof = torchtraceap.profile(repeat=2, **EVERY_10)
-    with prof:
-        for step in range(40):
-            work()
-            prof.step()
-            assert prof.is_running == (step < 13)
-    assert steps_of(prof) == [[2, 3], [12, 13]]
-
-
-def test_what_is_raised_in_the_loop_comes_out() -> None:
-    prof = torchtraceap.profile(**EVERY_10)
-    with pytest.raises(KeyError, match="mine"), prof:
-        for step in range(30):
-            work()
-            if step == 12:
-                raise KeyError("mine")
-            prof.step()
-    assert steps_of(prof) == [[2, 3], [12]]
-    assert not prof.is_running
-
-
 def test_between_cycles_others_may_profile() -> None:
     prof = torchtraceap.profile(**EVERY_10)
     with prof:

@@ -137,16 +137,6 @@ def test_what_cannot_be_printed_does_not_end_the_run(
     assert len(prof.torchtraceap_reports) == 1
 
 
-def test_without_a_recorded_cycle_there_is_no_list() -> None:
-    """Nothing of ours ran, so the docs tell to ask with getattr."""
-    plan = schedule(wait=9, warmup=1, active=1)
-    with profile(
-        activities=CPU, schedule=plan, on_trace_ready=torchtraceap.analyze
-    ) as prof:
-        prof.step()
-    assert getattr(prof, "torchtraceap_reports", []) == []
-
-
 def test_several_profilers() -> None:
     profs = [recorded(), recorded()]
     reports = torchtraceap.analyze(profs)
