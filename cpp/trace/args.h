@@ -31,11 +31,12 @@ void for_each_member(std::string_view object, Visit&& visit);
 template <typename Visit>
 void for_each_element(std::string_view array, Visit&& visit);
 
-/// Returns a raw value as a string, unescaped; none if it is no string.
+/// Returns a raw value as a string, unescaped; none if it is not a string.
 std::optional<std::string> as_string(std::string_view value);
 
-/// Returns a raw value as an integer; none if it is no number, has a fraction or does
-/// not fit. Numbers in strings count, as in as_double(); so do 5.0 and 5e2 up to 2^53.
+/// Returns a raw value as an integer; none if it is not a number, has a fraction or
+/// does not fit. Numbers in strings count, as in as_double(); so do 5.0 and 5e2 up to
+/// 2^53.
 std::optional<std::int64_t> as_int(std::string_view value);
 
 /// Returns a raw value as a number; none if it is none. Numbers in strings, as some of

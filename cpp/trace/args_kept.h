@@ -18,8 +18,8 @@
 
 namespace tta::trace {
 
-/// Keys that are kept. Those that begin with the same seven letters are kept as well:
-/// whoever reads a text looks for whole keys.
+/// Keys that are kept. Keys that share their first seven letters are kept as well:
+/// readers of a text look for whole keys.
 inline constexpr std::array<std::string_view, 31> kKeptKeys = {
     "grid",
     "grid dim",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/beginning.h: looks at the first bytes, so that what is no JSON gets its name.
+// trace/beginning.h: looks at the first bytes to name files that are not JSON.
 #pragma once
 
 #include <string>

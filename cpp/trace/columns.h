@@ -99,12 +99,12 @@ inline constexpr std::array kCategoryAliases = {
     CategoryAlias{"forward_backward", Category::kFwdBwd},
 };
 
-/// Returns the category of a `cat` value, kUnknown if the table has none.
+/// Returns the category of a `cat` value, kUnknown if it is not in the table.
 Category category_of(std::string_view name);
 
-/// A time or duration the event does not have (absent, null, no number, too large).
+/// A time or duration the event does not have (absent, null, not a number, too large).
 inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min();
-/// Times and lengths from here on, either way, are no event's: 2^61 ns is the year
+/// Times and lengths from here on, of either sign, are invalid: 2^61 ns is the year
 /// 2043. Below it no sum or difference that an analysis takes can overflow.
 inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 61;
 /// An id, device or stream the event does not have.

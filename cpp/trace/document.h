@@ -61,9 +61,9 @@ class Document {
   /// Goes on as if after a comma of traceEvents, wherever it was before.
   void resume(bool list_form);
 
-  /// Takes the whole items of a window. Returns how many bytes they are. Throws
-  /// Damaged, at the last window also if the text ends too early; a plain TraceError
-  /// for what is no trace, or beyond a limit.
+  /// Takes the whole items of a window. Returns their size in bytes. Throws Damaged, at
+  /// the last window also if the text ends too early; a plain TraceError if it is not a
+  /// trace, or beyond a limit.
   std::size_t walk(const TextWindow& window);
 
   /// Where the walk is, or was when it threw.
@@ -71,9 +71,9 @@ class Document {
 
   // For a recovery, after Damaged was thrown.
 
-  /// Goes on where an event may begin, or the list of events may end. What follows is
-  /// taken only if it is a whole event, or all of the text to its end; otherwise walk()
-  /// throws again. If it is taken, `events` were lost from `offset` on.
+  /// Continues where an event may begin, or the list of events may end. The text there
+  /// is accepted only if it is a whole event, or all of the text to its end; otherwise
+  /// walk() throws again. If it is accepted, `events` were lost from `offset` on.
   void probe(std::uint64_t offset, std::int64_t events);
   /// Goes on where a member of the outermost object may begin. It is taken only if all
   /// is sound from there to the end of the text, or to a list of events. If no events
@@ -184,7 +184,7 @@ class Document {
   bool has_events_ = false;
   std::int64_t elements_ = 0;  // of traceEvents, so far
   bool probing_ = false;
-  std::uint64_t lost_at_ = 0;  // as told to probe()
+  std::uint64_t lost_at_ = 0;  // as given to probe()
   std::int64_t lost_ = 0;
   const TextWindow* window_ = nullptr;
   Place item_ = nullptr;  // the one being read

@@ -121,7 +121,7 @@ void Document::fail(const char* kind, const std::string& cause, const std::strin
   const bool cut = std::string_view(kind) == kTruncated;
   const bool event =
       in_events() && grammar_.tokens().at(item_) == '{' && events_.has_phase();
-  // While probing, this is one of many trials, whose words nobody will read.
+  // While probing, this is one of many trials whose message is never read.
   const auto at = static_cast<std::int64_t>(offset);
   throw Damaged(
       probing_ ? TraceError(kind, {}, {}, {}, at) : error(kind, cause, hint, offset),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/error.h: the one exception for bytes that are no usable profiler trace.
+// trace/error.h: the one exception for bytes that are not a usable profiler trace.
 #pragma once
 
 #include <cstdint>

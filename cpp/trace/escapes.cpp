@@ -79,7 +79,7 @@ bool is_low_surrogate(std::uint32_t unit) { return unit >= 0xDC00 && unit <= 0xD
 
 struct Escape {
   std::uint32_t code_point = 0;
-  int length = 0;  // with the backslash; 0 if it is no valid escape
+  int length = 0;  // with the backslash; 0 if it is not a valid escape
   bool lone = false;
 };
 

@@ -13,8 +13,8 @@ namespace tta::trace {
 
 /// What stands at one place of a text.
 struct Utf8Sequence {
-  /// Of a character, or of the bytes that one U+FFFD stands for: as many as could begin
-  /// a character, at least one. At least 1, never beyond the text.
+  /// Of a character, or of the bytes that one U+FFFD replaces: as many as could begin a
+  /// character. At least 1, never beyond the text.
   std::size_t length = 1;
   bool valid = true;  ///< Not overlong, no surrogate, not beyond U+10FFFF.
   bool cut = false;   ///< Not valid, but only because the text ends.
@@ -30,7 +30,7 @@ struct BadUtf8 {
 };
 BadUtf8 find_bad_utf8(std::string_view text);
 
-/// Returns the text with U+FFFD for what is no UTF-8, as Python's errors="replace".
+/// Returns the text with U+FFFD for invalid UTF-8, like Python's errors="replace".
 std::string replace_bad_utf8(std::string_view text);
 
 /// No such place.

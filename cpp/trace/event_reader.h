@@ -26,17 +26,17 @@ class EventReader {
   /// read again. `window_offset` is where the window starts in the text.
   Place read(Place object, int depth, std::uint64_t window_offset, Row& row);
 
-  /// Finishes the event last read, and counts what was odd. False if it is no event.
+  /// Finishes the event last read, and counts anomalies. False if it is not an event.
   bool finish(Row& row, Position where);
 
   /// The members of the args of the event last read that are kept (args_kept.h), as an
-  /// object; "" if it has none.
+  /// object; "" without any.
   std::string_view kept_args() {
     if (!kept_.empty() && kept_.back() != '}') kept_ += '}';
     return kept_;
   }
 
-  /// Tells whether the object last read, even if in vain, had a text `ph`.
+  /// Whether the object last read, even if it failed, had a text `ph`.
   bool has_phase() const { return has_phase_; }
 
  private:

@@ -112,7 +112,7 @@ Place EventReader::read_odd_id(Place value, int depth, std::int64_t& id) {
     }
     return value + 1;
   }
-  // null is how Kineto says that there is none; NaN and the like count as bad values.
+  // Kineto writes null for a missing id; NaN and the like count as bad values.
   if (*p == '{' || *p == '[' || *p == 't' || *p == 'f') note(Anomaly::kBadId);
   return grammar_.skip(value, depth);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/grammar.cpp: the hot loop over values nobody reads.
+// trace/grammar.cpp: the hot loop over values that are skipped.
 #include "trace/grammar.h"
 
 namespace tta::trace {

@@ -2,8 +2,8 @@
 // trace/grammar.h: checks JSON values token by token, without recursion.
 //
 // Stage 1 has proved the strings; brackets, commas, colons, numbers and literals are
-// checked here, also where nothing is read from them. The greater part of a trace is
-// args that nobody reads while loading, so this is the hot loop of the loader.
+// checked here, also where nothing is read from them. Most of a trace is args that are
+// not read while loading, so this is the hot loop of the loader.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ class Grammar {
   const Tokens& tokens() const { return tokens_; }
   const Mistake& mistake() const { return mistake_; }
 
-  /// Starts counting values that are no JSON anew.
+  /// Restarts the count of values that are not JSON.
   void start_item() { bad_values_ = {}; }
   const BadValues& bad_values() const { return bad_values_; }
 
@@ -57,7 +57,7 @@ class Grammar {
                                                      : fail(value, "a value");
   }
 
-  /// Checks the scalar at `value`, one that is no string.
+  /// Checks the scalar at `value`, which is not a string.
   bool is_scalar(Place value) const;
 
   /// Notes a mistake; returns nullptr.

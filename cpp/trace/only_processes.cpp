@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/only_processes.cpp: copies rows, and numbers their texts anew.
+// trace/only_processes.cpp: copies rows, and renumbers their texts.
 #include "trace/only_processes.h"
 
 #include <algorithm>

@@ -15,9 +15,9 @@ namespace tta::trace {
 ///
 /// `pids` are as in the pid column of `trace`, those of devices among them. Rows keep
 /// their order and are counted from 0; ids of names, and pids and tids that are texts,
-/// are the new trace's own. Args are read from the same place on demand. Metadata and
-/// warnings are the file's, but for the rank in distributedInfo: that is `rank`, or
-/// absent. Linear; takes the memory of the part, and does not refer to `trace`.
+/// are renumbered. Args are read from the same place on demand. Metadata and warnings
+/// are the file's, except for the rank in distributedInfo: it is `rank`, or absent.
+/// Linear; takes the memory of the part, and does not refer to `trace`.
 Trace only_processes(const Trace& trace, std::span<const std::int64_t> pids,
                      std::optional<std::int64_t> rank = std::nullopt);
 

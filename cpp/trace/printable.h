@@ -10,8 +10,8 @@ namespace tta::trace {
 
 /// Returns `bytes` as plain ASCII of at most about `max_length` characters.
 ///
-/// Everything else (controls, terminal escapes, bidirectional marks, bytes that are
-/// no UTF-8) becomes \xNN, so that a hostile name can forge neither a log line nor a
+/// Everything else (controls, terminal escapes, bidirectional marks, bytes that are not
+/// UTF-8) becomes \xNN, so that a hostile name can forge neither a log line nor a
 /// terminal's state. A cut is shown by "...".
 std::string printable(std::string_view bytes, std::size_t max_length = 40);
 

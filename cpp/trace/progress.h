@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/progress.h: tells whoever loads how far the load is, ten times a second.
+// trace/progress.h: reports the progress of a load, ten times a second.
 //
 // This is also how a load is ended from outside, so nothing that may take long may do
 // without it. Used by the thread that loads, and by no other.

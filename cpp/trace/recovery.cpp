@@ -86,7 +86,7 @@ class Look {
   std::size_t at_;
 };
 
-// The last bytes before a place that are no white space.
+// The last bytes before a place that are not white space.
 struct Before {
   char last = '\0';
   char prior = '\0';
@@ -209,8 +209,8 @@ bool Recovery::charge(const Damaged& damage) {
 
 bool Recovery::find_place(const Damaged& damage, bool first, bool affordable,
                           TextWindowReader& windows, Document& document) {
-  // What seemed to be the end of the list may have been none: then events follow, but
-  // no end of it that could be told from one in the members.
+  // The apparent end of the list may have been false: then events follow, but any later
+  // end looks the same as one in the members.
   const bool in_tail = this->in_tail();
   if (!first && damage.event && !damage.cut) ++lost_;
   const std::string_view text = windows.peek();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trace/recovery.h: finds where a damaged text can be read again, and goes on there.
 //
-// Of a damaged event nothing is believed but its first byte. From there on the raw
-// text is searched for a place where an event may begin, or the list of events may
-// end. Brackets and quotes cannot be trusted, so every such place is tried: tokens are
-// found anew from it, and the document takes what follows only if it is a whole event
-// that a comma, a bracket or the end of the text follows. All of this depends on the
-// text alone, never on how it is cut into windows.
+// Only the first byte of a damaged event is trusted. From there on the raw text is
+// searched for a place where an event may begin, or the list of events may end.
+// Brackets and quotes cannot be trusted, so every such place is tried: tokens are found
+// again from it, and the document accepts only a whole event followed by a comma, a
+// bracket or the end of the text. All of this depends on the text alone, never on how
+// it is cut into windows.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ namespace tta::trace {
 
 // JSON that any reader takes, out of what the loader tolerated.
 
-/// Returns a JSON value that was read with bad values (grammar.h) or, recovering,
-/// with bytes that are no UTF-8: the former are null there, the latter U+FFFD. What
-/// was sound stays byte for byte. Linear.
+/// Returns a JSON value that was read with bad values (grammar.h) or, recovering, with
+/// bytes that are not UTF-8: the former become null, the latter U+FFFD. The rest stays
+/// byte for byte. Linear.
 std::string mended(std::string_view json);
 
 /// Tells by what was counted whether a trace has such values.

@@ -19,7 +19,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // the whole load, so large columns ask for huge pages. The size makes the block that
 // malloc maps, with its header, a whole number of them; Linux (6.7 and later) then
 // places it on their boundary. The header has touched the first one by then, which
-// therefore has to be asked for again. All of this is a wish that may be ignored.
+// therefore has to be asked for again. All of this is a hint that may be ignored.
 template <typename T>
 void reserve(std::vector<T>& column, std::size_t rows) {
   std::size_t bytes = rows * sizeof(T);
@@ -92,7 +92,7 @@ void Rows::grow(std::size_t needed) {
     TTA_COLUMNS(TTA_RESERVE)
 #undef TTA_RESERVE
   } catch (const std::bad_alloc&) {
-    // A guess need not be met; what is really needed will ask again.
+    // The size is a guess and may fail; the rows that are needed allocate again.
   }
 }
 

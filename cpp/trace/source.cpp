@@ -36,7 +36,7 @@ Stamp stamp_of(const struct stat& status) {
 class OpenFile final : public ByteReader {
  public:
   explicit OpenFile(const std::string& path) : path_(path) {
-    // O_NONBLOCK: opening a pipe that nobody writes to must not wait for ever.
+    // O_NONBLOCK: opening a pipe without a writer must not block forever.
     descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor_ < 0) {
       throw FileNotFound(printable(path, 300) +

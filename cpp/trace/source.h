@@ -51,7 +51,7 @@ class TextReader {
 /// any thread.
 class Source {
  public:
-  /// Throws FileNotFound, or TraceError if `path` is no regular file.
+  /// Throws FileNotFound, or TraceError if `path` is not a regular file.
   static std::shared_ptr<const Source> file(const std::string& path,
                                             const LoadOptions& limits);
   static std::shared_ptr<const Source> memory(std::string bytes,

@@ -113,8 +113,8 @@ class StringPool {
   std::string_view keep(std::string_view text);
 
   // Texts lie one after another in chunks that never move. A heap block for each, and
-  // hashing all of them anew when the table grows, would make a million distinct
-  // names cost more than the rest of the load.
+  // rehashing all of them when the table grows, would make a million distinct names
+  // cost more than the rest of the load.
   std::vector<std::unique_ptr<char[]>> chunks_;
   std::size_t chunk_left_ = 0;  // of the last one
   char* chunk_at_ = nullptr;

@@ -51,7 +51,7 @@ enum class StageOne : std::uint8_t {
   kOk,
   kBlank,           ///< White space and nothing else.
   kUnclosedString,  ///< The text ends inside a string, or lacks a quote somewhere.
-  kBadBytes,        ///< A control character in a string, or bytes that are no UTF-8.
+  kBadBytes,        ///< A control character in a string, or bytes that are not UTF-8.
 };
 
 /// Holds the places of one text at a time. Not thread-safe; one for each thread.

@@ -203,8 +203,8 @@ bool TextWindowReader::cut_at(std::size_t cut) {
   return true;
 }
 
-// Hides bytes that are no UTF-8 from stage 1; false if there are none. In strings they
-// do no harm, elsewhere they are mistakes of grammar.
+// Hides bytes that are not UTF-8 from stage 1; false if none exist. In strings they are
+// harmless, elsewhere they are grammar errors.
 bool TextWindowReader::mask_bad_utf8(std::string_view extent, bool ends) {
   masked_.clear();
   for (std::size_t at = 0; at < extent.size();) {

@@ -2,10 +2,10 @@
 // trace/text_windows.h: cuts a stream of JSON text into pieces that end between tokens.
 //
 // A window is a buffer, used again and again, small enough that its structural index
-// stays in the L2 cache. Its end is guessed (after a newline, which no string can
-// hold; in compact text after a "},") and proved by stage 1: a cut inside a string
-// leaves that string unclosed. What the reader of a window could not use, because it
-// belongs to an unfinished item, is carried over to the next one.
+// stays in the L2 cache. Its end is guessed (after a newline, which no string can hold;
+// in compact text after a "},") and proved by stage 1: a cut inside a string leaves
+// that string unclosed. The rest that the reader could not use, because it belongs to
+// an unfinished item, is carried over to the next window.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ struct OddBytes {
 
 class TextWindowReader {
  public:
-  /// `bytes` is what a window holds unless a single item needs more. The reader is at
-  /// `offset` of the text. If `recover`, strings may hold bytes that are no UTF-8.
+  /// `bytes` is the size of a window unless a single item needs more. The reader is at
+  /// `offset` of the text. If `recover`, strings may hold bytes that are not UTF-8.
   TextWindowReader(TextReader& reader, std::size_t bytes, std::uint64_t offset = 0,
                    bool recover = false);
 
@@ -54,13 +54,13 @@ class TextWindowReader {
   /// window must not be walked any more.
   std::string_view rest(std::size_t used);
 
-  /// Ends the window before `offset`, which is in it, with all before it used. What
-  /// comes next is a first window again, and a small one.
+  /// Ends the window before `offset`, which is in it, with all before it used. The next
+  /// window is again a first, small one.
   void leave(std::uint64_t offset);
 
   /// What peek() and leave() are sure to show, if the text has as much.
   static constexpr std::size_t kLook = 1024;
-  /// Shows the text at hand before the first window.
+  /// Shows the buffered text before the first window.
   std::string_view peek();
   /// Tells whether peek() shows all there is.
   bool at_end() const { return ended_; }
@@ -76,7 +76,7 @@ class TextWindowReader {
   /// Takes all of the window as used, unless rest() or leave() ended it. For the last.
   void use_all();
   /// Of the text that was used: half characters (\ud800) and, recovering, bytes that
-  /// are no UTF-8.
+  /// are not UTF-8.
   const OddBytes& lone_surrogates() const { return lone_surrogates_; }
   const OddBytes& bad_utf8() const { return bad_utf8_; }
 
@@ -102,7 +102,7 @@ class TextWindowReader {
   std::size_t usual_;     // what a window takes unless a single item needs more
   std::size_t extent_;    // what the next one may take
   std::size_t capacity_;
-  std::size_t start_ = 0;  // of the text at hand, in the buffer
+  std::size_t start_ = 0;  // of the current text, in the buffer
   std::size_t held_ = 0;   // how much of it there is
   bool started_ = false;
   std::size_t patched_at_ = kNowhere;  // the sentinel stands here ...

@@ -26,7 +26,7 @@ struct Tokens {
   Place begin = nullptr;
   Place end = nullptr;   ///< The sentinel: holds the length of the text.
   bool escapes = false;  ///< There may be backslashes in the text.
-  /// There may be bytes that are no UTF-8 in strings (recovering only).
+  /// Strings may hold bytes that are not UTF-8 (recovering only).
   bool bad_utf8 = false;
 
   /// The end of the text.
@@ -37,7 +37,7 @@ struct Tokens {
   /// Returns what the string at `place` holds between its quotes, still escaped.
   std::string_view string_at(Place place) const {
     const char* first = text + *place + 1;
-    const char* last = text + place[1];  // walk back: closing quotes are no places
+    const char* last = text + place[1];  // walk back: closing quotes are not places
     do {
       --last;
     } while (is_blank(*last));

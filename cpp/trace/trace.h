@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trace/trace.h: a profiler trace in memory: columns, names, metadata, what was odd.
 //
-// Everything downstream reads a Trace and nothing downstream reads a file. The raw
-// text of args is not kept (it is the greater part of a trace) but for a few members;
-// `read_args` fetches it again from where the trace came from.
+// Everything downstream reads a Trace and nothing downstream reads a file. The raw text
+// of args is most of a trace; only a few members are kept. `read_args` fetches the text
+// again from the trace's source.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,7 @@ struct Trace {
   std::uint64_t text_bytes = 0;  ///< Length of the uncompressed JSON text.
   /// Offset in it of the ']' that closes traceEvents; 0 if there is none.
   std::uint64_t events_end = 0;
-  /// Sound events that LoadOptions::keep left out; they are no rows.
+  /// Sound events that LoadOptions::keep left out; they are not rows.
   std::uint64_t left_out = 0;
   RowFilter kept;  ///< LoadOptions::keep: what the rows are a part of.
   std::shared_ptr<const Source> source;
@@ -80,8 +80,8 @@ struct Trace {
   std::string_view metadata_json(std::string_view key) const;
 
   /// Returns the JSON text of the args of each row as it stands in the file, "" for a
-  /// row without args. It is valid JSON: what was read as missing (NaN, 007) is null,
-  /// and bytes that are no UTF-8 are U+FFFD.
+  /// row without args. It is valid JSON: values read as missing (NaN, 007) are null,
+  /// and bytes that are not UTF-8 are U+FFFD.
   ///
   /// Costs one pass over the file (a gzip stream is inflated again from its start,
   /// up to the last row asked for), so ask for many rows at once. Safe from several
@@ -119,13 +119,13 @@ struct LoadOptions {
   unsigned threads = 0;
   /// Text one thread takes at a time. As with `window_bytes`, tests set it.
   std::size_t block_bytes = std::size_t{256} << 10;
-  /// Reads what is sound of a damaged file, and counts in `warnings` what is not:
-  /// events that break the grammar are skipped, a cut ends the list, bytes that are no
-  /// UTF-8 become U+FFFD. Limits hold all the same.
+  /// Reads the sound parts of a damaged file, and counts the rest in `warnings`: events
+  /// that break the grammar are skipped, a cut ends the list, bytes that are not UTF-8
+  /// become U+FFFD. Limits still apply.
   bool recover = false;
   RowFilter keep;
-  /// Called now and then from the thread that loads, with no lock held. What it throws
-  /// ends the load and comes out of it.
+  /// Called now and then from the thread that loads, with no lock held. An exception
+  /// from it ends the load and propagates.
   std::function<void(const LoadProgress&)> progress;
 };
 
