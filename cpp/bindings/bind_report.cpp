@@ -168,7 +168,7 @@ void bind_parts(py::module_& m) {
 void bind_report(py::module_& m) {
   bind_parts(m);
 
-  // Lists are made anew at each access: hold on to them in a loop.
+  // Each access builds a new list: keep it in a variable for loops.
   py::class_<Analysis> report(m, "Report",
                               "What an analysis says. Times in nanoseconds.");
   report

@@ -10,7 +10,7 @@
 
 namespace tta::bindings {
 
-/// Returns text of a trace; bytes that are no UTF-8 are U+FFFD.
+/// Returns text of a trace; bytes that are not UTF-8 are U+FFFD.
 pybind11::str text(std::string_view bytes);
 
 /// Names by the category column.

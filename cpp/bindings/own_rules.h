@@ -36,7 +36,8 @@ struct BoundRule {
 };
 
 /// Returns rules that call the functions, with the interpreter's lock held meanwhile.
-/// They refer to `bound`, which must outlive them; what the functions raise comes out.
+/// They refer to `bound`, which must outlive them; exceptions of the functions
+/// propagate.
 std::vector<patterns::OwnRule> callable_rules(const std::vector<BoundRule>& bound);
 
 }  // namespace tta::bindings

@@ -47,7 +47,7 @@ struct HeldNetwork {
 using NamedArrays = std::map<std::string, pybind11::array>;
 using NamedObjects = std::map<std::string, pybind11::object>;
 
-/// What Python says of a stack, part by part; what it leaves out is as by default.
+/// The parts of a stack from Python; missing parts have their defaults.
 struct StackArrays {
   std::optional<NamedArrays> trees;
   std::optional<pybind11::array> mix;

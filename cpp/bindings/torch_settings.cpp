@@ -77,7 +77,7 @@ namespace {
 namespace py = pybind11;
 using namespace detector;  // NOLINT: this file is a list of its names
 
-// The defaults, but for what is named.
+// The defaults, except for the named settings.
 template <typename T>
 T made_of(const py::KWArgs<py::object>& settings) {
   T out;

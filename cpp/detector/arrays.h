@@ -10,7 +10,7 @@
 
 namespace tta::detector {
 
-/// Views of what features::Features holds; whoever made it keeps the memory.
+/// Views of the data in features::Features, whose owner keeps the memory.
 struct Arrays {
   std::span<const float> windows;  ///< window_columns().size() values for each window.
   std::span<const std::int64_t> token_begin;

@@ -82,7 +82,7 @@ Token parent_of(const Arrays& a, Token t) {
   return parent < 0 && launch >= 0 ? a.parent[at(launch)] : parent;
 }
 
-// All that are no repetition.
+// All except repetitions.
 std::vector<Token> distinct(const Arrays& a, std::int64_t window) {
   std::vector<Token> out;
   for (auto t = a.token_begin[at(window)]; t < a.token_begin[at(window) + 1]; ++t) {

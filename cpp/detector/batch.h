@@ -35,8 +35,8 @@ struct Example {
   std::int64_t pair = -1;
 };
 
-/// Throws std::invalid_argument, naming what, if labels do not fit their windows or are
-/// none, or a pair is no pair.
+/// Throws std::invalid_argument with the reason if labels do not fit their windows or
+/// are missing, or a pair is invalid.
 void check(std::span<const Example> examples,
            std::size_t patterns = own_tables().patterns.size());
 
@@ -50,10 +50,10 @@ struct WindowRef {
 std::size_t count_tokens(const Arrays& arrays, std::int64_t window, std::size_t most);
 
 /// Returns the tokens of a window that are read, by start: one of each run of repeated
-/// events (`repeats` says how many there were), and at most so many. If those are too
-/// many, waits and work of the device stay first, then what launched or surrounds work
-/// that stayed, then the rest; of each those that took longest or came after the
-/// longest gap: labels are of time lost, and what took no time lost none.
+/// events (`repeats` has their number), and at most `most`. Beyond that, waits and work
+/// of the device are kept first, then events that launched or enclose kept work, then
+/// the rest; within each group those that took longest or came after the longest gap:
+/// labels are of lost time, and events that took no time lost none.
 std::vector<std::int64_t> choose_tokens(const Arrays& arrays, std::int64_t window,
                                         std::size_t most);
 
@@ -77,7 +77,8 @@ std::vector<std::vector<std::size_t>> group_by_length(
 struct Batch {
   std::size_t windows = 0, length = 0;
   std::size_t figure_columns = 0;
-  std::size_t kept = 0;  ///< The first so many tokens are those of the windows.
+  std::size_t kept = 0;  ///< This many tokens, the first ones, are those of the
+                         // windows.
   // Of each token:
   std::vector<std::int32_t> pieces;  ///< features::kPieces each.
   std::vector<std::int32_t> kind, lane, lane_kind;
@@ -86,7 +87,7 @@ struct Batch {
   std::vector<std::int64_t> token;  ///< Its place in the arrays of its trace.
   // Of each kept one:
   std::vector<std::int64_t> slot;            ///< Window x length + place in it.
-  std::vector<std::int64_t> parent, launch;  ///< Places here; size() stands for none.
+  std::vector<std::int64_t> parent, launch;  ///< Places here; size() means none.
 
   std::size_t size() const { return kind.size(); }
 };

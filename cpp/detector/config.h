@@ -73,9 +73,8 @@ struct Training {
   double top_share = 0.1;      ///< Of a trace's windows that speak for it.
   double masked_share = 0.15;  ///< Of events that are hidden.
   std::size_t batch_tokens = 8192;
-  /// Of an operation; 0: as many as torch uses anyway. More than one pay on a machine
-  /// that nobody else uses, and cost much on others; two trainings at once share it
-  /// better.
+  /// Of an operation; 0: torch's own default. More than one pays off on an otherwise
+  /// idle machine, and costs much on others; two trainings at once share it better.
   int threads = 1;
   LossWeights weights;
 };

@@ -19,7 +19,7 @@
 
 namespace tta::detector {
 
-/// What the model says of the windows of a trace: shares, 0 to 1.
+/// The model's output for the windows of a trace: shares, 0 to 1.
 struct Scores {
   std::vector<float> any;          ///< For each window: a pattern of the CPU, the GPU.
   std::vector<float> types;        ///< For each window and each pattern of the model.
@@ -51,9 +51,8 @@ struct StepResult {
 
 /// A network, and the state of its training. No two threads may use one at once.
 ///
-/// Scores are a function of weights and arrays; what is learned, one of these, the seed
-/// and the number of the step, whatever else draws from torch's generators, which are
-/// left as they were.
+/// Scores depend only on weights and arrays; training only on these, the seed and the
+/// number of the step. The state of torch's generators has no effect and is restored.
 class Detector {
  public:
   /// Draws weights for arrays of these tables. `device` is as torch names it: "cpu",
@@ -84,17 +83,17 @@ class Detector {
   std::string device() const;
   std::int64_t parameters() const;
   std::int64_t steps_done() const;
-  /// What the file it was read from tells of itself: see Card. Empty if it was drawn.
+  /// The card of the file it was read from: see Card. Empty for drawn weights.
   const std::map<std::string, std::string>& card() const;
 
   /// Keeps the weights and forgets how they came about: the next step is the first of
   /// a training of this seed.
   void restart(std::uint64_t seed);
 
-  /// Scores all windows; time is linear in them, and memory but for the results and a
-  /// row of `width` values for each window is that of a batch for each thread. Scores
-  /// do not depend on batches and threads but for rounding. On the CPU each thread
-  /// reads batches of its own; the checkpoint is asked on that of the caller.
+  /// Scores all windows; time is linear in them. Memory is one batch per thread, plus
+  /// the results and a row of `width` values for each window. Scores do not depend on
+  /// batches and threads except for rounding. On the CPU each thread reads its own
+  /// batches; the checkpoint is called on the caller's.
   Scores score(
       const Arrays& arrays, const ScoreOptions& options = {},
       const Checkpoint& checkpoint = [] {}) const;
@@ -105,7 +104,7 @@ class Detector {
 
   /// Does a step on all of the examples together: their windows are in memory at once.
   /// Throws std::invalid_argument if labels do not fit, and std::runtime_error if the
-  /// loss is no number, with the weights as they were.
+  /// loss is not a number, with the weights unchanged.
   StepResult train(
       std::span<const Example> examples, const Training& training,
       const Checkpoint& checkpoint = [] {});

@@ -7,7 +7,7 @@
 
 namespace tta::detector {
 
-/// Asked between batches; what it throws comes out.
+/// Called between batches; its exceptions propagate.
 using Checkpoint = std::function<void()>;
 
 /// Calls `work` with each of 0 to count - 1, on `threads` threads or as many as can be

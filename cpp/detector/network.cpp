@@ -24,9 +24,9 @@ namespace tta::detector {
 namespace {
 
 constexpr double kMostDeviation = 8;
-// Added where nobody may look; finite, so that a place that sees nothing stays one.
+// Added to masked places; finite, so that a place that sees nothing stays valid.
 constexpr double kNever = -1e9;
-// Blocks of `reach` places that meet at once.
+// Blocks of `reach` places that are processed at once.
 constexpr std::int64_t kBlocksAtOnce = 8;
 
 }  // namespace
@@ -132,7 +132,7 @@ constexpr float kAnyAtFirst = -1.5, kTypeAtFirst = -4, kRecoverableAtFirst = -2;
 template <typename T>
 torch::Tensor tensor(const std::vector<T>& values, std::vector<std::int64_t> shape,
                      at::ScalarType type, at::Device device) {
-  // Nobody writes into it.
+  // It is never written to.
   auto* const data = const_cast<T*>(values.data());
   return at::from_blob(data, shape, at::TensorOptions(type)).to(device);
 }

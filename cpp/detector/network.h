@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// detector/network.h: events to windows, windows to what is said of them.
+// detector/network.h: events to windows, windows to scores.
 //
 //     tokens --events--> a vector each, with those of parent and launch
 //            --layers--> attention within the window, pooled, statistics added
@@ -25,8 +25,8 @@ namespace tta::detector {
 
 // What the network is built of.
 
-/// Figures as deviations from what is usual, in units of its deviation, at most 8; what
-/// is missing, or is to be left out, has a value of its own that is learned.
+/// Figures as deviations from the usual value, in standard deviations, at most 8; a
+/// missing or omitted value has its own learned value.
 struct Figures : torch::nn::Module {
   explicit Figures(const std::vector<bool>& left_out);
   /// Rows of as many columns, NaN where a value is missing.
@@ -53,8 +53,8 @@ struct Block : torch::nn::Module {
   torch::nn::Dropout dropout{nullptr};
 };
 
-/// A block in which each place sees so many before and after it, and itself. How far
-/// away they are is all that it knows of places. Time and memory are linear in places.
+/// A block in which each place sees `reach` places before and after it, and itself. It
+/// knows only how far away they are. Time and memory are linear in places.
 struct LocalBlock : torch::nn::Module {
   explicit LocalBlock(const Config& config);
   /// [places, width] to the same.
@@ -90,7 +90,7 @@ struct EventEncoder : torch::nn::Module {
   torch::nn::Linear parent_in{nullptr}, launch_in{nullptr};
   torch::nn::LayerNorm norm{nullptr};
   std::shared_ptr<Figures> figures;
-  torch::Tensor none, unknown;  ///< What stands for no event, and for a hidden one.
+  torch::Tensor none, unknown;  ///< In place of no event, and of a hidden one.
 };
 
 /// What is known of the windows of a batch.
@@ -120,7 +120,7 @@ struct Network : torch::nn::Module {
   std::vector<std::shared_ptr<LocalBlock>> trace_layers;
   /// Of a hidden event: its kind, then its duration and gap as deviations.
   torch::nn::Linear guess{nullptr};
-  /// How often a trace that is told good has bad windows all the same; as a logit.
+  /// How often a trace labeled good still has bad windows; as a logit.
   torch::Tensor good_is_bad;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// detector/stack.cpp: sums and thresholds. Worked out as doubles, so that no weights of
-// a file make what is no number.
+// detector/stack.cpp: sums and thresholds. Computed as doubles, so that no weights of a
+// file lead to NaN.
 #include "detector/stack.h"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ float Calibration::threshold(std::size_t side, double false_alarms) const {
     throw std::invalid_argument("false_alarms must be 0 to 1, and less than 1");
   }
   const auto& sorted = negatives[side];
-  // 20 * 0.95 may come out a little above 19, which is no reason to take the 20th.
+  // 20 * 0.95 may come out a little above 19, and must not select the 20th.
   const auto exact = static_cast<double>(sorted.size() + 1) * (1 - false_alarms);
   const auto rank = std::max(1.0, std::ceil(exact - 1e-9));
   if (rank > static_cast<double>(sorted.size())) {

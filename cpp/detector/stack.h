@@ -53,7 +53,7 @@ struct Calibration {
 /// strange.
 struct Known {
   std::vector<float> center;  ///< Of each window column.
-  std::vector<float> middle;  ///< What stands for a missing value.
+  std::vector<float> middle;  ///< Replaces a missing value.
   std::vector<float> whiten;  ///< Rows of as many columns, at least one.
   /// A window that is stranger is abstained from; so is a trace whose median window is.
   float window_from = std::numeric_limits<float>::infinity();
@@ -81,7 +81,7 @@ void check(const Calibration& calibration);
 void check(const Known& known, const Tables& tables = own_tables());
 void check(const Stack& stack, const Tables& tables = own_tables());
 
-/// What a model says of the windows of a trace. For CPU and GPU each: [windows x 2].
+/// A model's output for the windows of a trace. For CPU and GPU each: [windows x 2].
 struct Said {
   std::vector<float> probability;  ///< Of a pattern, by all together.
   std::vector<float> network;      ///< By the network alone.
@@ -98,8 +98,8 @@ struct Said {
 /// log((r + 0.01) / (1 - r + 0.01)).
 double rules_logit(double share);
 
-/// Returns for each window what the rules say of CPU and GPU: rules_logit() of the
-/// share of its time that patterns of that side waste; what is not known counts as 0.
+/// Returns for each window the rules' verdict on CPU and GPU: rules_logit() of the
+/// share of its time that patterns of that side waste; unknown counts as 0.
 std::vector<float> rules_input(std::span<const float> windows,
                                const Tables& tables = own_tables());
 

@@ -18,7 +18,7 @@ using Card = std::map<std::string, std::string>;
 /// Bytes of a card at most, names included: a file could not hold any.
 inline constexpr std::size_t kMostCardBytes = 1u << 16;
 
-/// Throws std::invalid_argument if it is longer, has a name of no letters, or is no
+/// Throws std::invalid_argument if it is longer, has a name without letters, or is not
 /// UTF-8.
 void check(const Card& card);
 

@@ -61,7 +61,7 @@ class Precision {
   at::ScalarType dtype_before_;
 };
 
-/// Returns rows of so many columns as a tensor on a device. That on the CPU is a view.
+/// Returns rows of `columns` values as a tensor on a device. On the CPU it is a view.
 torch::Tensor rows_of(std::vector<float>& values, std::size_t columns,
                       at::Device device);
 

@@ -100,8 +100,8 @@ struct Together {
   }
 };
 
-// Labels of all windows in a row; -1, or NaN, where an example has none. With places,
-// the columns are those of an example at these, -1 for none.
+// Labels of all windows in a row; -1 or NaN where an example is not labeled. `places`,
+// if given, lists the column of an example for each output column, -1 for none.
 template <typename T>
 torch::Tensor labels_of(std::span<const Example> examples,
                         std::span<const T> Example::* labels, std::size_t columns,

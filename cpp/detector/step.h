@@ -18,8 +18,8 @@ namespace tta::detector {
 /// Cross entropy of logits where labels are 1 or 0; -1 is not known. Same shapes.
 at::Tensor labels_loss(const at::Tensor& logits, const at::Tensor& labels);
 
-/// Huber loss of the share that a logit stands for, where `truth` is not NaN: linear
-/// beyond a tenth, so that a few windows of unknown cause do not outweigh the rest.
+/// Huber loss of the share given by a logit, where `truth` is not NaN: linear beyond a
+/// tenth, so that a few windows of unknown cause do not outweigh the rest.
 at::Tensor share_loss(const at::Tensor& logits, const at::Tensor& truth);
 
 /// Returns the logit that speaks for a whole trace: of its windows' [n, 2], the greater

@@ -56,7 +56,7 @@ std::string range_of(const HeaderEntry& entry) {
   return std::to_string(entry.begin) + " to " + std::to_string(entry.end);
 }
 
-// What the header says of a tensor, held against `data`.
+// The header's entry for a tensor, checked against `data`.
 TensorView view_of(const HeaderEntry& entry, std::span<const std::byte> data,
                    const std::string& path) {
   const auto fail = [&](const std::string& what) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // detector/tensors_file.h: reads and writes safetensors, and trusts no byte of them.
 //
-// A file is 8 bytes of length, a header in JSON, and data. Of the format this knows
-// float32 and int64, little endian, which is all that weights are made of here.
+// A file is 8 bytes of length, a header in JSON, and data. Only float32 and int64,
+// little endian, are supported, which is all that weights use here.
 #pragma once
 
 #include <cstddef>

@@ -44,7 +44,7 @@ class Parser {
     }
   }
 
-  // The next character that is no space; 0 at the end.
+  // The next character that is not a space; 0 at the end.
   char peek() {
     skip_space();
     return at_ < text_.size() ? text_[at_] : '\0';

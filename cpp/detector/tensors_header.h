@@ -19,7 +19,7 @@ struct WeightsError : std::runtime_error {
 /// Returns text of a file for a message: cut, and without what a terminal would obey.
 std::string shown(std::string_view text);
 
-/// What a header says of a tensor, which nobody has compared with the file yet.
+/// A header's entry for a tensor, not yet checked against the file.
 struct HeaderEntry {
   std::string name, dtype;
   std::vector<std::int64_t> shape;

@@ -60,9 +60,9 @@ class Forest {
   }
 
   /// Returns the sums of each output for each window, of rows of all window columns;
-  /// NaN is a missing value. 0 if there is no forest. Finite. Time is that of trees x
-  /// depth x windows; the same for any number of threads. Throws std::invalid_argument
-  /// if the values are no whole rows.
+  /// NaN is a missing value. 0 if there is no forest. Finite. Time is O(trees x depth x
+  /// windows); results are the same for any number of threads. Throws
+  /// std::invalid_argument if the values are not whole rows.
   std::vector<float> raw(
       std::span<const float> windows, int threads = 1,
       const Checkpoint& checkpoint = [] {}) const;

@@ -72,7 +72,7 @@ void read_queue(const timeline::Timeline& t, DeviceParts& out) {
   out.ahead = SumUntil(ahead);
 }
 
-// The waits of a thread; null if it has none.
+// The waits of a thread; null without any.
 const std::vector<timeline::HostWait>* waits_of(const timeline::Timeline& t,
                                                 std::uint32_t lane) {
   const auto it = std::lower_bound(

@@ -22,8 +22,8 @@ struct DeviceParts {
   timeline::SumUntil work;           ///< Every piece for itself.
   timeline::SumUntil queued, ahead;  ///< One launch, four launches were waiting.
   timeline::SumUntil waiting_idle;   ///< Idle while a thread waited for a device.
-  /// Idle before the call that ended the gap was made, by what the calling thread was
-  /// in; and idle after that. Of a gap whose end is of no known launch, neither.
+  /// Idle before the call that ended the gap was made, by the activity of the calling
+  /// thread; and idle after that. Neither for a gap that ends with an unknown launch.
   std::array<timeline::SumUntil, kIns> late;
   timeline::SumUntil delivery;
   /// Gaps in which, or up to timeline::kClockSkew before which, the calling thread

@@ -16,7 +16,7 @@
 
 namespace tta::features {
 
-/// The arrays of a trace. What the columns are: features/feature_table.h.
+/// The arrays of a trace. Their columns: features/feature_table.h.
 struct Features {
   /// Row by row, window_columns().size() values for each window.
   std::vector<float> windows;
@@ -30,7 +30,7 @@ struct Features {
   std::vector<std::int64_t> window_begin;
 };
 
-/// Asked between windows; what it throws comes out.
+/// Called between windows; its exceptions propagate.
 using Checkpoint = std::function<void()>;
 
 /// Computes them, in the order of `windows`, which are those of make_windows().
@@ -39,8 +39,8 @@ using Checkpoint = std::function<void()>;
 /// pattern table wastes, row by row; none: they are not known. Who finds patterns lies
 /// above this part.
 ///
-/// With `merge` above 1 up to so many neighbors of a step are one window, see
-/// features/features.cpp, and all is said of that.
+/// With `merge` above 1, up to `merge` neighboring windows of a step become one (see
+/// features/features.cpp), and all values describe that one.
 ///
 /// Statistics are finite or, where the table says so, NaN; tokens are finite. Neither
 /// depends on the order of events in the file, on when the trace was recorded or on the

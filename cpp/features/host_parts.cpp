@@ -118,7 +118,7 @@ class Sweep {
   }
 
  private:
-  // Tells what a row is in; what is around it has been told.
+  // Sets the activity of a row; that of its parent is already set.
   void enter(std::uint32_t row) {
     const auto parent = t_.tree.parent[row];
     const auto around = parent == kNoRow ? In::kNothing : in_[parent];

@@ -51,9 +51,9 @@ struct Segment {
   Kind kind = Kind::kOther;
 };
 
-/// Returns what each thread was in inside the span, by lane and by start; what no
-/// segment covers is kNothing. Of streams nothing. `waits`: of each row, whether it is
-/// part of a wait. Linear in the host rows.
+/// Returns each thread's activity inside the span, by lane and by start; time outside
+/// the segments is kNothing. Streams have no segments. `waits`: of each row, whether it
+/// is part of a wait. Linear in the host rows.
 std::vector<std::vector<Segment>> thread_segments(const timeline::Timeline& timeline,
                                                   const std::vector<Kind>& kinds,
                                                   const std::vector<char>& waits);
@@ -81,7 +81,7 @@ class HostParts {
 
   /// Returns the sums of a process; empty ones of a process without threads.
   const ProcessParts& of(std::int64_t pid) const;
-  /// Returns what thread `lane` was in, by start; what is not covered is kNothing.
+  /// Returns the activity of thread `lane`, by start; uncovered time is kNothing.
   const std::vector<Segment>& segments(std::uint32_t lane) const {
     return segments_[lane];
   }

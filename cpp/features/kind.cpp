@@ -80,7 +80,7 @@ constexpr std::array kFamilies = {
         "isinf isfinite nan_to_num atan2 hypot polar complex glu "},
 };
 
-// Parts by which the rest is told; the first row that has one decides.
+// Parts of names that decide the rest; the first row with a match wins.
 struct Parts {
   Kind kind;
   std::array<std::string_view, 10> parts;
@@ -200,7 +200,7 @@ Kind copy_kind(CopyDirection direction) {
   }
 }
 
-// Remembers what a function says of each name.
+// Caches a function's result for each name.
 template <Kind (*Ask)(std::string_view)>
 class Asked {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// features/token_columns.h: the one table of what is said of each event of a window.
+// features/token_columns.h: the one table of the values for each event of a window.
 //
 // A token is an event that the window counts: an operator, a range, a runtime call or a
 // piece of device work. No value is NaN: what an event does not have is -1. Units are

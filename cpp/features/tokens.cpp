@@ -175,8 +175,8 @@ void TokenWriter::write_repeats(std::span<const std::uint32_t> rows, std::size_t
     it->second = {name, at};
     out.repeats[at] = 1;
   }
-  // What lies inside a row that continues a run continues it too. Parents come first.
-  // One in an earlier window is no part of this window's runs.
+  // Rows inside a row that continues a run continue it too. Parents come first. A
+  // parent in an earlier window is not part of this window's runs.
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto above = w_.nesting.above[rows[i]];
     if (above == kNoRow || place_[above] < static_cast<std::int32_t>(first)) continue;

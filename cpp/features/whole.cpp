@@ -63,7 +63,7 @@ Usual usual_of(const timeline::Timeline& t, const std::vector<Kind>& kinds) {
   out.on_host = medians(*t.trace, host);
   out.on_device = medians(*t.trace, device);
 
-  // By how well they stand for the cost of a launch.
+  // By how well they represent the cost of a launch.
   std::vector<std::int64_t> launches, calls, leaves, any;
   for (const auto row : host) {
     const auto kind = kinds[row];

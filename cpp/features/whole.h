@@ -74,9 +74,9 @@ using Pieces = std::array<std::uint16_t, kPieces>;
 ///
 /// A word is a run of letters, ended by anything else and by a capital after a small
 /// letter, taken in small letters. Words of one letter, and those that are in nearly
-/// every kernel's name (void, at, native, ...), are left out, and so is what is said
-/// again. Numbers are no words: the shape of a tile or the number of a step says
-/// nothing of the kind.
+/// every kernel's name (void, at, native, ...), are left out, and so are repetitions.
+/// Numbers are not words: the shape of a tile or the number of a step does not describe
+/// the kind.
 Pieces pieces_of(std::string_view name);
 
 /// Where each row on a lane stands, Python frames left out.
@@ -95,7 +95,7 @@ Nesting nesting_of(const timeline::Timeline& timeline);
 struct Whole {
   Whole(const timeline::Timeline& timeline, const timeline::EventArgs& event_args);
 
-  /// Returns the device of a window's key; null if it has none.
+  /// Returns the device of a window's key; null without a device.
   const DeviceParts* device(std::int32_t key) const {
     const auto it = by_key.find(key);
     return it == by_key.end() ? nullptr : &devices[it->second];

@@ -86,7 +86,7 @@ void read_kernels(const Whole& w, const WindowFacts& f, WindowStats& out) {
     largest = std::max(largest, by_name[c.name[row]] += length);
     if (kind == Kind::kMatrixKernel) matrix += length;
     if (kind == Kind::kElementwiseKernel) elementwise += length;
-    // Of 0 Kineto means that there is none.
+    // Kineto writes 0 for no graph.
     in_graph += work.graph_id > 0 ||
                 (launch != kNoRow && w.kinds[launch] == Kind::kGraphLaunch);
     // How long a collective takes, and what it occupies, is up to the other ranks.

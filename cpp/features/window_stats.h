@@ -35,7 +35,7 @@ struct WindowFacts {
   timeline::Interval time() const { return {window.begin_ns, window.end_ns}; }
 };
 
-/// Computes them. Linear in the rows, but for O(log n) lookups.
+/// Computes them. Linear in the rows, except for O(log n) lookups.
 WindowStats window_stats(const Whole& whole, const WindowFacts& facts);
 
 // The parts of it, each of a group of columns.
@@ -52,8 +52,8 @@ inline float share(double part, double whole) {
   return whole > 0 ? static_cast<float>(part / whole)
                    : std::numeric_limits<float>::quiet_NaN();
 }
-/// Returns the least value that so many percent of all are not above; NaN of none.
-/// Reorders them.
+/// Returns the least value that at least `percent` percent of all values do not exceed;
+/// NaN for no values. Reorders them.
 float percentile(std::vector<float>& values, std::size_t percent);
 
 }  // namespace tta::features

@@ -11,8 +11,8 @@ namespace tta::timeline {
 /// The key of a thread's name, in the args of its "thread_name" row.
 inline constexpr std::string_view kThreadName = "name";
 
-/// Takes one member of the args of device work, or of the call that launched it, into
-/// what is not known yet. Numbers that make no sense stay unknown.
+/// Fills a field that is still unknown from one member of the args of device work, or
+/// of the call that launched it. Invalid numbers stay unknown.
 void read_work(std::string_view key, std::string_view value, WorkArgs& out);
 
 /// The same of a collective's operator or kernel.

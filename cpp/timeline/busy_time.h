@@ -16,7 +16,7 @@
 
 namespace tta::timeline {
 
-/// A stretch in which a device ran nothing, inside the analysed span.
+/// A stretch in which a device ran nothing, inside the analyzed span.
 struct Gap {
   Interval time;
   /// Work whose start ended the gap; kNoRow for the one at the span's end.
@@ -44,8 +44,8 @@ struct DeviceTime {
   /// The process that feeds it: the one of most of its launches; trace::kNoId if no
   /// launch is known.
   std::int64_t pid = -1;
-  /// Share of its launches that other processes made: more than a few percent mean
-  /// that devices of several processes go by one number in the file.
+  /// Share of its launches that other processes made: more than a few percent mean that
+  /// devices of several processes share one number in the file.
   double foreign_share = 0;
   std::vector<std::uint32_t> rows;  ///< Its work, by start.
   IntervalSet busy;

@@ -14,8 +14,8 @@ namespace tta::timeline {
 /// Looks up the events of one lane by time. Refers to the timeline; read-only, and as
 /// cheap to make as to copy.
 ///
-/// An event goes on from its start until before its end, as far as is known
-/// (OpTree::end). Of those that go on at a moment, the innermost is the one that began
+/// An event is active from its start until before its end, as far as known
+/// (OpTree::end). The innermost of the events active at a moment is the one that began
 /// last; on a stream, where work overlaps, that is the latest.
 class Cursor {
  public:

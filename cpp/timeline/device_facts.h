@@ -29,7 +29,8 @@ inline constexpr std::int64_t kSlowLaunchCall = 50'000;
 struct QueueFacts {
   std::int32_t device = 0;
   std::int64_t max_depth = 0;  ///< Launches waiting on one stream, at most.
-  // Shares of the analysed span, 0 to 1, in which some stream had so many waiting.
+  // Shares of the analyzed span, 0 to 1, in which some stream had this much work
+  // waiting.
   double queued_share = 0;  ///< One or more.
   double ahead_share = 0;   ///< Four or more (torch's own profiler takes this number).
   double full_share = 0;    ///< kFullQueue or more.
@@ -42,7 +43,7 @@ struct QueueFacts {
 };
 
 /// Returns the facts of each device, in the order of Timeline::devices. Linear in the
-/// device rows but for sorting them.
+/// device rows, plus sorting them.
 std::vector<QueueFacts> queue_facts(const Timeline& timeline);
 
 /// When each device was the limit: launched work was waiting for it, kernels of a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/device_properties.h: what the trace's header says of the devices.
+// timeline/device_properties.h: the devices in the trace's header.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace tta::timeline {
 
 /// An element of Kineto's deviceProperties. Numbers that the file does not have, or
-/// that cannot be (a negative id, no multiprocessors), are -1: a missing value is no
+/// that cannot be (a negative id, no multiprocessors), are -1: a missing value is not
 /// zero.
 struct DeviceProperties {
   std::int32_t id = -1;
@@ -26,8 +26,8 @@ struct DeviceProperties {
   std::int64_t memory = -1;                            ///< totalGlobalMem, in bytes.
 };
 
-/// Reads the header's deviceProperties, in the file's order; empty if it has none.
-/// Kineto of early 2021 called them computeProperties, AMD names some by other keys.
+/// Reads the header's deviceProperties, in the file's order; empty if missing. Kineto
+/// of early 2021 called them computeProperties, AMD names some by other keys.
 std::vector<DeviceProperties> read_device_properties(const trace::Trace& trace);
 
 }  // namespace tta::timeline

@@ -14,7 +14,7 @@ namespace {
 
 using trace::Category;
 
-// What a launch says is told to the work that says nothing of its shape itself.
+// Copies the shape from a launch to work without its own.
 void complete(WorkArgs& work, const WorkArgs& launch) {
   if (work.blocks >= 0 || work.bytes >= 0) return;
   const auto fill = [&](auto field) {
@@ -58,7 +58,7 @@ class Texts {
     }
   }
 
-  /// The number of a row's text, 0 if it has none.
+  /// The number of a row's text, 0 if it has no text.
   std::uint32_t of(std::uint32_t row) const { return number_[row]; }
   std::size_t size() const { return (again_ ? *again_ : kept_).size(); }
   std::string_view text(std::uint32_t number) const {
@@ -94,7 +94,7 @@ class Once {
  public:
   using Read = void (*)(std::string_view key, std::string_view value, Args& out);
 
-  /// Adds what it reads to `out`; what is there already is what no text says.
+  /// Appends the parsed args to `out`; an entry already there is the one for no text.
   Once(const Texts& texts, Read read, std::vector<Args>& out)
       : texts_(texts), read_(read), out_(out), place_(texts.size(), kNoRow) {
     if (!out.empty()) place_[0] = 0;
@@ -182,7 +182,7 @@ EventArgs::EventArgs(const Timeline& t) {
       if (texts.of(row) != 0) add_collective(row);
       const auto launch = launch_of(row);
       if (launch == kNoRow || texts.of(launch) == 0) continue;
-      // A graph launch has no grid of its own, and a call's stream is no work's.
+      // A graph launch has no grid of its own, and a call's stream is not that of work.
       const auto said = works(texts.of(launch));
       const auto next = static_cast<std::uint32_t>(work_.size());
       const auto [it, fresh] =

@@ -17,8 +17,8 @@
 
 namespace tta::timeline {
 
-/// What a kernel, copy or memset says of itself. ROCm writes grid, block and bytes on
-/// the call that launched the work; they are here all the same.
+/// The args of a kernel, copy or memset. ROCm writes grid, block and bytes on the call
+/// that launched the work; they are included here too.
 struct WorkArgs {
   std::int64_t blocks = -1;         ///< Of the grid: its three numbers multiplied.
   std::int64_t block_threads = -1;  ///< Threads of a block.
@@ -39,7 +39,7 @@ struct WorkArgs {
   std::string limiting_factors;
 };
 
-/// What torch says of a collective, on the operator and on NVIDIA's kernel.
+/// torch's args of a collective, from the operator and from NVIDIA's kernel.
 struct CollectiveArgs {
   std::string name;   ///< "allreduce", "_allgather_base", ...
   std::string dtype;  ///< "Float", "BFloat16", ...
@@ -56,10 +56,10 @@ struct CollectiveArgs {
   std::int64_t bytes() const;
 };
 
-/// What an operator says of its inputs; with record_shapes only.
+/// An operator's inputs; with record_shapes only.
 struct OpArgs {
-  /// Sizes of each input; a scalar or None has no sizes, a list of tensors neither, nor
-  /// an input of which one size is no number.
+  /// Sizes of each input; empty for a scalar, None, a list of tensors, and an input
+  /// with a size that is not a number.
   std::vector<std::vector<std::int64_t>> dims;
   /// Elements from one index to the next, of each dimension of each input; as `dims`.
   /// Newer versions than those that have dims and types only.

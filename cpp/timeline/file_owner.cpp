@@ -10,7 +10,7 @@
 namespace tta::timeline {
 namespace {
 
-// First folders of packages whose inside is nobody's own line: the framework itself.
+// First folders of packages whose lines are never the user's: the framework itself.
 constexpr std::string_view kFramework =
     " torch functorch torchgen triton numpy _pytest pluggy torchtraceap ";
 

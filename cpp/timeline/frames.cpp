@@ -203,7 +203,7 @@ class Resolver {
   }
 
   // Numbers count up on each thread: several operators may carry one, and the last made
-  // the graph's node; on several threads none can be told from the others.
+  // the graph's node; on several threads the right one is unknown.
   void list_forwards() {
     forwards_listed_ = true;
     for (std::uint32_t row = 0; row < c_.size(); ++row) {

@@ -58,7 +58,7 @@ inline constexpr std::size_t kMaxCalls = 4;  // wrappers hide what is called
 /// Frames of many rows; each that differs is there once.
 struct SharedFrames {
   std::vector<Frame> frames;
-  /// Of each row that was asked about, its place in `frames`; kNoRow if it has none.
+  /// Of each requested row, its place in `frames`; kNoRow without a frame.
   std::vector<std::uint32_t> of;
   std::vector<Calls> calls;             ///< Each that differs once.
   std::vector<std::uint32_t> calls_of;  ///< Of each row, its place in `calls`.

@@ -39,9 +39,9 @@ struct Gpu {
 
 std::span<const Gpu> gpus();
 
-/// Returns the GPU that a trace or driver calls so: the one of that `name`, else the
-/// first all of whose `words` are words of it; null if it is not listed. Of several
-/// models under one name it is the slowest.
+/// Returns the GPU that a trace or driver names `device`: the one with that `name`,
+/// else the first whose `words` are all words of it; null if it is not listed. For
+/// several models under one name it is the slowest.
 const Gpu* gpu_of(std::string_view device);
 
 /// Returns what copies between pinned memory and a data center device reach, one way,

@@ -35,7 +35,7 @@ std::vector<LaunchCall> list_launch_calls(const trace::Trace& trace, const Names
 /// How far the two clocks of a trace may differ (8-9 us seen on ROCm).
 inline constexpr std::int64_t kClockSkew = 10'000;
 
-/// One blocking call. Whether it cost anything is not said here.
+/// One blocking call. Its cost is decided elsewhere.
 struct HostWait {
   std::uint32_t row = 0;
   std::int64_t begin = 0;

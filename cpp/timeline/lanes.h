@@ -18,8 +18,8 @@ struct Lane {
   bool is_stream = false;
   std::int64_t pid = 0;  ///< Of a stream: as in the file, usually the device's number.
   std::int64_t tid = 0;
-  /// Of a stream, its device's key: `number`, or one that is nobody's number where a
-  /// file merged from several processes gives their devices one number. -1: a thread.
+  /// Of a stream, its device's key: `number`, or an unused number where a file merged
+  /// from several processes gives their devices one number. -1: a thread.
   std::int32_t device = -1;
   std::int32_t number = -1;  ///< The device's number in the file.
   std::int64_t stream = -1;

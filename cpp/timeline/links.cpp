@@ -43,7 +43,7 @@ struct Feeders {
   std::map<Device, std::int64_t> known;    // by work that tells
   std::map<Device, std::int64_t> guessed;  // the others, by their place in the file
 
-  // The process; trace::kNoId if there is nothing to go by.
+  // The process; trace::kNoId if unknown.
   std::int64_t of(Device device) const {
     for (const auto* of : {&known, &guessed}) {
       if (const auto it = of->find(device); it != of->end()) return it->second;

@@ -9,8 +9,8 @@
 
 namespace tta::timeline {
 
-/// Returns the value at place `at` of the values in order; there must be so many.
-/// Linear, but for the copy, which a moved vector saves.
+/// Returns the value at place `at` of the sorted values; `at` must be below their
+/// number. Linear, plus the copy, which a moved vector saves.
 template <typename T>
 T value_at(std::vector<T> values, std::size_t at) {
   const auto it = values.begin() + static_cast<std::ptrdiff_t>(at);

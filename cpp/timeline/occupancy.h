@@ -47,10 +47,10 @@ struct Residency {
 std::optional<Residency> residency(const WorkArgs& work,
                                    const DeviceProperties& device);
 
-/// Returns a kernel's occupancy and what limits it: Kineto's estimate where it is
-/// given, else computed. A zero is not: Kineto rounds to whole percents, and so it
-/// stands for less than a half as well as for an estimate that failed. Nothing if
-/// neither is possible. `device` may be null.
+/// Returns a kernel's occupancy and what limits it: Kineto's estimate if given, else
+/// computed. A zero counts as not given: Kineto rounds to whole percents, so zero means
+/// less than half a percent or a failed estimate. Nothing if neither is possible.
+/// `device` may be null.
 std::optional<Occupancy> occupancy(const WorkArgs& work,
                                    const DeviceProperties* device);
 

@@ -15,8 +15,8 @@ namespace tta::timeline {
 /// and ends apart, which shows as 1 ns to 1 us of overhang (google/perfetto#928).
 inline constexpr std::int64_t kNestingTolerance = 1'000;
 
-/// How far up a tree anything is looked for. Deeper nesting is no program's, and
-/// without a bound a hostile file would make each look as long as the file.
+/// How far up a tree searches go. No real program nests deeper, and without a bound a
+/// hostile file would make each search as long as the file.
 inline constexpr int kMaxDepth = 2048;
 
 /// An event and those around it, innermost first: at most kMaxDepth of them.

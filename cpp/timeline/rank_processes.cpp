@@ -18,7 +18,7 @@ namespace {
 // Of a device's launches, by other processes: a few meet another's id by chance.
 constexpr double kShared = 0.05;
 
-// "[TP00-DP01] 4000" and "rank 3: python" have one, "python" has none.
+// "[TP00-DP01] 4000" and "rank 3: python" have one, "python" does not.
 std::string label_in(std::string_view text) {
   if (text.starts_with('[')) {
     const auto end = text.find(']');

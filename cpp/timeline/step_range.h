@@ -17,7 +17,7 @@ std::uint64_t step_categories();
 /// Returns the stretch in which `ProfilerStep#first` to `ProfilerStep#last` ran, in
 /// nanoseconds of the file's clock: from the first start to the last end of the steps
 /// on the host, of their copies on the devices, and of the device work that was
-/// launched during them, be it running when the host has long gone on.
+/// launched during them, even if it runs long after.
 ///
 /// If numbers repeat (several processes or cycles in one file), all steps of a number
 /// count. O(n log n) in the rows.

@@ -127,12 +127,12 @@ Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
       if (lanes.on_stream(row)) worked = std::max(worked, time.end);
     }
   }
-  // What the host went on with when the window had closed, no device's work shows.
+  // Host events after the window closed have no recorded device work.
   const auto closed = std::max(recorded.end, worked);
   if (recorded.begin <= recorded.end && worked > hard.begin && closed > hard.begin) {
     hard.end = std::min(hard.end, closed);
   }
-  // A frame of hours is believed where anything else is in proportion to it.
+  // A frame of hours is trusted if anything else is in proportion to it.
   Interval rest = hard;
   extend(rest, soft);
   if (rest.begin > rest.end || endless.length() / 10 < rest.length()) {
@@ -150,7 +150,7 @@ struct Owner {
   std::int32_t number;
   bool is_text;
   std::int64_t pid;
-  std::string text;  // ids of texts go by the order of the file
+  std::string text;  // ids of texts follow the order of the file
   bool known;
   auto operator<=>(const Owner&) const = default;
 };

@@ -18,10 +18,10 @@
 
 namespace tta::timeline {
 
-// Events whose times are no times of this recording.
+// Events whose times do not belong to this recording.
 
 /// No recording of a profiler lasts as long as this: its buffers end within minutes.
-/// What is an hour apart is looked at; see find_outliers.
+/// Events an hour apart are examined; see find_outliers.
 inline constexpr std::int64_t kLongRecording = 3'600'000'000'000;
 
 /// Finds host events and device work that are out of all proportion to the rest: a
@@ -41,13 +41,13 @@ std::vector<std::uint32_t> find_outliers(const trace::Trace& trace);
 /// it. Read-only once made; safe to read from several threads.
 struct Timeline {
   const trace::Trace* trace = nullptr;
-  /// The analysed span: from the first start to the last end of anything on a lane.
+  /// The analyzed span: from the first start to the last end of anything on a lane.
   /// Annotations and Python frames count only inside the profiler's own recording
   /// window, where the trace states it: unclosed ones reach far beyond. An annotation
   /// or frame of hours does not count, see timeline/timeline.h. Where device work is
   /// recorded, the span ends with the window, or with the last such work if that is
-  /// later: calls that end after it (a request under way, a watchdog's polling) tell
-  /// nothing of the device.
+  /// later: calls that end after it (a running request, a watchdog's polling) do not
+  /// describe the device.
   Interval span;
   Names names;
   /// Rows that are on no lane because their times are out of all proportion.
@@ -79,8 +79,8 @@ struct Timeline {
   /// launch if it is device work; kNoRow if there is none.
   std::uint32_t owner_of(std::uint32_t row) const;
 
-  /// Returns what the header says of a device, by its key or by its number in the file;
-  /// null if it does not list it.
+  /// Returns the header's entry for a device, by its key or by its number in the file;
+  /// null if it is not listed.
   const DeviceProperties* properties_of(std::int32_t device) const;
 
   /// Tells whether a row is a piece of the host's work: an operator or a runtime call.

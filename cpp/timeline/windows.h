@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/windows.h: tiles the analysed span into windows, the unit of labels.
+// timeline/windows.h: tiles the analyzed span into windows, the unit of labels.
 //
 // A window is a half-open stretch of one process's (and device's) time. Windows of a
 // device, or of a process without one, do not overlap and cover the span; one ends at a
@@ -31,9 +31,9 @@ constexpr bool counts_in_windows(trace::Category category) {
          category != trace::Category::kOverhead;
 }
 
-/// A process feeds at most some ten devices. Of one that names a device for each
-/// kernel, the windows of those beyond hold device work alone: counting the process's
-/// events for each of them again would take quadratic time.
+/// A process feeds at most about ten devices. If a process names a device for each
+/// kernel, the windows of the excess devices hold device work alone: counting the
+/// process's events for each of them again would take quadratic time.
 inline constexpr std::size_t kMostDevices = 64;
 
 /// Returns the process whose events the windows of a device count.
@@ -79,10 +79,10 @@ class WindowRows {
 
   /// Returns the rows that start in a window, as make_windows() counts them: operators,
   /// annotations and runtime calls of its process, and the work of its device, in order
-  /// of start. Of those that start together, work comes last, what lasts longer first,
-  /// and what encloses another before it; the order of the file decides nothing more.
-  /// O(log n + m log m) for the m rows that it returns, linear in them where they lie
-  /// in order already.
+  /// of start. Among those that start together, work comes last, longer rows first, and
+  /// enclosing rows before enclosed ones; the order of the file does not matter
+  /// otherwise. O(log n + m log m) for the m rows returned, linear in them if already
+  /// in order.
   std::vector<std::uint32_t> of(const Window& window) const;
 
  private:

@@ -96,8 +96,8 @@ bool Document::begins_events(Place key) const {
 // Decides whether an event after damage, which ends before `after`, may be in the list
 // of events. An event in a list in args is followed by few others, and then by a
 // bracket that does not end the list of events. If damage or the end of the text hides
-// that, an event must have a name: objects in args have none. Returns `after`, or
-// nullptr and a mistake.
+// that, an event must have a name, unlike objects in args. Returns `after`, or nullptr
+// and a mistake.
 Place Document::check_followers(Place after, bool has_name) {
   const Tokens& tokens = grammar_.tokens();
   Place at = after;

@@ -18,9 +18,9 @@ namespace tta::write {
 /// of events. A recovered one is none, nor is a list left open.
 bool has_whole_text(const trace::Trace& trace);
 
-/// Copies that text byte for byte, but for values that are no JSON (NaN, 007), which
-/// become null. Before the list of events is closed it calls `insert`, telling whether
-/// the list is empty. In pieces of 256 KiB; with such values, in memory as a whole.
+/// Copies that text byte for byte, except that values that are not JSON (NaN, 007)
+/// become null. Before the list of events is closed it calls `insert` with whether the
+/// list is empty. In pieces of 256 KiB; with such values, in memory as a whole.
 ///
 /// Throws what Trace::visit_args throws, std::invalid_argument if there is no whole
 /// text, and what `insert` and the stream throw.
@@ -33,7 +33,7 @@ std::string json_string(std::string_view text);
 /// Returns nanoseconds as microseconds in exact decimal text: 1234567 -> "1234.567".
 std::string microseconds(std::int64_t ns);
 
-/// The elements of traceEvents. Nothing but the row at hand is in memory.
+/// The elements of traceEvents. Only the current row is in memory.
 class EventList {
  public:
   /// `rows`: how many the list has already.

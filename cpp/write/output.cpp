@@ -48,7 +48,7 @@ fs::path make_part(const std::string& path, const fs::path& place) {
       refuse(path, "it is read-only");
     if (!std::ofstream(place, std::ios::app)) refuse(path, std::strerror(errno));
   }
-  // As target_file.py names its own: nobody's, whoever else writes here now.
+  // Named as in target_file.py: unique, even if others write here at the same time.
   fs::path part;
   std::FILE* made = nullptr;
   for (unsigned number = 0; made == nullptr; ++number) {

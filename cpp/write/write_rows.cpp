@@ -45,7 +45,7 @@ std::vector<std::int64_t> processes_of(const Trace& trace) {
   return out;
 }
 
-// Rows that name processes and order them, which is done anew.
+// Rows that name processes and order them, which are written again.
 std::vector<std::uint32_t> naming_rows(const Trace& trace) {
   const auto& c = trace.columns;
   const std::set names{trace.strings.find("process_name"),

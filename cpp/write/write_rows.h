@@ -60,12 +60,12 @@ class LeftOut {
   std::set<std::int64_t> calls_;  // their correlations
 };
 
-/// Writes all rows but those that `is_gone` names, in file order, with what the columns
-/// know of them and their args, which are read again (Trace::visit_args, and throws
-/// what that throws). `time_of` tells where a row with a usable start is put, an empty
-/// stretch for one without a length. Names, categories as they are called today, pids,
-/// tids and ids stay, unless they are `renumbered`; members that are no columns do not.
-/// Some checkpoints a second.
+/// Writes all rows except those that `is_gone` selects, in file order, with their
+/// columns and their args, which are read again (by Trace::visit_args, whose exceptions
+/// propagate). `time_of` returns the new time of a row with a usable start, an empty
+/// stretch for one without a length. Names, categories by their current names, pids,
+/// tids and ids stay, unless they are `renumbered`; members that are not columns do
+/// not. Calls the checkpoint several times a second.
 void write_rows(const trace::Trace& trace, EventList& list,
                 const std::function<timeline::Interval(std::uint32_t)>& time_of,
                 const std::function<bool(std::uint32_t)>& is_gone,

@@ -29,7 +29,7 @@ from torchtraceap_dryrun.stand_ins import StandIns
 class DryRun(Outcome):
     """What `dry_run` gives: enter it, and look at it during the block or afterwards."""
 
-    #: What to tell whoever begins another meanwhile; "": the line that begins it.
+    #: The error for starting another one meanwhile; "": the line that begins it.
     begun = ""
 
     def __init__(
@@ -174,12 +174,12 @@ def dry_run(
     thread that enters the block: others are refused the device.
 
     Args:
-        values: Which values are worked out, on the CPU: "none", those of "small"
-            tensors (4,096 numbers, or 65,536 of integers and bools), or "all". What the
-            host reads of others is a guess, and said to be one.
-        seed: Of guesses, and what random numbers on the device begin with.
-        gpu: The GPU that there seems to be, such as "A100"; of an unknown one the
-            error lists those that there are.
+        values: Which values are computed, on the CPU: "none", those of "small" tensors
+            (4,096 numbers, or 65,536 of integers and bools), or "all". Other values
+            that the host reads are guesses, and reported as such.
+        seed: Of guesses and of random numbers on the device.
+        gpu: The GPU to simulate, such as "A100"; the error for an unknown one lists the
+            known ones.
         max_ops: Operators after which DryRunLimit is raised in the block.
         max_seconds: The same of seconds. Only operators on the device look at the
             clock: a loop that runs none is not ended.
@@ -188,7 +188,7 @@ def dry_run(
             torch.load of such a file has what was saved.
 
     Raises:
-        ValueError: An option makes no sense.
+        ValueError: An option is invalid.
         TypeError: An option is of another type.
         DryRunError: This torch lacks a name that is needed. On entering: there is a
             real GPU, or a dry run is under way. In the block: an operator cannot be run

@@ -69,7 +69,7 @@ def observe(record: Record, gpu: Gpu, since: Since) -> Observation:
 
 
 def observe_after(record: Record, gpu: Gpu, step: int) -> Observation:
-    """Read what follows so many calls of `step()`; ValueError: nothing does."""
+    """Read the entries after ``step`` calls of `step()`; ValueError: there are none."""
     __tracebackhide__ = True
     step = checked_int("after_step", step, 0, sys.maxsize)
     since = Since(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(Result):
-    """A result that can be told, written, and held against what a test asks."""
+    """A result that can be reported, written, and checked by a test."""
 
     def summary(self) -> str:
         """Return the result as text."""
@@ -43,7 +43,7 @@ class Outcome(Result):
                 the timeline is only as good as.
 
         Raises:
-            ValueError: ``host_us`` is no length.
+            ValueError: ``host_us`` is not a valid length.
         """
         from torchtraceap_dryrun.timeline.simulation import simulate
 
@@ -80,7 +80,7 @@ class Outcome(Result):
         """Raise SyncStalls, an AssertionError, if the program waits for the GPU.
 
         Args:
-            after_step: Only what follows so many calls of `step()` counts.
+            after_step: Only entries after this many calls of `step()` count.
             allow: As of `SyncCheck`, and so are the other two.
 
         Raises:
@@ -97,12 +97,12 @@ class Outcome(Result):
             raise SyncStalls(verdict.message)
 
     def assert_launches(self, *, max_per_step: int, after_step: int = 0) -> None:
-        """Raise AssertionError if a step would launch more kernels than so many.
+        """Raise AssertionError if a step would launch more kernels than the limit.
 
         Args:
-            max_per_step: Of the step that launches most. What follows the last call of
-                `step()` is one too; all is, if there was none.
-            after_step: Only what follows so many calls of `step()` counts.
+            max_per_step: Of the step that launches most. The part after the last call
+                of `step()` is one too; without a call, the whole run is.
+            after_step: Only entries after this many calls of `step()` count.
 
         Raises:
             ValueError: Nothing follows that step.

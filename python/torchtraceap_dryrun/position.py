@@ -49,8 +49,8 @@ class ForwardOps:
             self._made.setdefault(number, at)
 
     def link(self, entry: Op, node: Any) -> None:
-        """Say of an operator which one's node it is run by, if known: it is at that
-        one's line, and called from its own."""
+        """Set the line of an operator in backward, if known: the line of the operator
+        whose node runs it; its own line is the caller."""
         entry.caller = entry.line
         at = self._made.get(node._sequence_nr())
         if at is not None and self._is_forward(at):

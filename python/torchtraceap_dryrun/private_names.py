@@ -2,7 +2,7 @@
 """private_names.py: every private name of torch that a dry run needs.
 
 They may change with any version, so all are looked up before anything is changed.
-`Class()` in a name stands for an object of it, as some attributes only objects have.
+`Class()` in a name means an instance of it, as only instances have some attributes.
 Loads torch.
 """
 

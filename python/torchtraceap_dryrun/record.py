@@ -46,7 +46,7 @@ CANNOT_KNOW = (
     "which algorithms cuDNN and cuBLAS choose, clocks, fragmentation of memory",
 )
 
-#: What is said of a run that Ctrl-C ended.
+#: The note on a run that Ctrl-C ended.
 INTERRUPTED = "The run was interrupted: this is what was found until then."
 
 _ITEM_BYTES = {
@@ -82,7 +82,7 @@ class TensorInfo:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that its elements take; what is broadcast counts once."""
+        """Bytes that its elements take; broadcast elements count once."""
         sizes = zip(self.shape, self.stride, strict=True)
         return self.item_bytes * math.prod(n for n, step in sizes if step or n == 0)
 

@@ -48,7 +48,7 @@ class RecordWriter:
         self.live = LiveMemory(self.record)
         self.place = Position()
         self.limits = Limits(self.record, max_ops, max_seconds)
-        #: Called with what a thread is told that is not followed.
+        #: Called with the error for a thread that is not followed.
         self.refusing: Callable[[DryRunError], object] = lambda _: None
         #: The number of the current stream.
         self._stream = DEFAULT_STREAM
@@ -189,8 +189,8 @@ class RecordWriter:
 
     @contextmanager
     def in_backward(self) -> Iterator[None]:
-        """Say of what runs in the block that backward does it, which autograd calls at
-        its end, outside of its nodes."""
+        """Mark operators in the block as backward's: autograd calls them at its end,
+        outside of its nodes."""
         former, self._in_backward = self._in_backward, True
         try:
             yield

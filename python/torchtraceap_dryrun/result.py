@@ -64,7 +64,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Result:
-    """Reads a record; what it gives is worked out when asked for, in one pass.
+    """Reads a record; its values are computed on request, in one pass.
 
     Not to be read by several threads at once.
     """
@@ -103,8 +103,8 @@ class Result:
     def totals(
         self, key: Callable[[Op | Sync], _Key], step: int | None = None
     ) -> dict[_Key, Totals]:
-        """Return totals by what ``key`` says of each operator and wait, of one step or
-        of all: in order of their first."""
+        """Return totals by the ``key`` of each operator and wait, of one step or of
+        all, in order of first occurrence."""
         found: dict[_Key, Totals] = {}
         for entry, totals in self._counted():
             if step is None or entry.step == step:

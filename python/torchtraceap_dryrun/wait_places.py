@@ -42,9 +42,8 @@ def wait_notes(record: Record) -> list[dict[str, Any]]:
     """Return waits by line and API, those in most steps first, for the mark of a
     simulated trace.
 
-    Whether a wait costs idle time hangs on the host time that was assumed; that the
-    host waits does not. So the trace lists them all, and the core makes findings of
-    them.
+    Whether a wait costs idle time depends on the assumed host time; the wait itself
+    does not. So the trace lists them all, and the core makes findings of them.
     """
     places = by_place(each_wait(record.syncs), attrgetter("line", "api"))
     return [_note(wait) for wait in sorted(places, key=lambda wait: -wait.steps)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""arguments.py: the tensors among the arguments of operators, and what schemas say of
-arguments: their names, and which are written to. Loads torch."""
+"""arguments.py: the tensors among the arguments of operators, and the arguments in
+schemas: their names, and which are written to. Loads torch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def map_tensors(values: Any, change: Callable[[Tensor], Any]) -> Any:
 
 def pairs(ours: Any, theirs: Any) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the tensors at the same places of two results: either may have None where
-    the other has one, as for a gradient that nobody asked for."""
+    the other has one, as for a gradient that was not requested."""
     if isinstance(ours, Tensor):
         if isinstance(theirs, Tensor):
             yield ours, theirs

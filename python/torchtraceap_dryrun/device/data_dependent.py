@@ -71,7 +71,7 @@ def _by_places(run: Run, api: str, indices: Sequence[Any]) -> list[Tensor | None
                 places = _places(run, index)
                 read_back(run, api, how_known(run, index))
             else:
-                # Its places take the way by pinned memory, which nobody waits for.
+                # Its places go through pinned memory, without a wait.
                 host = index.nonzero()
                 run.values.on_host(host, run.values.known(index))
                 places = to_device(run, host, waits=False)

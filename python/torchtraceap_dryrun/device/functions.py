@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""functions.py: functions of torch that answer otherwise for tensors on the device:
-what those say of themselves, indices and losses that go another way. Loads torch."""
+"""functions.py: functions of torch that behave differently for tensors on the device:
+their attributes, and indices and losses with another code path. Loads torch."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def _pinned(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
 def pickling(
     former: Any, seen: Callable[[Tensor], None]
 ) -> Callable[[Tensor, Any], Any]:
-    """Return what pickles tensors, as for torch.save, in place of ``former``: those of
-    the device are copied to the host. torch does not ask function modes for it.
-    ``seen`` is told of each."""
+    """Return a function that pickles tensors, as for torch.save, to replace ``former``:
+    those of the device are copied to the host. torch does not call function modes for
+    it. ``seen`` is called with each."""
 
     def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
         seen(self)

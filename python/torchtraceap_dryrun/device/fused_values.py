@@ -72,7 +72,7 @@ def _padded(sums: Tensor, like: Tensor) -> Tensor:
 
 def _like(out: Any, results: Sequence[Tensor]) -> list[Any]:
     """Return results in the shapes and types of ``out``: for a mask that is broadcast,
-    summed; what is only kept for the kernel's own backward is zero."""
+    summed; results only used by the kernel's own backward are zero."""
     found: list[Any] = []
     for at, one in enumerate(out):
         if not isinstance(one, Tensor):

@@ -4,9 +4,9 @@
 Seeded, and no constants where there are several: equal logits would choose token 0, and
 equal scores leave one box or none, so that a program would go where it never goes.
 
-A tensor of the host that a guess is copied to, and what is worked out of it there,
-carries a mark on its storage, so that it is no known value once it is copied back.
-Numbers of Python carry none. Loads torch.
+A host tensor that a guess is copied to, and any result computed from it there, carries
+a mark on its storage, so that it does not count as a known value once it is copied
+back. Python numbers carry no mark. Loads torch.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def is_guessed(tensor: Tensor) -> bool:
         return False
     try:
         storage = tensor.untyped_storage()
-    except (NotImplementedError, RuntimeError):  # Of a subclass that has none.
+    except (NotImplementedError, RuntimeError):  # Of a subclass without a storage.
         return False
     return getattr(storage, _GUESSED, False)
 
@@ -115,8 +115,8 @@ def is_guessed(tensor: Tensor) -> bool:
 def run_on_host(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], given: Iterable[Tensor]
 ) -> Any:
-    """Run an operator of the host; what it makes of guesses is one: of those tensors
-    ``given`` to it that may be some."""
+    """Run an operator on the host; its results from guesses are guesses: ``given`` are
+    the tensors that may be."""
     guessed = any(map(is_guessed, given))
     out = func(*args, **kwargs)
     if guessed:

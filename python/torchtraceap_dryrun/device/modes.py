@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """modes.py: torch's modes, which a run enters, hides and leaves as it found them.
 
-A program may leave modes of its own entered, above those of the run: torch takes away
-what is on top, whoever leaves. Those entered before the run, such as a FlopCounterMode,
-see each operator that a program runs once, and nothing of what is worked out beside it.
+A program may leave modes of its own entered, above those of the run: torch removes the
+top one, whichever mode leaves. Those entered before the run, such as a FlopCounterMode,
+see each operator that a program runs once, and none of the computations beside it.
 Loads torch.
 """
 

@@ -90,7 +90,7 @@ class _MovedModules:
         self._lost: list[str] = []
 
     def applying(self, apply: Any) -> Any:
-        """Return what stands for Module._apply, through which modules are moved."""
+        """Return the replacement of Module._apply, through which modules are moved."""
 
         def keeping(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
             self._modules[module] = None
@@ -139,7 +139,7 @@ class _MovedModules:
         for module, (kind, former) in self._lazy.items():
             if type(module) is not kind:
                 module.__class__ = kind
-                for name in _LAZY_HOOKS:  # Whoever registered one refers to this list.
+                for name in _LAZY_HOOKS:  # Handles of hooks refer to this list.
                     vars(module)[name].update(former[name])
                 rest = {k: v for k, v in former.items() if k not in _LAZY_HOOKS}
                 vars(module).update(rest)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """moved_tensors.py: moves parameters between host and device, and back in the end.
 
-A CUDA build moves a module's parameters by `parameter.data =`, which keeps all that
-hangs on them: attributes, hooks, class, views of the former memory. The meta device
-refuses that, and `torch.utils.swap_tensors` loses it. So only what is inside the tensor
-is swapped here; what was inside before is kept, with its memory, gradient and hooks of
-autograd. A program's own `data =` across devices is refused. Loads torch.
+A CUDA build moves a module's parameters by `parameter.data =`, which keeps everything
+attached to them: attributes, hooks, class, views of the former memory. The meta device
+refuses that, and `torch.utils.swap_tensors` loses it. So only the inside of the tensor
+is swapped here; the former inside is kept, with its memory, gradient and autograd
+hooks. A program's own `data =` across devices is refused. Loads torch.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def is_hosts(tensor: Tensor) -> bool:
 
 def _swap(tensor: Tensor, other: Tensor) -> None:
     _swap_inside(tensor, other)
-    # Autograd's part of the hooks is inside; their list is not, and makes it anew.
+    # Autograd's part of the hooks is inside; their list is not, and recreates it.
     for hooks in ("_backward_hooks", "_post_accumulate_grad_hooks"):
         if (registered := getattr(tensor, hooks)) is not None:
             setattr(tensor, hooks, registered)
@@ -154,7 +154,7 @@ def data_functions(moved: MovedTensors) -> FunctionTable:
             moved.move(tensor, to)
 
     def get_data(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-        """`tensor.data`, which is no operator; to a mode it looks like detach()."""
+        """`tensor.data`, which is not an operator; to a mode it looks like detach()."""
         with without_dispatch_modes() if is_here(args[0]) else nullcontext():
             return func(*args)
 

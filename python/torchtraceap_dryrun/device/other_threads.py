@@ -35,13 +35,13 @@ _OF_DEVICE = (Tensor.cuda, Tensor.pin_memory)
 
 class _Refusing(TorchFunctionMode):  # type: ignore[misc]
     """Refuses functions that name the device, or are given tensors of it. It outlives
-    the run, as the thread may, and holds nothing of it: then nobody refuses."""
+    the run, as the thread may, and holds nothing of it: then it refuses nothing."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        # To make a torch.device is no use of it.
+        # Making a torch.device does not use the device.
         if is_active() and func is not torch.device:
             given = [*args, *kwargs.values()]
             uses = func in _OF_DEVICE or kwargs.get("pin_memory")
@@ -85,7 +85,7 @@ def refused() -> Iterator[None]:
     of_python, of_pool = threading.Thread.start, ThreadPoolExecutor.submit
 
     def start(thread: threading.Thread) -> None:
-        # Of the object, for a class may have a run() of its own.
+        # Of the object, as a class may have its own run().
         of_thread, replaced = _refused(thread.run), Replacements()
 
         def run() -> None:

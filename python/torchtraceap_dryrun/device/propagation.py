@@ -56,7 +56,7 @@ def source_of(
 
 def _drops_out(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     if func._schema.name.endswith("_backward"):
-        return False  # It is told what forward drew.
+        return False  # It gets the values that forward drew.
     given = named(func, args, kwargs)
     share = given["dropout_p" if "dropout_p" in given else "dropout"]
     return bool(share > 0 and given.get("train", True))
@@ -185,7 +185,7 @@ class Follower:
         out: Any,
         source: torch.Generator | None,
     ) -> Any:
-        """Return what an operator gives on the CPU; None if that cannot be said."""
+        """Return an operator's result on the CPU; None if it is unknown."""
         shadows = self._values.shadows(args, kwargs)
         if shadows is None:
             return None
@@ -200,7 +200,7 @@ class Follower:
             if result is None:
                 result = run_with(source, *call, self._values.default_generator)
         except Exception as error:
-            # No kernel for the CPU, or a guess that made no sense.
+            # No kernel for the CPU, or an invalid guess.
             self._note_outside(func, args, kwargs, error)
             return None
         return () if result is None else result
@@ -208,7 +208,7 @@ class Follower:
     def _note_outside(
         self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], error: Exception
     ) -> None:
-        """Say that a place is outside of what is indexed by it, if it is no guess."""
+        """Note that a place is outside of its tensor, if it is not a guess."""
         if not any(what in str(error) for what in _OUTSIDE):
             return
         places = [

@@ -36,8 +36,8 @@ def refuse_mixed(name: str, tensors: Sequence[Tensor]) -> None:
 
 
 def two_devices(other: str, what: str) -> RuntimeError:
-    """Return what CUDA says of tensors on it and on another device: which, and which
-    operator, or what else, brought them together."""
+    """Return CUDA's error for tensors on it and on another device: which tensors, and
+    the operator or other call that combined them."""
     return RuntimeError(
         "Expected all tensors to be on the same device, but found at least two "
         f"devices, cuda:0 and {other}! ({what}, in a dry run as on a GPU)"

@@ -44,8 +44,8 @@ class Run:
         self._follower = Follower(self.values, self.recorder.note)
 
     def run(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Run an operator on the device's tensors, follow its values, record it and
-        what the table says of it; return what it returns."""
+        """Run an operator on the device's tensors, follow its values, record it with
+        its entry in the table; return its result."""
         name = func._schema.name
         out = self._shapes_of(func, args, kwargs)
         outs = [t for t in tensors_in([out]) if on_device(t)]

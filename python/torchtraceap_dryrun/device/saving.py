@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """saving.py: files of values of the device are left out: they are guesses.
 
-A script that saves its checkpoints would otherwise replace real ones by zeros. What it
-loads again in the run comes from memory. Loads torch.
+A script that saves its checkpoints would otherwise replace real ones by zeros. Files
+loaded again in the run come from memory. Loads torch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PATH_WIDTH = 120
 
 
 class _Kept(io.BytesIO):
-    """A file in memory; what is longer than ``most`` is dropped as it is written."""
+    """A file in memory; content beyond ``most`` is dropped as it is written."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -61,12 +61,12 @@ class Saving:
         self._on = False
 
     def seen(self, tensor: Tensor) -> None:
-        """Be told of each tensor that is pickled."""
+        """Note each tensor that is pickled."""
         if is_here(tensor) or is_guessed(tensor):
             self._mine.seen = True
 
     def _seen_storage(self, storage: UntypedStorage) -> None:
-        """Be told of each storage that is pickled: some are without a tensor."""
+        """Note each storage that is pickled: some are without a tensor."""
         if is_storage_here(storage) or is_guessed(bytes_of(storage)):
             self._mine.seen = True
 
@@ -156,7 +156,7 @@ def _safetensors() -> ModuleType | None:
     """Programs import it later, so it is looked for, not only among what is loaded."""
     try:
         return importlib.import_module("safetensors.torch")
-    except Exception:  # Not installed, or of no use with this torch.
+    except Exception:  # Not installed, or not usable with this torch.
         return None
 
 

@@ -2,10 +2,10 @@
 """shapes.py: the shapes and layouts that operators give, also where torch has no meta
 kernel. Loads torch.
 
-On meta the results of convolutions are contiguous, for there it is not known whose
-kernel it is: cuDNN keeps channels_last. Most meta kernels are written in Python and
-take longer than all else that a dry run does of an operator, and programs call the same
-ones over and over: so shapes are kept.
+On meta the results of convolutions are contiguous, because the kernel's library is
+unknown there: cuDNN keeps channels_last. Most meta kernels are written in Python and
+take longer than everything else a dry run does for an operator, and programs call the
+same ones repeatedly: so shapes are cached.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _returns(func: Any) -> tuple[int | None, ...] | None:
 
 
 class _Unfit(Exception):
-    """An argument by which results cannot be told apart."""
+    """An argument that cannot be part of a cache key."""
 
 
 def _mark(value: Any) -> Any:

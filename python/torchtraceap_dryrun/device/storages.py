@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""storages.py: what storages on the device say of themselves, and how they are moved
-and loaded.
+"""storages.py: the attributes of storages on the device, and how they are moved and
+loaded.
 
-torch asks no mode for what it does with storages, so methods are replaced. Loads torch.
+torch calls no mode for operations on storages, so methods are replaced. Loads torch.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def is_storage_here(storage: UntypedStorage) -> bool:
 
 
 def bytes_of(storage: UntypedStorage) -> Tensor:
-    """Return a tensor that is all of a storage, where that is. It is no operator of the
-    program."""
+    """Return a tensor that is all of a storage, on its device. It is not an operator of
+    the program."""
     with without_function_modes(), without_dispatch_modes():
         content = torch.empty(0, dtype=torch.uint8, device=_true_device(storage))
         return content.set_(storage)
@@ -59,8 +59,8 @@ def bytes_of(storage: UntypedStorage) -> Tensor:
 
 @contextmanager
 def loading(run: Run) -> Iterator[None]:
-    """Let storages on the device answer as a GPU's, and say of what is saved whether it
-    was there; copy what is loaded for the GPU to it, each once, as torch does."""
+    """Let storages on the device answer as a GPU's, and mark saved ones that were
+    there; copy storages loaded for the GPU to it, each once, as torch does."""
 
     def place(storage: Any, location: str) -> Any:
         if not is_gpu(location) or names_meta(location):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tensors.py: where a tensor is: on the device, which "meta" stands for, or in which
-memory of the host; and what is known of each storage on the device, and how much all
-take.
+"""tensors.py: where a tensor is: on the device, represented by "meta", or in which
+memory of the host; and the known state of each storage on the device, and their total
+size.
 
-On a machine without a GPU no memory can be pinned, and what is saved of the device is a
-copy on the host: marks on storages stand for both, which torch keeps as long as those.
-Loads torch.
+On a machine without a GPU no memory can be pinned, and tensors saved from the device
+are copies on the host: both are marked on storages; torch keeps the marks as long as
+those. Loads torch.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Memory:
     nbytes: int
     shadow: UntypedStorage | None = None
     known: bool = True
-    #: Of masks without values: how many elements were said to be true.
+    #: Of masks without values: how many elements are assumed true.
     counts: dict[Any, int] = field(default_factory=dict)
 
 
@@ -186,7 +186,7 @@ class LiveMemory:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """See storages that are resized by themselves, as FSDP does to free them: no
-        operator tells of that."""
+        operator shows that."""
         former = UntypedStorage.resize_
 
         def resize_(storage: UntypedStorage, size: int) -> Any:

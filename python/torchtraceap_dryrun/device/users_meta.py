@@ -3,8 +3,7 @@
 
 Both are "meta" to torch. The mode that sees functions knows which is asked for: by the
 device that is named, else by the tensors that are given; this is remembered while the
-function runs. What is made meanwhile gets no Memory, by which it is known.
-Loads torch.
+function runs. Tensors made meanwhile get no Memory, which identifies them. Loads torch.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class UsersMeta:
 
 
 def _makes(func: Any) -> bool:
-    """Tell whether a function makes tensors where it is told to."""
+    """Tell whether a function makes tensors on a given device."""
     try:
         return func in _makers()
     except TypeError:  # not hashable

@@ -4,8 +4,8 @@
 Each storage on the device (which has no memory: it is "meta") may have a CPU storage of
 the same size beside it, its shadow, in which the values are those that a GPU would have
 ("known") or an invention that fits ("guessed"). Views share a storage, so they share
-its shadow, whatever made them. What is guessed is guessed once and kept, so that what
-follows from it agrees with itself. Loads torch.
+its shadow, whatever made them. A guess is made once and kept, so that everything
+derived from it is consistent. Loads torch.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Values:
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Return arguments with the shadows of those on the device in their place; None
-        if one has none."""
+        if one is missing."""
         missing = False
 
         def shadow(tensor: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class Values:
         return None if missing else hosted
 
     def known(self, tensor: Tensor) -> bool:
-        """Tell whether a tensor has values, and they are no guess."""
+        """Tell whether a tensor has values that are not guesses."""
         if not on_device(tensor):
             return not (self.guessed_on_host and is_guessed(tensor))
         memory = memory_of(tensor)
@@ -149,7 +149,8 @@ class Values:
 
     def read(self, tensor: Tensor) -> tuple[Tensor, bool]:
         """Return the values of a tensor on the device as a new CPU tensor, and whether
-        they are known. What has none gets a guess, and keeps it if that is small."""
+        they are known. A tensor without values gets a guess, and keeps it if it is
+        small."""
         values = self.shadow(tensor)
         if values is None:
             self.guess(tensor)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""gpus.py: the GPUs that a dry run can stand for: the core's table of them.
+"""gpus.py: the GPUs that a dry run can simulate: the core's table of them.
 
-Rates are those that data sheets promise for dense matrices at boost clock; what a
-kernel reaches of them is said in kernel_time.py. The rules judge by the same table.
+Rates are those that data sheets promise for dense matrices at boost clock;
+kernel_time.py has the share that a kernel reaches. The rules judge by the same table.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def gpu(name: str) -> Gpu:
     """Return a GPU by its name, in any case; "H100" means "H100 SXM".
 
     Raises:
-        ValueError: None is called so; names those that are known.
-        TypeError: It is no text.
+        ValueError: Unknown name; the message lists the known ones.
+        TypeError: It is not a string.
     """
     if not isinstance(name, str):
         raise TypeError(f"gpu must be a name such as 'H100', but is {name!r}")

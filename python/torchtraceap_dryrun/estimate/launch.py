@@ -62,7 +62,7 @@ def nbytes(several: Iterable[TensorInfo]) -> int:
 
 
 def results(op: Op) -> tuple[TensorInfo, ...]:
-    """Return the results on the device; what it changes in place is one of them."""
+    """Return the results on the device, including a tensor changed in place."""
     return tuple(tensors(op.outputs)) or tuple(tensors(op.args[:1]))
 
 
@@ -79,7 +79,7 @@ def dtype(op: Op) -> str:
 
 
 def blocks(elements: int, each: int = ELEMENTS_PER_BLOCK) -> int:
-    """Return how many blocks work on so many elements."""
+    """Return the number of blocks for ``elements`` elements."""
     return max(1, math.ceil(elements / each))
 
 

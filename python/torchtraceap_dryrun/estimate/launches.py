@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """launches.py: the kernels that CUDA PyTorch launches for an operator: the one table.
 
-An operator that changes its input in place, or writes into a tensor that is given, has
-the row of the one that does not, unless it has its own. What has no row is looked up by
-torch's own tags ("pointwise", "reduction").
+An operator that changes its input in place, or writes into a given tensor, has the row
+of the one that does not, unless it has its own. An operator without a row is looked up
+by torch's own tags ("pointwise", "reduction").
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ _USUAL = GPUS["H100 SXM"]
 
 
 def _tags(name: str, overload: str) -> frozenset[str]:
-    """Return torch's tags of an operator; none without torch or if it has none."""
+    """Return torch's tags of an operator; empty without torch or tags."""
     space, _, base = name.partition("::")
     try:
         import torch
@@ -216,8 +216,8 @@ def launches_of(op: Op, gpu: Gpu | None = None) -> tuple[Launch, ...]:
     rule does not understand its arguments.
 
     Args:
-        gpu: Which kernels convolutions and products need hangs on it; an H100 if left
-            out. TF32 is used where torch's settings at the moment of the call allow it.
+        gpu: The kernels of convolutions and products depend on it; an H100 if left out.
+            TF32 is used where torch's settings at the moment of the call allow it.
     """
     if op.is_view:
         return ()

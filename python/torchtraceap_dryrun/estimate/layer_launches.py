@@ -36,9 +36,9 @@ _FUSED_FLOPS = 2.25
 _LARGE_IMAGE = 28 * 28
 # The kernel that works out offsets writes some 4-byte numbers for each output pixel.
 _OFFSETS_BYTES = 2.0**16
-# Tensor cores take channels by so many bytes; convolutions of images have fewer.
+# Tensor cores take channels in units of this many bytes; images have fewer.
 _CHANNEL_BYTES = 16
-# A block of a convolution works out so many pixels and channels.
+# A block of a convolution computes this many pixels and channels.
 _TILE = 128
 
 
@@ -140,10 +140,10 @@ def convolution_backward(op: Op, gpu: Gpu) -> tuple[Launch, ...]:
     return out
 
 
-# A softmax keeps rows of up to so many elements in registers.
+# A softmax keeps rows of up to this many elements in registers.
 _ROW = 1024
 _ALIGNED_BYTES = 16
-# Up to so many rows the gradient of an embedding needs no sort (EmbeddingBackward).
+# Up to this many rows the gradient of an embedding needs no sort (EmbeddingBackward).
 _UNSORTED_ROWS = 3072
 _SORT_KERNELS = 6
 

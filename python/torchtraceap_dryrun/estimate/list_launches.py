@@ -35,7 +35,7 @@ MOST_BLOCKS = 320
 
 
 def filled(sizes: Sequence[int], most_tensors: int) -> Iterator[tuple[int, int]]:
-    """Give blocks and elements of each kernel over tensors of so many elements.
+    """Give blocks and elements of each kernel over tensors of these sizes.
 
     A kernel is launched when its tensors or its blocks are full; a tensor that is cut
     by that counts again in the next.

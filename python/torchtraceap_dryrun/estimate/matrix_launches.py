@@ -20,13 +20,14 @@ from torchtraceap_dryrun.estimate.launch import (
 from torchtraceap_dryrun.record import Op, TensorInfo
 
 # A product whose result has few tiles but long sums is cut along the sum, and a second
-# kernel adds the parts: where the sum is so many times as long as there are tiles. For
-# float32 and TF32 by the products of an A100, for 16 bits by those of an H100.
+# kernel adds the parts: where the sum is at least this many times the number of tiles,
+# by item size. For float32 and TF32 from the products of an A100, for 16 bits from
+# those of an H100.
 _TILE = 64
 _SPLIT = {4: 16, 2: 256}
-# Tensor cores read so many bytes at once; rows that are no multiple go a slow way.
+# Tensor cores read this many bytes at once; other row lengths take a slow path.
 _ALIGNED_BYTES = 16
-# Of which a block of fused attention takes so many.
+# Queries per block of fused attention.
 _QUERIES = 128
 
 

@@ -27,7 +27,7 @@ Rule = Callable[[Op, Gpu], tuple[Launch, ...]]
 # An index of 32 bits must reach each byte; larger tensors are halved until it does, a
 # kernel for each part (TensorIterator::with_32bit_indexing).
 _REACH = 2**31 - 1
-# Rows of up to so many elements are sorted by one block.
+# Rows of up to this many elements are sorted by one block.
 _SHORT_ROW = 4096
 
 

@@ -51,7 +51,7 @@ def run_number() -> int:
 
 
 _lock = threading.Lock()
-_holder: tuple[int, str] | None = None  # the thread, and what to say of it
+_holder: tuple[int, str] | None = None  # the thread, and the error about it
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""device_properties.py: what torch.cuda tells of the one GPU that there seems to be."""
+"""device_properties.py: the properties of the simulated GPU in torch.cuda."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from torchtraceap.base.errors import DryRunError
 from torchtraceap_dryrun.estimate.gpus import Gpu
 
-#: What CUDA, cuDNN and NCCL say of themselves if this torch was built without them.
+#: The versions of CUDA, cuDNN and NCCL if this torch was built without them.
 CUDA_VERSION, CUDNN_VERSION, NCCL_VERSION = "13.0", 91900, (2, 28, 9)
 
 
@@ -47,7 +47,7 @@ class DeviceProperties:
 
 
 def properties_of(gpu: Gpu) -> DeviceProperties:
-    """Return what a driver would tell of a GPU."""
+    """Return the properties that a driver would report for a GPU."""
     return DeviceProperties(
         name=gpu.driver_name,
         major=gpu.compute_capability[0],
@@ -60,7 +60,7 @@ def properties_of(gpu: Gpu) -> DeviceProperties:
 
 
 def check_device(index: int) -> None:
-    """Raise what CUDA raises for a device that a machine with one GPU has not."""
+    """Raise CUDA's error for a device that a machine with one GPU does not have."""
     if index > 0:
         import torch
 
@@ -98,7 +98,7 @@ class Remembered:
 
 
 class Device:
-    """The functions of torch._C that choose a device and tell of it."""
+    """The functions of torch._C that choose a device and describe it."""
 
     one = staticmethod(_returning(1))
     index = staticmethod(_returning(0))
@@ -136,7 +136,7 @@ class Device:
         return f"sm_{self._properties.major}{self._properties.minor}"
 
     def accelerator(self) -> Any:
-        """Return the device that torch.accelerator stands for; it has no index."""
+        """Return the device of torch.accelerator; it has no index."""
         import torch
 
         return torch.device("cuda")

@@ -24,7 +24,7 @@ _COUNTS = ("allocation", "segment", "active", "inactive_split")
 
 
 class MemoryFigures:
-    """The functions of torch._C that tell of memory.
+    """The functions of torch._C that report memory.
 
     Reserved is the most that was in use since the cache was last emptied: an allocator
     keeps what was freed. Fragmentation is not known.

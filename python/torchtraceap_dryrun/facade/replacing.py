@@ -48,8 +48,8 @@ class Replacements:
         own.
 
         This is for classes in C, which cannot be changed: `from torch import Stream` of
-        an earlier moment holds one. What is held elsewhere, as in a default argument,
-        stays. It looks at each name of all modules, so ask for all at once.
+        an earlier moment holds one. References elsewhere, as in a default argument,
+        stay. It looks at each name of all modules, so replace all at once.
         """
         # By id: what modules hold may be neither hashed nor compared.
         values = {id(former): value for former, value in replaced}

@@ -21,7 +21,7 @@ _OF_A_GPU = 16  # Bytes of the state of a real CUDA generator: seed, then offset
 
 
 class Generator(torch.Generator):  # type: ignore[misc]
-    """Stands for torch.Generator("cuda"): one of the CPU that calls itself cuda:0.
+    """Replaces torch.Generator("cuda"): one of the CPU that calls itself cuda:0.
 
     Its numbers are the CPU's. So is its state, which is longer than that of a GPU's;
     of a state that a GPU gave, the seed is taken.
@@ -52,7 +52,7 @@ class Generator(torch.Generator):  # type: ignore[misc]
 
 
 class LegacyType(type):
-    """The class of what stands for `torch.cuda.FloatTensor` and its like."""
+    """The class of the replacements for `torch.cuda.FloatTensor` and the like."""
 
     refused = refuse(
         "torch.cuda.FloatTensor and its like",
@@ -100,7 +100,7 @@ def generator_class() -> Any:
 
 
 def _is_on_gpu(device: Any) -> bool:
-    """Tell whether a device is the GPU; None, which stands for the accelerator, is.
+    """Tell whether a device is the GPU; so is None, which means the accelerator.
 
     Raises torch.AcceleratorError for another GPU.
     """

@@ -24,7 +24,7 @@ _IN_POOL = 32  # Streams that torch makes of a priority, then hands out in turn.
 
 
 class Event(torch.Event):  # type: ignore[misc]
-    """Stands for torch.cuda.Event, and torch.Event of a GPU."""
+    """Replaces torch.cuda.Event, and torch.Event of a GPU."""
 
     _run: int
     _number: int
@@ -115,7 +115,7 @@ _entered: list[int] = []  # What was current where others were entered.
 
 
 class Stream(torch.Stream):  # type: ignore[misc]
-    """Stands for torch.cuda.Stream, and torch.Stream of a GPU."""
+    """Replaces torch.cuda.Stream, and torch.Stream of a GPU."""
 
     number: int  #: As the record has it; `stream_id` is 0 for the default stream.
     priority: int
@@ -201,7 +201,7 @@ class Streams:
     def of_cuda(
         self, cls: type, device: Any = None, priority: int = 0, **kwargs: Any
     ) -> Stream:
-        """Stand for torch.cuda.Stream.__new__ (and for that of ExternalStream)."""
+        """Replace torch.cuda.Stream.__new__ (and that of ExternalStream)."""
         if cls not in (torch.cuda.Stream, torch.cuda.ExternalStream):
             raise DryRunError(
                 f"{cls.__qualname__} is a subclass of torch.cuda.Stream, which a dry "

@@ -53,7 +53,7 @@ FLOAT32 = """
     upsample_bicubic2d _upsample_bicubic2d_aa
 """
 
-#: Told to give float32 (``dtype=``) if not told another type; nothing is cast before.
+#: Called with ``dtype=`` float32 unless another is given; inputs are not cast before.
 GIVE_FLOAT32 = """
     prod prod.dim_int softmax.int log_softmax.int cumprod cumsum linalg_vector_norm
     linalg_matrix_norm linalg_matrix_norm.str_ord sum sum.dim_IntList
@@ -135,7 +135,7 @@ class Casts:
         return private("torch._C._ExcludeDispatchKeyGuard")(self._off)
 
     def giving(self, name: str, by: str) -> Callable[..., Any]:
-        """Return an autocast kernel for what is told to give float32."""
+        """Return an autocast kernel for an operator called with ``dtype=`` float32."""
         same, other = operator(name), operator(by)
         names = [each.name for each in same._schema.arguments]
 
@@ -217,7 +217,7 @@ def _seen() -> Iterator[None]:
 
 @contextmanager
 def early_noted(note: Callable[[str], None]) -> Iterator[None]:
-    """Let ``note`` be told of each place at which such a block is entered."""
+    """Let ``note`` be called for each place at which such a block is entered."""
     made, enter = torch.autocast.__init__, torch.autocast.__enter__
     of_this_run: WeakSet[torch.autocast] = WeakSet()
 

@@ -197,7 +197,7 @@ _TABLES = (
 )
 
 
-_RANKS = 8  # Where nobody says how many.
+_RANKS = 8  # If their number is not given.
 
 
 def _size(named: int, variable: str, default: int) -> int:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ddp.py: DistributedDataParallel and DataParallel in a dry run. Loads torch.
 
-The Python part of both is torch's own; what it calls in C++ is stood in for. The
-reducer puts gradients into buckets while backward makes them, and sums each over all
-ranks, on NCCL's stream, as soon as it is full, in the order of buckets.
+The Python part of both is torch's own; the C++ functions that it calls are replaced.
+The reducer puts gradients into buckets while backward makes them, and sums each over
+all ranks, on NCCL's stream, as soon as it is full, in the order of buckets.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def installed(recorder: RecordWriter) -> Iterator[None]:
 
 
 class Logger:
-    """Stands for `torch.distributed.Logger`, which tells of DDP's own figures."""
+    """Replaces `torch.distributed.Logger`, which reports DDP's own figures."""
 
     def __init__(self, _: Reducer) -> None:
         pass
@@ -105,7 +105,7 @@ _refuse_mixed_precision = _refuse(
 
 @dataclass
 class Bucket:
-    """Gradients that are summed at once; what a communication hook is given."""
+    """Gradients that are summed at once; the argument of a communication hook."""
 
     number: int
     params: list[Tensor]
@@ -177,7 +177,7 @@ Hook = Callable[[Any, Any], torch.futures.Future[Any]]
 
 
 class Reducer:
-    """Stands for `torch.distributed.Reducer`; its arguments follow ``recorder``."""
+    """Replaces `torch.distributed.Reducer`; its arguments follow ``recorder``."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class Reducer:
         self._recorder = recorder
         self._params, self._group = list(parameters), group
         self._find_unused, self._as_view = find_unused, as_view
-        # An empty list, or none, stands for these.
+        # An empty or missing list means these.
         said = rest[2] if len(rest) > 2 else None
         self._limits = said or [first_bytes, bucket_bytes]
         self._hook: Hook | None = None
@@ -331,7 +331,7 @@ class Reducer:
             handle.remove()
 
     def _ignore(self, *_: Any) -> None:
-        """Stand for what has no part in what runs on a GPU."""
+        """Replace functions without an effect on the work of a GPU."""
 
     _set_forward_pass_work_handle = _refuse_join
     _set_mixed_precision_param_dtype = _refuse_mixed_precision

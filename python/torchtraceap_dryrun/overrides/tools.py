@@ -2,11 +2,10 @@
 """tools.py: what programs use around a step: `torch.compile`, torch's profiler, data
 loaders, models of Hugging Face. Loads torch.
 
-What is compiled runs uncompiled: no kernels can be compiled for a GPU that is not
-there, so what Inductor would fuse is seen as the operators that the program wrote; a
-note says so. `torch.export`, which needs what the compiler does, is refused. The
-profiler would look for a GPU, and warn of each event that there is none, so it records
-the CPU alone.
+Compiled functions run uncompiled: no kernels can be compiled for a GPU that is not
+there, so operators that Inductor would fuse are seen as the program wrote them; a note
+says so. `torch.export`, which needs the compiler, is refused. The profiler would look
+for a GPU, and warn for each event about the missing one, so it records the CPU alone.
 
 Nothing can be pinned: what a DataLoader with workers does in a thread of its own is
 done where the batch is taken. Workers are other processes, where there is no dry run.
@@ -105,7 +104,7 @@ def worker_loop(*args: Any, **kwargs: Any) -> None:
 
 @contextmanager
 def loading_pinned() -> Iterator[None]:
-    """Let data loaders with workers give batches that count as pinned, if told to."""
+    """Let data loaders with workers give batches that count as pinned, on request."""
     iterator = private("torch.utils.data.dataloader._MultiProcessingDataLoaderIter")
     pin = private("torch.utils.data._utils.pin_memory.pin_memory")
     init, next_data = iterator.__init__, iterator._next_data

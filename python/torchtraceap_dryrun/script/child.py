@@ -25,8 +25,8 @@ from torchtraceap_dryrun.script.ending import Ending, Shared
 from torchtraceap_dryrun.script.in_child import be_child
 from torchtraceap_dryrun.script.journal import Written, read_journal
 
-#: A program that was told to end, or got Ctrl-C, has so long for its `finally`, its
-#: threads and what it gave to `atexit`.
+#: A program that was asked to end, or got Ctrl-C, has this long for its `finally`, its
+#: threads and its `atexit` functions.
 GRACE_S = 10.0
 #: So long it may take to load torch, before its own time begins.
 BEGIN_S = 60.0
@@ -124,8 +124,8 @@ def _open_standard_descriptors() -> None:
 
 @contextmanager
 def _children_are_waited_for() -> Iterator[None]:
-    """Let the system keep how a child ended, which it does not where whoever started
-    this process ignores SIGCHLD."""
+    """Let the system keep how a child ended, which it does not if SIGCHLD was ignored
+    when this process was started."""
     ignored = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
     if ignored:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

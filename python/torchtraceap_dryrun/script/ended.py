@@ -22,7 +22,7 @@ class Program:
     is_module: bool = False
     #: A function of the file, each call of which is a step; "": it is run as it is.
     function: str = ""
-    steps: int = 0  #: End it after so many; 0: let it run to its end.
+    steps: int = 0  #: End it after this many; 0: let it run to its end.
     options: Mapping[str, Any] = field(default_factory=dict)  #: Of `dry_run`.
 
 
@@ -37,13 +37,13 @@ class Ended:
     steps_by: str = ""  #: What ended its steps; "": nothing did.
     #: Why it did not end well, to be shown as it is; "": it did.
     failure: str = ""
-    #: The same in a sentence, for what is no fault of its code.
+    #: The same in a sentence, for failures outside its code.
     message: str = ""
     interrupted: bool = False  #: By Ctrl-C.
-    #: Else it ended by itself, but for threads of it that may go on.
+    #: Else it ended by itself, except for threads of it that may continue.
     told_to_end: bool = field(default=False, compare=False)
-    remark: str = ""  #: What else is to be said, whatever came of it.
-    #: Where it had made as many steps as were asked for; None: it was not ended so.
+    remark: str = ""  #: An additional remark, whatever the outcome.
+    #: Where it had made the requested steps; None: it was not ended for that.
     stopped: Stopped | None = field(default=None, compare=False)
 
     @property

@@ -121,8 +121,8 @@ class Ending:
         self.journal.write(self._record, ops, ended)
 
     def tell(self, ended: Ended, *, soon: bool = False) -> None:
-        """Say how the program ended, or that it is told to end: nothing counts that it
-        does from now on, and it has to do that soon. What was said first holds."""
+        """Report how the program ended, or ask it to end: nothing that it does from now
+        on counts, and it has to end soon. The first report holds."""
         if self._told or os.getpid() != self._process:
             return
         self.write(replace(ended, told_to_end=soon))
@@ -131,7 +131,7 @@ class Ending:
             self._end_in(self._grace_s)
 
     def _write_often(self) -> None:
-        # Without the parent nobody would end it any more.
+        # Without the parent nothing would end it any more.
         while os.getppid() == self._parent:
             stack = user_stack(sys._current_frames().get(self._thread))
             self._shared.be_at(stack[0] if stack else None)

@@ -89,7 +89,7 @@ def _leave(code: int, main: ModuleType) -> NoReturn:
 
 
 def _flush() -> None:
-    """Write what is in the buffers of files that nobody closed."""
+    """Write the buffers of files that were never closed."""
     # No list of both: it would be found, and so hold itself, and all that is in it.
     for one in chain((sys.stdout, sys.stderr), gc.get_objects()):
         if issubclass(type(one), io.IOBase):

@@ -31,11 +31,11 @@ class Written:
 class Journal:
     """Writes a record down, as far as it has come.
 
-    What cannot be written is no fault of the program, which goes on undisturbed.
+    A failed write is not the program's fault, so the program continues undisturbed.
 
     Args:
         append: Writes all of some bytes, or raises OSError.
-        broke: Is told why it cannot be written to its end.
+        broke: Called with the reason why the journal cannot be completed.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Journal:
     ) -> None:
         self._append, self._broke = append, broke
         self._process = os.getpid()  # Not what that forks.
-        # Of whoever writes: finalizers may run, and raise, in the midst of it.
+        # Reentrant: finalizers may run, and write, in the middle of a write.
         self._lock = threading.RLock()
         self._entries = self._syncs = 0  # That are written.
         self._closed = False
 
     def write(self, record: Record, ops: int, ended: Ended | None = None) -> None:
         """Write what is new; with how the program ended, for the last time."""
-        if os.getpid() != self._process:  # There nobody may be left to open the lock.
+        if os.getpid() != self._process:  # A fork may lack the thread with the lock.
             return
         with self._lock:
             if self._closed:
@@ -71,7 +71,7 @@ class Journal:
             self._syncs += len(syncs)
 
     def again(self, entries: int = 0, syncs: int = 0) -> None:
-        """Write anew what comes from a place on, as it was changed."""
+        """Rewrite the entries from a place on, as they were changed."""
         if os.getpid() != self._process:
             return
         with self._lock:
@@ -80,7 +80,7 @@ class Journal:
 
 
 def read_journal(file: IO[bytes]) -> Written:
-    """Read all that was written, until the end is told; a frame that broke off is left
+    """Read all that was written, until the end is reported; an unfinished frame is left
     out."""
     file.seek(0)
     written = Written()

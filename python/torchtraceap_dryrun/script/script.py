@@ -3,9 +3,9 @@
 ended, and tells how that was.
 
 As `python SCRIPT ARGS` and `python -m MODULE ARGS` do, in this process: the program is
-__main__, sys.argv is its own, and it ends after so many steps. For a function the
-script is imported, so what it does only as __main__ it does not do, and the function is
-called again and again, each call a step.
+__main__, sys.argv is its own, and it ends after a given number of steps. For a function
+the script is imported, so its code for __main__ does not run, and the function is
+called repeatedly, each call a step.
 """
 
 from __future__ import annotations
@@ -156,10 +156,10 @@ def run_to_end(
     Python.
 
     Args:
-        steps: End it after so many steps; 0: let it run to its end.
-        name: What the user calls it: a path, or the name of a module.
-        by: What ends its steps, where `start` tells the run of them. Then it is a part
-            of a program, at whose end nothing is waited for.
+        steps: End it after this many steps; 0: let it run to its end.
+        name: The user's name for it: a path, or the name of a module.
+        by: The event that ends its steps, if `start` reports them to the run. Then it
+            is a part of a program, and its end waits for nothing.
     """
     ends = StepEnds(run, steps, ending)
 
@@ -168,7 +168,7 @@ def run_to_end(
         return End(str(limit))
 
     def refusing(error: DryRunError) -> None:
-        # The thread may end of it and nothing else; what is found is not all there is.
+        # It may end only that thread; the findings are then incomplete.
         ending.tell(Ended(by or ends.by, message=str(error)), soon=True)
 
     def exit_at_once(status: int) -> NoReturn:
@@ -187,7 +187,7 @@ def run_to_end(
         with nullcontext() if by else ends.watching():
             start()
     except End:
-        pass  # It is told.
+        pass  # It is reported.
     except SystemExit as end:
         status = end.code & 0xFF if isinstance(end.code, int) else end.code
         if status not in (None, 0):

@@ -2,9 +2,10 @@
 """step_ends.py: tells a dry run when a step of a program ends that does not say so.
 
 A step ends with `step()` of a torch.profiler if the program calls one, else with
-`step()` of an optimizer: of the first one to step, where there are several. What then
-follows in the loop counts for the next step. Where only one is made it would count for
-none, so the program goes on until the next one begins, and it counts for that one.
+`step()` of an optimizer: of the first one to step, if there are several. The rest of
+the loop's body then counts for the next step. If only one step is made it would count
+for none, so the program continues until the next step begins, and the rest counts for
+the one made.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class StepEnds:
         self._run, self._most, self._ending = run, most, ending
         self._optimizer: weakref.ref[Any] | None = None
         self._by_profiler = False
-        self._made = False  # As many as were asked for: the program was told to end.
-        self._finishing = False  # One step was made; what follows is of it.
+        self._made = False  # All requested steps are made: the program has to end.
+        self._finishing = False  # One step was made; the rest counts for it.
         self._tail = 0, 0  # entries and waits when it was
         self._ran: weakref.WeakSet[Any] = weakref.WeakSet()  # modules of that step
         #: What ended them; "": nothing did.

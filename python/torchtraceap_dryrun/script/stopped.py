@@ -98,9 +98,9 @@ def _body_of(frame: FrameType) -> list[ast.stmt]:
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the blocks of a statement, but for a definition's: that is another frame's.
+    """Yield the blocks of a statement, except a definition's: that is another frame's.
 
-    A `finally` is run though the program is ended, and so is no rest.
+    A `finally` runs although the program is ended, so it does not count as skipped.
     """
     if isinstance(statement, _SILENT):
         return

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rows.py: what is written of operators, and around them, in a simulated timeline.
 
-Steps, modules and the optimizer are annotations of the main thread; what autograd does
-for an operator is one around its own, on the thread of the backward pass. Beside an
-operator stands what Kineto writes, as the text of JSON members.
+Steps, modules and the optimizer are annotations of the main thread; autograd's work for
+an operator is an annotation around its own operators, on the thread of the backward
+pass. Each operator has the args that Kineto writes, as the text of JSON members.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def _plain(value: Any) -> str:
 def phases_of(record: Record) -> Iterator[Phase]:
     """Give the phase of each entry.
 
-    A call has none of its own: it has that of the wait it stands for, else that of the
-    operators before and behind it, if they agree, else "forward".
+    A call has none of its own: it gets that of its wait, else that of the operators
+    before and after it, if they agree, else "forward".
     """
     entries = record.entries
     of_waits = {sync.entry: sync.phase for sync in record.syncs}

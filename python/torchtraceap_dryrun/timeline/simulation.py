@@ -156,7 +156,7 @@ class _Writer:
         stream = self._stream(call.stream)
         sync = self._syncs.get(at)
         name, lines = _name_and_lines(call, sync)
-        # An annotation, for a call has no line of its own.
+        # An annotation, because a call cannot carry a line.
         self._program.open_span(thread, name, members(lines_args(lines)))
         self._order(thread, stream, call)
         self._program.close(thread)
