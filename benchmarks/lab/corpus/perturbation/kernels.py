@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.lab import _lab
+from benchmarks.lab.corpus.perturbation.copies import bandwidth
 from benchmarks.lab.corpus.perturbation.drawing import (
     Draw,
     Place,
@@ -18,7 +19,6 @@ from benchmarks.lab.corpus.perturbation.drawing import (
     quiet,
 )
 from benchmarks.lab.corpus.perturbation.scene import Scene
-from benchmarks.lab.corpus.perturbation.waits import bandwidth
 
 _KERNEL = _lab.TaskKind.KERNEL
 # Kernels that stand for what is put in, by what their names hold, the best first.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.lab import _lab
-from benchmarks.lab.corpus.perturbation import copies, kernels, pauses, waits
+from benchmarks.lab.corpus.perturbation import copies, kernels, pauses
 from benchmarks.lab.corpus.perturbation.drawing import Draw
 from benchmarks.lab.corpus.perturbation.outcome import Edits, Outcome, outcome
 from benchmarks.lab.corpus.perturbation.scene import Scene
@@ -17,7 +17,7 @@ from benchmarks.lab.corpus.perturbation.scene import Scene
 #: By pattern, then by mechanism: makes the perturbation, empty where a trace has no
 #: place for it.
 MECHANISMS: dict[str, dict[str, Callable[[Scene, Draw], _lab.Perturbation]]] = {
-    "sync_stall": waits.MECHANISMS,
+    "sync_stall": copies.WAITS,
     "dataloader_bound": pauses.DATALOADER,
     "gc_pause": pauses.GC,
     "host_bound_python": pauses.PYTHON,

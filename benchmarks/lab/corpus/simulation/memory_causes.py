@@ -51,38 +51,29 @@ def _blocks(item: Item) -> bool:
     return item.copy is not None and item.copy.blocking
 
 
-def synchronize(steps: Steps, strength: float, place: Place) -> None:
-    """``torch.cuda.synchronize()``."""
+def _explicitly(steps: Steps, strength: float, place: Place, kind: str, line: int,
+                frame: str) -> None:  # fmt: skip
+    frames = (MAIN, f"train.py({line}): timed", frame)
 
     def make(number: int, k: int) -> list[Item]:
-        frames = (
-            MAIN,
-            "train.py(71): timed",
-            "torch/cuda/__init__.py(783): synchronize",
-        )
-        return [Item(f"{place.tag}{k}", "wait", "device_sync", frames=frames,
-                     captured=False, line="train.py:73")]  # fmt: skip
+        return [Item(f"{place.tag}{k}", "wait", kind, frames=frames, captured=False,
+                     line=f"train.py:{line + 2}")]  # fmt: skip
 
     if place.null:
         return behind_a_wait(steps, place, make)
     evenly(steps, places(strength, 16), make, ("forward", "optimizer"))
+
+
+def synchronize(steps: Steps, strength: float, place: Place) -> None:
+    """``torch.cuda.synchronize()``."""
+    frame = "torch/cuda/__init__.py(783): synchronize"
+    _explicitly(steps, strength, place, "device_sync", 71, frame)
 
 
 def wait_for_events(steps: Steps, strength: float, place: Place) -> None:
     """``event.synchronize()``."""
-
-    def make(number: int, k: int) -> list[Item]:
-        frames = (
-            MAIN,
-            "train.py(77): timed",
-            "torch/cuda/streams.py(228): synchronize",
-        )
-        return [Item(f"{place.tag}{k}", "wait", "event_sync", frames=frames,
-                     captured=False, line="train.py:79")]  # fmt: skip
-
-    if place.null:
-        return behind_a_wait(steps, place, make)
-    evenly(steps, places(strength, 16), make, ("forward", "optimizer"))
+    frame = "torch/cuda/streams.py(228): synchronize"
+    _explicitly(steps, strength, place, "event_sync", 77, frame)
 
 
 def find_rows(steps: Steps, strength: float, place: Place) -> None:
