@@ -74,7 +74,7 @@ void relabel(const std::string& from, const std::string& to, const Tables& table
 namespace {
 
 constexpr std::string_view kCause = "cause_";
-constexpr const char* kSides[] = {"cpu", "gpu"};
+constexpr const char* kSideNames[] = {"cpu", "gpu"};
 // Names that a table of a file may have: each takes memory, before anything is matched.
 constexpr std::size_t kMostNames = 4096;
 constexpr std::int32_t kNone = -1;
@@ -114,7 +114,7 @@ std::string text_of(const Named& entry) {
   return entry.name + ":" + std::to_string(entry.version);
 }
 std::string text_of(const NamedPattern& entry) {
-  return text_of(static_cast<const Named&>(entry)) + ":" + kSides[entry.side];
+  return text_of(static_cast<const Named&>(entry)) + ":" + kSideNames[entry.side];
 }
 
 template <typename T>
@@ -142,8 +142,8 @@ bool read_entry(std::string_view word, Named& out) {
 }
 bool read_entry(std::string_view word, NamedPattern& out) {
   const auto side = take_last(word);
-  out.side = side == kSides[1];
-  return side == kSides[out.side] && read_entry(word, static_cast<Named&>(out));
+  out.side = side == kSideNames[1];
+  return side == kSideNames[out.side] && read_entry(word, static_cast<Named&>(out));
 }
 
 template <typename T>
