@@ -105,7 +105,7 @@ TEST(Losses, AreWhatTheFormulasSay) {
   EXPECT_FALSE(labels_loss(logits, at::full({3}, -1.0)).defined());
 
   // Within a tenth half of the square, beyond it linear; both in tenths.
-  const auto half = at::zeros({2});  // stand for 0.5
+  const auto half = at::zeros({2});  // mean 0.5
   EXPECT_NEAR(share_loss(half, at::tensor({0.45f, NAN})).item<float>(), 0.0125, 1e-5);
   EXPECT_NEAR(share_loss(half, at::tensor({0.1f, NAN})).item<float>(), 0.35, 1e-5);
   EXPECT_FALSE(share_loss(half, at::full({2}, NAN)).defined());

@@ -38,7 +38,7 @@ TEST(Calibration, ThresholdsAreThoseByHand) {
   EXPECT_THROW(c.threshold(2, 0.1), std::invalid_argument);
 }
 
-// The promise itself: over many draws, with ties, no more are flagged than was said.
+// The promise itself: over many draws, with ties, no more are flagged than promised.
 TEST(Calibration, FalseAlarmsAreThosePromised) {
   std::mt19937 random(3);
   const auto draw = [&] { return static_cast<float>(random() % 40) / 40; };

@@ -170,7 +170,7 @@ TEST(TensorsFile, ASoundOneIsNotRefused) {
             "");
 }
 
-// No damage may do more than be refused; what is not refused has every byte once.
+// Damage may only lead to a refusal; an accepted file has every byte once.
 TEST(TensorsFile, RandomDamageIsRefusedOrHarmless) {
   const auto sound = file_of(ours(kOne + "," + tensor("b", "3,1", "8,20") + "," +
                                   tensor("s", "", "20,28", "I64")),

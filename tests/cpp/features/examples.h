@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // features/examples.h: small traces, and what is known of their windows by hand.
 //
-// Whoever changes what a column holds finds its value here: then kFeatureVersion in
-// features/feature_table.h is to be raised as well.
+// These are the values of the columns: if you change one, raise kFeatureVersion in
+// features/feature_table.h as well.
 #pragma once
 
 #include <cmath>

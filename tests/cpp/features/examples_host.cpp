@@ -8,7 +8,7 @@ using test::TraceText;
 
 namespace {
 
-// One operator of each kind, 10 us each but for the copy's 30.
+// One operator of each kind, 10 us each except the copy's 30.
 Example kinds() {
   TraceText text;
   double at = 0;
@@ -64,7 +64,7 @@ Example collectives() {
           }};
 }
 
-// Ranges whose names tell of collectives; what the first holds is the forward pass.
+// Ranges whose names show collectives; the first contains the forward pass.
 Example data_parallel() {
   TraceText text;
   text.note("DistributedDataParallel.forward", 0, 100);

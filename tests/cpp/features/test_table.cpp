@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tables: what a column is, what a name tells, and what a fingerprint stands for.
+// The tables: columns, the meaning of names, and the contents of a fingerprint.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said of each event of a window.
+// The values for each event of a window.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,7 +45,7 @@ TEST(Tokens, EventsAreTiedToWhatEnclosesAndLaunchesThem) {
   EXPECT_FLOAT_EQ(tokens.launch_delay[5], -1);
   EXPECT_FLOAT_EQ(tokens.duration_ratio[3], 1);
   EXPECT_FLOAT_EQ(tokens.gap_ratio[6], log2_of(8));
-  EXPECT_EQ(made.features.row[7], 8u);  // the frame has a row, and is no token
+  EXPECT_EQ(made.features.row[7], 8u);  // the frame has a row, and is not a token
   EXPECT_FLOAT_EQ(tokens.place[7], 0.95f);
 }
 

@@ -145,7 +145,7 @@ TEST(Features, CausesAreColumnsToo) {
   const Made made(TraceText().op("aten::mm", 0, 60), 128, causes);
   EXPECT_EQ(made.features.windows[kStatistics + 9], 0.25f);
   EXPECT_EQ(made.features.windows[kStatistics + 8], 0);
-  // Where nobody looked for causes none is known: that is not "nothing wasted".
+  // If causes were not looked for, they are unknown: that is not "nothing wasted".
   EXPECT_TRUE(std::isnan(Made(TraceText().op("aten::mm", 0, 60))("cause_sync_stall")));
   EXPECT_THROW(Made(TraceText().op("a", 0, 1), 128, {0.5f}), std::invalid_argument);
 }

@@ -13,7 +13,7 @@ namespace {
 
 using test::says;
 
-// What is said of an insertion that is right but for what `change` does to it.
+// The refusal of an insertion that is correct except for `change`.
 template <class Change>
 std::string refusal_of(const Replayed& r, Change change) {
   Perturbation p;
@@ -22,7 +22,7 @@ std::string refusal_of(const Replayed& r, Change change) {
   return refusal(r, p);
 }
 
-// Each is right but for one thing.
+// Each is correct except for one thing.
 TEST(PerturbationRefusals, OfWhatIsNotThereIsRefused) {
   const Replayed r(busy(), by_constants());
   const auto with = [&](auto change) { return refusal_of(r, change); };

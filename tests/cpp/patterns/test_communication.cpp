@@ -102,7 +102,7 @@ TEST(CommExposed, ItsRateTellsWhetherItWaited) {
   const auto fast = lone(message("allreduce", 1'429'000));
   EXPECT_TRUE(says(fast.message, "at 1.0 GB/s (waiting for the slowest"));
   EXPECT_FALSE(says(fast.advice, "Look first"));
-  // Half of it by a gather; nothing is said of less than 1 MiB, or of unknown sizes.
+  // Half of it by a gather; nothing is reported below 1 MiB, or for unknown sizes.
   EXPECT_TRUE(says(lone(message("_allgather_base", 8'000'000)).message, "2.8 GB/s"));
   EXPECT_TRUE(says(lone(message("allreduce", 262'144)).message, "GB/s"));
   EXPECT_FALSE(says(lone(message("allreduce", 262'143)).message, "GB/s"));

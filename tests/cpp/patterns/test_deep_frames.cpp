@@ -55,7 +55,7 @@ TEST(DeepFrames, TheUsersOwnGoBeforeThoseOfPackages) {
                         .python("PIL/Image.py(2300): resize", 40, 970);
   EXPECT_EQ(deepest(text), "__getitem__");
   EXPECT_EQ(first(text, kDataloaderBound).location->function, "run");
-  // torch and the interpreter are nobody's to change.
+  // Users cannot change torch and the interpreter.
   EXPECT_EQ(
       deepest(waiting("serve.py(40): run").python("copy.py(3): deepcopy", 30, 990)),
       "none");

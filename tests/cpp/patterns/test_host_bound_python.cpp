@@ -69,7 +69,7 @@ TEST(HostBoundPython, Costs) {
            .call("cudaGetDeviceProperties", 1'000, 500, 0),
        200'000 + 500'000},
       {"short pauses are dispatch", pauses(200), 0},
-      // Each pause but for the kernel's 1 us; none after the last launch.
+      // Each pause except the kernel's 1 us; none after the last launch.
       {"long ones", pauses(201), 59 * 200'000},
       {"acquiring is waiting",
        within("<built-in method acquire of _thread.lock object at 0x7f00>"), 0},

@@ -63,7 +63,7 @@ TEST(AllocatorChurn, Costs) {
 }
 
 // Launches of `n` kernels 200 us apart with a call for memory before and after each: as
-// without a cache, or as `pattern` says of each place (a: takes, r: gives back).
+// without a cache, or by `pattern` for each place (a: takes, r: gives back).
 TraceText between_launches(int n, const std::string& pattern, double at = 0) {
   TraceText text;
   for (int i = 0; i < n; ++i, at += 200) {
@@ -236,7 +236,7 @@ TEST(DataloaderBound, TheFirstBatchWaitsForWorkersToStart) {
   };
   const std::vector<double> slow_first = {9'000, 100, 50, 100};
   EXPECT_TRUE(starts(waits(slow_first)));
-  // What is left of it, 250 of 13,250 us, would be no finding by itself; this would.
+  // The rest of it, 250 of 13,250 us, would not be a finding by itself; this would.
   EXPECT_FALSE(says(all_in(waits(slow_first)), "multi_process"));
   EXPECT_TRUE(says(all_in(waits({9'000, 300, 300, 300})), "multi_process"));
   EXPECT_TRUE(starts(waits(slow_first, -1)));  // no steps

@@ -125,7 +125,7 @@ TEST(LaunchBound, NamesThePhaseAndAdvisesThoseWhoUseGraphsAlready) {
   EXPECT_FALSE(says(f(eager(100, 50)).advice, "already"));
 }
 
-// 100 late launches, and before them a graph of so many kernels.
+// 100 late launches, and before them a graph of `kernels` kernels.
 TraceText with_a_graph(int kernels) {
   auto text = eager(100, 50).call("cudaGraphLaunch", -1'000, 5, 999);
   for (int i = 0; i < kernels; ++i) text.kernel(-990 + i * 4, 4, 999);
@@ -212,8 +212,8 @@ TraceText with_two_waits() {
 }
 
 constexpr std::int64_t kAll = 59 * 45'000 + 20'000;
-// A call after the ninth of 20 kernels: nine are too few, eleven are not. Of the gap
-// before their first launch, what follows the call counts: 448 to 470 us.
+// A call after the ninth of 20 kernels: nine are too few, eleven are not. In the gap
+// before their first launch, the part after the call counts: 448 to 470 us.
 constexpr std::int64_t kEleven = 3 * (22'000 + 10 * 45'000);
 
 TEST(MissedCudaGraph, Costs) {

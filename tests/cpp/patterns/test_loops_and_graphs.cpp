@@ -54,7 +54,7 @@ TraceText on_a_device() {
   return text;
 }
 
-// Bodies of so many calls, of distinct names, so that no shorter body repeats.
+// Bodies of `calls` calls with distinct names, so that no shorter body repeats.
 TraceText body(int calls) {
   TraceText text;
   text.python(kEach, -1, 40 * calls * 10 + 2);
@@ -136,7 +136,7 @@ TEST(LoopIndexing, Costs) {
   const auto claim = first(loop(20), kLoopIndexing).claims.at(0);
   EXPECT_EQ(claim.device, -1);
   EXPECT_FALSE(claim.idle);
-  // Between the kernels 47 us, of which 2 us (after the launch call) are no one's.
+  // Between the kernels 47 us, 2 us of them (after the launch call) unattributed.
   EXPECT_EQ(figures(find_in(on_a_device()).findings.at(0)),
             "loop_indexing x20: 880 us, 880 idle");
   EXPECT_EQ(all_in(loop_in_loop()), "loop_indexing x12: 2395 us, 0 idle, train.py:7");
@@ -172,7 +172,7 @@ TraceText surely_eager() {
       .op(kInner, 700, 290);
 }
 
-// Dynamo gave up on the frame itself; what it calls is compiled piece by piece.
+// Dynamo gave up on the frame itself; its callees are compiled piece by piece.
 TraceText side_by_side(bool one_call) {
   TraceText text;
   text.python("train.py(6): step", 0, 1000);

@@ -54,7 +54,7 @@ TraceText slow(double mark, double begin, double dur, int thread = 1) {
 
 TEST(Marks, TakeTheIdleTimeInsideThem) {
   EXPECT_EQ(claimed(gap().note("mark", 900, 400)), "1000-1300");
-  // The kernel starts 5 us after its launch returned: nobody's mark.
+  // The kernel starts 5 us after its launch returned: no mark.
   EXPECT_EQ(claimed(gap().note("mark", 1500, 900)), "1500-2005");
   // Launched before the device ran dry: it waited for something else.
   EXPECT_EQ(claimed(TraceText()
@@ -103,7 +103,7 @@ TEST(Marks, OneMarkOverSeveralGapsAndDevices) {
 TEST(Marks, WithoutADeviceTheMainThreadIsHeldUp) {
   const auto text = TraceText().op("aten::mm", 0, 500).op("aten::mm", 900, 100);
   EXPECT_EQ(claimed(TraceText(text).note("mark", 400, 300)), "400-700host");
-  // A helper's mark holds nobody up while the main thread computes.
+  // A helper's mark delays nothing while the main thread computes.
   EXPECT_EQ(claimed(TraceText(text)
                         .op("aten::mm", 1000, 10)
                         .note("mark", 100, 200, 2)

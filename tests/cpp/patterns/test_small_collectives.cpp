@@ -15,7 +15,7 @@ std::string message(int elements, const char* name = "allreduce") {
          std::to_string(elements) + ", \"Out msg nelems\": " + std::to_string(elements);
 }
 
-// What the device could save; what the host could, has a test of its own.
+// The saving on the device; the host's has its own test.
 std::int64_t latency(const Findings& found) {
   std::int64_t sum = 0;
   for (const auto& f : found.findings) {

@@ -115,7 +115,7 @@ TEST(StepOutlier, WithoutADeviceItIsTimeOutsideOperators) {
   EXPECT_EQ(with(3'900), "");
 }
 
-// The time that the profiler is said to have taken.
+// The time attributed to the profiler.
 std::int64_t artifact(const Findings& found) {
   std::int64_t sum = 0;
   for (const auto& claim : found.claims) {

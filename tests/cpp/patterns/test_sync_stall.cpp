@@ -138,7 +138,7 @@ TEST(SyncStall, NamesItsKindByTheOutermostOperatorAround) {
   EXPECT_TRUE(says(kind("mine", "cudaEventSynchronize"), ".event"));
   EXPECT_TRUE(says(kind("mine", "hipDeviceSynchronize"), ".explicit"));
   EXPECT_EQ(kind("mine", "cudaEventQuery"), "");
-  // cuDNN measuring its algorithms is nobody's synchronization.
+  // cuDNN measuring its algorithms is not a user's synchronization.
   EXPECT_EQ(kind("aten::cudnn_convolution", "cudaEventSynchronize"), "");
   EXPECT_TRUE(says(all_in(waited(1310)
                               .op("aten::repeat_interleave", 15, 1010)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline/analyzed.h: a report with the trace it is of, and what it says of quality.
+// pipeline/analyzed.h: a report with its trace and its statements on quality.
 #pragma once
 
 #include "pipeline/analyze.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a report says of a trace and in what words; which stretches it lists as
-// unexplained.
+// The contents and wording of a report; the stretches that it lists as unexplained.
 #include <numeric>
 
 #include "patterns/device_text.h"
@@ -65,7 +64,7 @@ TEST(Analyze, OnlyTheMarkItselfMakesATraceSimulated) {
     EXPECT_EQ(report.origin, Origin::kRule) << header;
     EXPECT_EQ(report.windows.at(0).labels.at(0).origin, Origin::kRule) << header;
   }
-  // What it does not say is not known, nor is what makes no sense.
+  // Missing and invalid values are unknown.
   const Analyzed report(stalled().header(R"("torchtraceap": {"simulated": true,
                            "dry_run": {"gpu": 5, "host_us_per_op": "fast"}})"));
   ASSERT_TRUE(report.trace.simulated.has_value());
@@ -232,7 +231,7 @@ TEST(Analyze, NothingTimedIsUnusable) {
   EXPECT_EQ(analyze(trace).quality.verdict, Verdict::kUnusable);
 }
 
-// A device that is idle for [100, 100 + idle) of `span` us, claimed by nobody.
+// A device that is idle for [100, 100 + idle) of `span` us, without a claim.
 std::vector<Unexplained> listed(double idle, double span) {
   TraceText text;
   text.launched(0, 0, 100, 1).op("aten::item", 10, idle + 50);

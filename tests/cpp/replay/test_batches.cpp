@@ -20,8 +20,8 @@ struct Replayed : test::Replayed {
   explicit Replayed(const TraceText& text)
       : test::Replayed(text, test::by_constants()) {}
 
-  // What the span loses where the host takes no time for work in [from, to) us of each
-  // step, or where nobody waits for batches.
+  // How much shorter the span is if the host takes no time for work in [from, to) us of
+  // each step, or if nothing waits for batches.
   std::int64_t gain(double from, double to) const {
     Change change;
     for (int i = 0; i < kSteps; ++i) {

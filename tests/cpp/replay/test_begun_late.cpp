@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces that begin while the device is busy: what was launched before hangs on
-// recorded times, and what a fix of the rest gains is what it gains in the whole trace.
+// Traces that begin while the device is busy: work launched before depends on recorded
+// times, and a fix of the rest gains as much as in the whole trace.
 #include <gtest/gtest.h>
 
 #include "replay/change.h"

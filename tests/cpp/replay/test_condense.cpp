@@ -11,7 +11,7 @@
 namespace tta::replay {
 namespace {
 
-// When each stop comes to pass by the passages alone.
+// When each stop happens by the passages alone.
 std::map<PointId, std::int64_t> times_at_stops(const Condensed& c) {
   std::vector<Edge> edges;
   for (const auto& p : c.passages) edges.push_back({p.from, p.to, p.ns});

@@ -70,7 +70,7 @@ TEST(FewerLaunches, ACaptureEndsAtAWait) {
   const Replayed r(text);
   Change change;
   capture(r.model, r.lane(), r.all(), change);
-  // Work ends at 29.2, the wait at 37.2; what the host does then takes 74 us as before.
+  // Work ends at 29.2, the wait at 37.2; the host's work after that still takes 74 us.
   EXPECT_EQ(
       r.work(change),
       (Work{

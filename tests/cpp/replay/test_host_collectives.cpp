@@ -48,7 +48,7 @@ TEST(HandOvers, WhatRunsNoOperatorsHandsOverOnlyWhereNothingElseCould) {
   const decltype(found) expected = {{at + 100'000, at + 160'000},
                                     {at + 340'000, at + 400'000}};
   EXPECT_EQ(found, expected);
-  // Without operators anywhere, the last to work is all there is to go by.
+  // Without operators anywhere, only the last thread to work is known.
   TraceText calls;
   calls.call("cudaMalloc", 0, 100, 1).call("cudaMalloc", 160, 180, 2, 2);
   calls.call("cudaMalloc", 400, 100, 3);

@@ -30,7 +30,7 @@ class Properties : public testing::TestWithParam<const char*> {
   std::string text;
 };
 
-// When points of each kind were recorded and come to pass, in whatever order they have.
+// When points of each kind were recorded and happen in the replay, in any order.
 std::vector<std::array<std::int64_t, 3>> moments(const Replayed& r) {
   std::vector<std::array<std::int64_t, 3>> out;
   for (std::size_t i = 0; i < r.model.points.size(); ++i) {
@@ -122,8 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// Makes, judges and changes a model, and returns what that costs; what it finds is no
-// matter, a circle is an answer.
+// Makes, judges and changes a model, and returns the cost; the result does not matter,
+// a cycle is an answer.
 double cost(const TraceText& t) {
   const auto trace = trace::load_bytes(t.text());
   const auto begin = std::clock();

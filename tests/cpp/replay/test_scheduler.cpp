@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When the operations of a program come to pass, in nanoseconds worked by hand from
+// When the operations of a program happen, in nanoseconds computed by hand from
 // NVIDIA's constants: launch 8 us, gap 1.2 us, return 8 us, wait of a stream 2 us.
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST(Scheduler, EventsHoldStreamsAndHosts) {
   p.kernel(100'000, 0);
   p.record_event(0, 0, event, 1'000);
   p.record_event(0, 0, later, 1'000);
-  p.kernel(100'000, 0);  // after the record: nobody waits for it
+  p.kernel(100'000, 0);  // after the record: nothing waits for it
   p.stream_wait(0, 1, event, 1'000);
   p.kernel(10'000, 1);
   p.event_sync(0, event);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The only cheap source of true gains: programs of all shapes are scheduled, written as
-// a trace, and fixed; what the model of the trace says of the fix is held against what
-// the scheduler makes of the fixed program.
+// a trace, and fixed; the gain by the model of the trace is compared with the
+// scheduler's result for the fixed program.
 #include <gtest/gtest.h>
 
 #include <algorithm>

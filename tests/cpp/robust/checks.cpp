@@ -165,7 +165,7 @@ void check_analysis(const trace::Trace& trace, const std::string& bytes, bool ex
     const std::string& text = args[row];
     (void)trace::string_arg(text, "name");
     (void)trace::int_arg(text, "correlation");
-    // Values that are no JSON read as null, bytes that are no UTF-8 as U+FFFD.
+    // Values that are not JSON read as null, bytes that are not UTF-8 as U+FFFD.
     const bool as_written =
         warned(trace, "bad_value") == 0 && warned(trace, "bad_utf8") == 0;
     if (as_written && text.size() != trace.columns.args_length[row]) {

@@ -2,7 +2,7 @@
 // robust/fuzz_gzip.cpp: libFuzzer target: compressed bytes, damaged as they stand.
 //
 // The input is compressed or, if it begins like gzip, taken as it is. libFuzzer cannot
-// guess checksums; what it needs are seeds of both kinds.
+// guess checksums, so it needs seeds of both kinds.
 #include "robust/fuzzing.h"
 #include "robust/mutation.h"
 #include "robust/seeds.h"

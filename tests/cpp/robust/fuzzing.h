@@ -13,8 +13,8 @@
 
 namespace tta::robust {
 
-/// Checks one input; what it breaks is printed, and the process ends for libFuzzer to
-/// keep the input.
+/// Checks one input; a failure is printed, and the process ends for libFuzzer to keep
+/// the input.
 inline void fuzz(const std::string& bytes, const Plan& plan) {
   static Counts counts;
   try {

@@ -22,7 +22,7 @@ struct Outcome {
   std::int64_t event = -1;
 };
 
-/// Loads from memory. What is no TraceError comes out.
+/// Loads from memory. Exceptions other than TraceError propagate.
 inline Outcome load_outcome(std::string bytes, const trace::LoadOptions& options = {}) {
   Outcome outcome;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the header says of devices, which work hides which, how far ahead the host was.
+// The devices in the header, which work hides which, how far ahead the host was.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What work, launches, operators and collectives say of themselves, in every layout
-// that is around.
+// The args of work, launches, operators and collectives, in every existing layout.
 #include "timeline/event_args.h"
 
 #include <gtest/gtest.h>

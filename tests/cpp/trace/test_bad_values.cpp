@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scalars that are no JSON are read as missing; the result does not depend on where
+// Scalars that are not JSON are read as missing; the result does not depend on where
 // text is cut.
 #include <cctype>
 

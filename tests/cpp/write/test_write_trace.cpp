@@ -125,7 +125,7 @@ TEST(WriteTrace, FunctionsOfPythonKnowTheirCaller) {
   EXPECT_EQ(c.python_parent_id[frames[2]], c.python_id[frames[0]]);
   EXPECT_EQ(c.dur[frames[1]], 5'000);
   EXPECT_EQ(c.dur[frames[0]], 6'000);
-  // A frame is no operator: the kernel belongs to the one inside it.
+  // A frame is not an operator: the kernel belongs to the one inside it.
   const auto kernels = rows_of(r.trace, Category::kKernel);
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_EQ(r.trace.name(r.timeline.owner_of(kernels[0])), "aten::mm");

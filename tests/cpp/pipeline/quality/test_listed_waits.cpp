@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ids of findings, and the waits that a dry run lists in the mark of its trace; what of
-// a list is left out is told in tests/python/test_simulated_waits.py.
+// Ids of findings, and the waits that a dry run lists in the mark of its trace;
+// tests/python/test_simulated_waits.py covers the entries that are left out.
 #include "pipeline/accounting/finding_id.h"
 #include "pipeline/analyzed.h"
 

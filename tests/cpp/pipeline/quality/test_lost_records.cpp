@@ -93,8 +93,8 @@ TEST(LostRecords, AFilterIsNoLoss) {
   EXPECT_FALSE(has_note(losing(0), "filtered"));
 }
 
-// Steps of 1000 us with 30 operators and launches each; what `lost` says of the launch
-// `i` of a step decides whether it has its kernel.
+// Steps of 1000 us with 30 operators and launches each; `lost` decides for launch `i`
+// of a step whether its kernel is missing.
 template <typename Lost>
 Report steps(int count, Lost lost) {
   TraceText text;
@@ -125,7 +125,7 @@ TEST(LostRecords, LaunchesAfterTheLastRecordAreSaidApart) {
   EXPECT_FALSE(has_note(ending(10'400), "launches_without_work"));
   EXPECT_EQ(note_of(ending(10'400), kAfter).count, 5u);
   EXPECT_EQ(ending(10'400).quality.verdict, Verdict::kOk);
-  // Of a twentieth of the time nobody knows what the device did.
+  // For a twentieth of the time the device's activity is unknown.
   EXPECT_EQ(ending(10'600).quality.verdict, Verdict::kDegraded);
   EXPECT_TRUE(ending(10'600).quality.incomplete);
   EXPECT_FALSE(has_note(losing(5), kAfter));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is wrong with a trace is said, and how much it matters.
+// Faults of a trace are reported, with their severity.
 
 #include "pipeline/analyzed.h"
 

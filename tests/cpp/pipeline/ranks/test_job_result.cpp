@@ -39,8 +39,8 @@ const Culprit* find(const JobResult& job, const std::string& what,
   return nullptr;
 }
 
-// Ranks that work `usual` a step and reduce until 100 ns after the last has come; what
-// the last one works in each step is given.
+// Ranks that work `usual` per step and reduce until 100 ns after the last has arrived;
+// the work of the last one in each step is given.
 std::vector<RankWork> with_late_rank(int ranks, const std::vector<std::int64_t>& usual,
                                      const std::vector<std::int64_t>& of_last) {
   std::vector<RankByHand> out;

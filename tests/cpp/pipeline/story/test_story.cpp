@@ -92,11 +92,11 @@ TEST(Story, LaunchesIntoAFullQueueAreWaits) {
   // The 1201st call blocks for 400 us, the one after it takes 40 us as by chance.
   text.call("cudaLaunchKernel", 7800, 400, 2000).kernel(130'000, 50, 2000);
   text.call("cudaLaunchKernel", 8300, 40, 2001).kernel(131'000, 50, 2001);
-  text.op("aten::mm", 8345, 130'000);  // or nobody knew what the host did meanwhile
+  text.op("aten::mm", 8345, 130'000);  // or the host's activity would be unknown
   const Timed t(text);
   const auto sides = measure_sides(t);
   ASSERT_TRUE(sides.has_value());
-  // Of [7800, 8200) the device was busy from 8000 on, but for two gaps of 1 us.
+  // Of [7800, 8200) the device was busy from 8000 on, except for two gaps of 1 us.
   EXPECT_EQ(sides->host_ns, t.span.length() - 198'000);
 }
 

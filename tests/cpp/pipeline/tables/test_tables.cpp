@@ -157,7 +157,7 @@ std::vector<Thread> threads_of(const Timed& t) {
   return rows;
 }
 
-// A line a thread: "1: operators 100, idle 60", in us; what is 0 is left out.
+// A line per thread: "1: operators 100, idle 60", in us; zeros are left out.
 std::string times_of(const TraceText& text) {
   std::string out;
   for (const auto& row : threads_of(Timed(text))) {
