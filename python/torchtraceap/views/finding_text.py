@@ -32,7 +32,7 @@ def place_of(finding: Finding, report: ReportData) -> str:
 
 def wasted_text(finding: Finding) -> str:
     """Write the cost of a finding, marking an estimate as a bound. A finding of the
-    model claims no time, so it gets no text."""
+    model claims no time: "-"."""
     if finding.basis == "model":
         return "-"
     most = "up to " if finding.basis == "estimate" else ""

@@ -214,7 +214,7 @@ def _events(trace: _core.Trace) -> list[Column]:
 def _microseconds(ns: Array, missing: Array) -> Array:
     """Return the nearest floats, as `us_from_ns` does, with NaN for what is missing."""
     us: Array = ns / 1000
-    # Floats are not exact for nanoseconds that large, but for microseconds they are.
+    # Floats are exact for microseconds of any year, not for nanoseconds that large.
     large = np.abs(ns) >= 1 << 53
     if large.any():
         whole, rest = np.divmod(ns[large], 1000)
