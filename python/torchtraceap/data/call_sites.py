@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """call_sites.py: which lines of a source file run what a trace can name.
 
-The source is parsed, never run. What has no name in a trace, such as a loop that asks
-an iterator for the next element, is known by its kind: see `Site`.
+The source is parsed, never run. Calls without a name in a trace, such as a loop that
+asks an iterator for the next element, are known by their kind: see `Site`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Scope:
 class Source:
     """The functions of a source file, and what its names are made by.
 
-    Raises ValueError if it is no Python of this version.
+    Raises ValueError if it is not valid Python of this version.
     """
 
     def __init__(self, text: bytes | str) -> None:
@@ -151,7 +151,7 @@ class Source:
 
 
 class Variables:
-    """What the names of a source file stand for."""
+    """Resolves the names of a source file."""
 
     def __init__(self, tree: ast.AST) -> None:
         self.aliases: dict[str, str] = {}  # import ... as ...

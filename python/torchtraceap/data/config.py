@@ -9,10 +9,10 @@
     [patterns.gc_pause]
     enabled = false
 
-Beside ``patterns``, ``detector`` says which learned detector is asked (wish.py).
+Besides ``patterns``, ``detector`` selects the learned detector (wish.py).
 
-Of a file with the name ``pyproject.toml``, the section ``[tool.torchtraceap]`` holds
-this. docs/reference/rules.md is for users.
+In ``pyproject.toml``, the section ``[tool.torchtraceap]`` holds the settings.
+docs/reference/rules.md is for users.
 """
 
 from __future__ import annotations
@@ -39,21 +39,20 @@ _MOST = {"share": 1.0, "percent": 100.0}
 def read_changes(
     config: Config | None, own: Mapping[str, Mapping[str, float]]
 ) -> Changes:
-    """Return what a configuration sets to other than the default.
+    """Return the settings of a configuration that differ from the defaults.
 
     ``own`` are the thresholds of the user's own rules, which it may name as well.
 
-    Raises ConfigError for all that is wrong with it, TypeError if it is no
-    configuration.
+    Raises ConfigError listing all its errors, TypeError if it is not a configuration.
     """
     return {} if config is None else _changes(*_section(config), own)
 
 
 def read_detector(config: Config) -> str | None:
-    """Return which detector a configuration names, None: none; a file of weights by
-    its path, which is relative to the configuration's own folder.
+    """Return the detector that a configuration names, or None. A file of weights is
+    given by its path, relative to the configuration's own folder.
 
-    Raises ConfigError for what is no text, or cannot be read.
+    Raises ConfigError if the value is not text or the file cannot be read.
     """
     section, origin = _section(config)
     value = section.get("detector")
@@ -87,9 +86,9 @@ def has_budget(config: str) -> bool:
 
 
 def read_section(path: Path) -> object:
-    """Return what a TOML file says to us: of ``pyproject.toml``, its section.
+    """Return the settings of a TOML file; from ``pyproject.toml``, our section.
 
-    Raises ConfigError if there is no such file or section, or it is no TOML.
+    Raises ConfigError if there is no such file or section, or it is not TOML.
     """
     document = _parsed(path)
     if path.name != _PROJECT:

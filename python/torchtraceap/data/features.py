@@ -24,10 +24,10 @@ class Features:
     lives as long as one of them does.
     """
 
-    #: A row for each of ``report.windows``, in their order, or for so many neighbors as
-    #: were asked to be merged; float32. Shares are 0 to 1.
-    #: NaN stands where a column does not apply, as ``table()`` says: those of a device
-    #: in a trace without device work, the length of kernels where none ran.
+    #: A row for each of ``report.windows``, in their order, or for each group of merged
+    #: neighbors; float32. Shares are 0 to 1.
+    #: NaN where a column does not apply, as ``table()`` documents: the columns of a
+    #: device in a trace without device work, the length of kernels where none ran.
     windows: NDArray[np.float32] = field(repr=False)
     columns: tuple[str, ...] = field(repr=False)  #: The names of its columns.
     #: By name, a value for each event that a window counts, window after window, in
@@ -41,7 +41,7 @@ class Features:
     #: Window i is ``report.windows[window_begin[i]:window_begin[i + 1]]``, one of them
     #: unless they were merged; int64.
     window_begin: NDArray[np.int64] = field(repr=False)
-    #: Of the definition of all columns and kinds. What was trained on arrays of another
+    #: Of the definition of all columns and kinds. A model trained on arrays of another
     #: fingerprint must not read these.
     fingerprint: str
     _trace: _core.Trace = field(repr=False)
@@ -74,13 +74,12 @@ class Features:
 
     @staticmethod
     def kinds() -> dict[str, str]:
-        """Return what the numbers of a token's kind stand for, from 0 on: names, and
-        what each means."""
+        """Return the names of the token kinds, numbered from 0, with their meanings."""
         return dict(_core.event_kinds())
 
 
 def read_features(core: _core.Report, trace: _core.Trace, merge: int) -> Features:
-    """Compute the arrays of a report; of the same report anew each time."""
+    """Compute the arrays of a report, again at each call."""
     arrays = core.features(merge)
     return Features(
         windows=arrays.windows,

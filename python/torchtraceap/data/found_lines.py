@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""found_lines.py: the line of a finding, from the source file where it is at hand.
+"""found_lines.py: the line of a finding, from the source file if it is available.
 
-A trace tells which function was running and what that called, but not on which line.
-The source has the line if only one calls it so. A file edited since, or several such
-calls, give none.
+A trace records the running function and its callee, but not the line of the call. The
+source gives the line if only one line makes that call. A file edited since, or several
+such calls, give none.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _line(source: Source, scope: Scope, file: str, calls: Sequence[str]) -> int 
 
 
 def _lines(source: Source, scope: Scope, file: str, name: str) -> tuple[set[int], bool]:
-    """Return the lines that can have made a call, and whether what it called may stand
-    for it: a wrapper has another name than what it wraps."""
+    """Return the lines that can have made a call, and whether the function it called
+    may be a wrapper, whose name differs from the function it wraps."""
     if built_in := _BUILTIN.match(name):
         function = built_in[1]
         return _at(scope, "call", function) | _kind(scope, function), False

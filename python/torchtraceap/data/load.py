@@ -243,7 +243,7 @@ def _reader(
         path, title = source, os.path.basename(source)
         try:
             path.encode()
-        except UnicodeEncodeError:  # A name of bytes that are no UTF-8.
+        except UnicodeEncodeError:  # A name whose bytes are not UTF-8.
             with open(path, "rb") as file:
                 source = file.read()
         else:

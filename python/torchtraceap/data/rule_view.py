@@ -19,7 +19,7 @@ from torchtraceap._core import Location
 class RuleView:
     """A trace laid out in time, and the time that no rule has claimed so far.
 
-    Rows are numbers of events, the same in all arrays; -1 stands for none. Times are
+    Rows are numbers of events, the same in all arrays; -1 means none. Times are
     int64 nanoseconds on the trace's clock, spans half-open. Arrays may be kept; the
     view can be asked only while the rule runs.
 
@@ -66,7 +66,7 @@ class RuleView:
 
     @property
     def span_ns(self) -> tuple[int, int]:
-        """Begin and end of the analysed time."""
+        """Begin and end of the analyzed time."""
         return self._core.span
 
     @property
@@ -133,7 +133,7 @@ class RuleView:
 
     def frames(self, rows: ArrayLike) -> list[Location | None]:
         """Return the deepest frame of the user's Python code around each event, or
-        around its launch; None if the trace has none. Ask for many at once."""
+        around its launch; None if the trace has no such frame. Ask for many at once."""
         return self._core.frames(self._rows(rows))
 
     @cached_property

@@ -26,18 +26,18 @@ _RESERVED = ("unattributed", "unexplained")
 class Claim:
     """Time that a rule blames its pattern for, with the event that proves it.
 
-    Left to itself, it is the time of the event. For an event of the host it means:
-    whatever time of any device was lost because the thread was busy with this. The core
+    By default it is the time of the event. For an event of the host, it claims all time
+    of any device that was lost because the thread was busy with the event: the core
     looks for the idle time before each kernel that this thread then launched late. For
-    a kernel, copy or memset it means that this busy time of its device was spent to no
-    use. Times are nanoseconds on the trace's clock, as in ``RuleView.columns``.
+    a kernel, copy or memset, it claims that this busy time of its device was wasted.
+    Times are nanoseconds on the trace's clock, as in ``RuleView.columns``.
     """
 
     row: int  #: Of the event that proves it.
     begin_ns: int | None = None  #: None: when the event begins.
     end_ns: int | None = None  #: None: when it ends.
-    device: int | None = None  #: Claim time of this device only, whoever launched next.
-    busy: bool | None = None  #: Of the device: busy or idle time. None: as said above.
+    device: int | None = None  #: Claim time of this device only, for any next launch.
+    busy: bool | None = None  #: Busy or idle time of the device. None: as above.
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def rule(
     thresholds: Mapping[str, float] | None = None,
     before: str | None = None,
 ) -> Callable[[Callable[[RuleView], Iterable[Claim]]], Rule]:
-    """Make a rule of a function that takes a ``RuleView`` and gives ``Claim`` objects::
+    """Make a rule of a function of a ``RuleView`` that yields ``Claim`` objects::
 
         @torchtraceap.rule(
             side="cpu",
@@ -85,18 +85,18 @@ def rule(
         side: Whose code has to change, ``"cpu"`` or ``"gpu"``.
         summary: What happened, one sentence.
         advice: What helps.
-        name: Of the pattern in reports; None: the function's. Small letters, digits
+        name: The pattern's name in reports; None: the function's. Small letters, digits
             and ``_``.
-        min_share: Least share of the analysed time that all claims together must cost
+        min_share: Least share of the analyzed time that all claims together must cost
             for any to count, 0 to 1.
-        thresholds: Other numbers that the function decides by, with their defaults. It
-            finds them in ``view.thresholds``; a configuration can change them.
-        before: The built-in pattern that it comes before; each nanosecond goes to who
-            comes first. None: it has what all built-in rules leave.
+        thresholds: Other numbers that the function uses, with their defaults. It reads
+            them from ``view.thresholds``; a configuration can change them.
+        before: The built-in pattern that it precedes; each nanosecond goes to the first
+            rule that claims it. None: it gets the time that all built-in rules leave.
 
     Raises:
-        ConfigError: One of these makes no sense.
-        TypeError: What is decorated is no function.
+        ConfigError: One of these is invalid.
+        TypeError: The decorated object is not a function.
     """
 
     def decorate(function: Callable[[RuleView], Iterable[Claim]]) -> Rule:

@@ -62,8 +62,8 @@ class RankPaths:
 
 
 def source_of(source: object) -> str | bytes | _core.Trace | RankPaths | list[object]:
-    """Return what a source is that is no profiler: of one trace its path, its bytes or
-    the Trace; the paths of the ranks of a job; or a list of other sources.
+    """Resolve a source that is not a profiler: to the path, bytes or Trace of one
+    trace, the paths of the ranks of a job, or a list of other sources.
 
     Raises TraceError if no file matches a glob, TypeError for another source.
     """
@@ -127,7 +127,7 @@ def natural(text: str) -> list[tuple[int, str]]:
 
 
 def _instead(source: object) -> str:
-    """Return what to pass instead of an iterable that is no list of sources."""
+    """Return what to pass instead of an iterable that is not a list of sources."""
     if isinstance(source, Mapping):
         return "of a trace that is loaded already, pass json.dumps(trace).encode()"
     if hasattr(source, "read"):

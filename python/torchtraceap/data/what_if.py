@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchtraceap._core import Fidelity, Gain, Simulated, StepTimes
 
-# Of a step: with less time left it is no program any more that the edits stand for.
+# Share of a step: with less time left, the edits no longer describe a real program.
 _LEAST_LEFT = 0.01
 
 
@@ -22,17 +22,17 @@ class Edit:
 
 @dataclass(frozen=True)
 class WhatIfData:
-    """A replay with edits made. ``gain`` is None where it is not to be believed."""
+    """A replay with edits made. ``gain`` is None where it is unreliable."""
 
     path: str
     edits: tuple[Edit, ...]
     fidelity: Fidelity
     span_us: float  #: As recorded.
     replayed_span_us: float
-    changed_span_us: float | None  #: None: not to be believed, `refusals` says why.
+    changed_span_us: float | None  #: None: unreliable, `refusals` says why.
     steps: tuple[StepTimes, ...]
     gain: Gain | None
-    refusals: tuple[str, ...]  #: Why no gain may be believed; or empty.
+    refusals: tuple[str, ...]  #: Why the gain is unreliable; or empty.
     #: Microseconds by category, with the edits made; empty if scheduled by events.
     critical_path: dict[str, float]
     #: "graph", or "events" where an edit lets work overlap: docs/replay.md.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""wish.py: which detector is wanted: the bundled one, none, or a file of weights."""
+"""wish.py: the detector to use: the bundled one, none, or a file of weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from torchtraceap.base.arguments import of_type
 
 AUTO, OFF = "auto", "off"
-#: Says which where nobody else does: tests, CI and child processes switch it off by it.
+#: Selects it by default: tests, CI and child processes switch it off with this.
 VARIABLE = "TORCHTRACEAP_DETECTOR"
 
 Wish = str | os.PathLike[str]
@@ -22,9 +22,9 @@ def checked_wish(
 ) -> str:
     """Return "auto", "off" or the path of a file of weights.
 
-    What is not "auto" holds; then what the environment says; then what is configured.
+    A value other than "auto" holds; then the environment's; then the configured one.
 
-    Raises TypeError if it is no text and no path, ValueError if it is empty.
+    Raises TypeError if it is neither text nor a path, ValueError if it is empty.
     """
     if not isinstance(detector, str | os.PathLike):
         raise TypeError(

@@ -15,7 +15,7 @@ from torchtraceap.base.text_table import headed
 from torchtraceap.base.units import share_text, time_text
 from torchtraceap.report_data import ReportData
 
-_NOTABLE = 0.01  # Of the time: from here on the devices' own delay is said.
+_NOTABLE = 0.01  # Share of the time from which the devices' own delay is reported.
 _MOST_PLACES = 10  # Of one pattern, before the core gathers the rest.
 NO_LINES = headed(
     "No source lines",
@@ -31,8 +31,8 @@ def place_of(finding: Finding, report: ReportData) -> str:
 
 
 def wasted_text(finding: Finding) -> str:
-    """Write what a finding cost; of an estimate, that it is a bound. A model's claims
-    no time, so it has none."""
+    """Write the cost of a finding, marking an estimate as a bound. A finding of the
+    model claims no time: "-"."""
     if finding.basis == "model":
         return "-"
     most = "up to " if finding.basis == "estimate" else ""
@@ -96,10 +96,10 @@ def advice_of(findings: Sequence[Finding]) -> list[tuple[str, str]]:
 
 
 def replayed_texts(report: ReportData) -> Iterator[str]:
-    """Say what all fixes together would gain, or why nothing is said of it.
+    """Report the gain of all fixes together, or why it is not known.
 
-    Whoever reads this may know neither what a replay is nor why its low end is 0: both
-    are said here.
+    The reader may not know what a replay is or why its low end is 0, so the text
+    explains both.
     """
     recovery = report.recovery
     if recovery.refusal:

@@ -25,7 +25,7 @@ from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.report_data import ReportData
 
 _MOST_DEVICES = 16  # The largest machines that one process feeds.
-# Warnings to be told of whatever the verdict: they say what the figures are of.
+# Warnings shown with any verdict: they say what the figures describe.
 _ALWAYS_SAID = {
     "filtered",
     "graph_launches_few_kernels",
@@ -119,7 +119,7 @@ def _story(story: Sequence[Stage]) -> Iterator[str]:
     for stage in story:
         if stage.id not in _STORY or not stage.known:
             continue
-        # Under 3 % of the time it is no news that nothing hides a copy.
+        # Below 3 % of the time, a copy that nothing hides is not worth a mention.
         if stage.id == "overlap" and stage.severity in (None, "low"):
             continue
         text = headed(_STORY[stage.id], _lowered(printable(stage.answer)))
@@ -127,13 +127,13 @@ def _story(story: Sequence[Stage]) -> Iterator[str]:
 
 
 def _lowered(answer: str) -> str:
-    """Begin with a small letter, unless the first word is no word of ours."""
+    """Begin with a small letter, unless the first word is a name or an acronym."""
     first = answer.partition(" ")[0]
     return answer[:1].lower() + answer[1:] if first.istitle() else answer
 
 
 def said_notes(report: ReportData) -> list[Note]:
-    """Return the warnings to be told of although they do not change the verdict."""
+    """Return the warnings to show although they do not change the verdict."""
     work = sum(device.events for device in report.trace.devices)
     return [
         note

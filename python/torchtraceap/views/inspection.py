@@ -19,14 +19,14 @@ _GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def inspect_trace(trace: _core.Trace) -> dict[str, Any]:
-    """Count what is loaded of a trace; times in nanoseconds, as the file has them.
+    """Count the loaded events of a trace; times in nanoseconds, as in the file.
 
-    ``x`` are the events with a duration of their own (phase X). ``sum_dur_ns`` adds
-    those durations that are not negative, ``min_ts_ns`` is the earliest start among
+    ``x`` counts the events with a duration of their own (phase X). ``sum_dur_ns`` is
+    the sum of their non-negative durations, ``min_ts_ns`` the earliest start among
     them (None: no start is known), ``gpu`` counts kernels, copies and memsets.
-    ``left_out`` are the events that the options of loading left out. ``warnings`` are
-    the loader's, ``quality`` is what a report would say of all that is odd: for that,
-    and for nothing else, the events are laid out in time.
+    ``left_out`` counts the events that the loading options left out. ``warnings`` are
+    the loader's, ``quality`` is a report's verdict on all anomalies: only that needs
+    the events laid out in time.
     """
     columns = trace.columns
     phase, category, ts, dur = (

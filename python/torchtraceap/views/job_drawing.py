@@ -44,8 +44,8 @@ class Drawing:
 
 
 def drawing_of(job: JobData, most: int = _MOST_ARRIVALS) -> Drawing:
-    """Choose the collectives in which ranks were longest, with at most so many ranks
-    in all of them together."""
+    """Choose the collectives in which ranks were longest. ``most`` limits the ranks in
+    all of them together."""
     causes: dict[int, list[CollectiveWait]] = defaultdict(list)
     for cause in job.causes:
         causes[cause.collective].append(cause)

@@ -23,7 +23,7 @@ _JOB_PID = 1
 # The first pid of a rank is the next multiple of this: rank 3 has 4000, 4001, ...
 _PIDS = 1_000
 _IDS = 1 << 32  # Of one rank, as other mergers have it.
-# What the first rank's file says of itself and not of the others.
+# Members that describe the first rank's file and not the others.
 _OWN = ("distributedInfo", "traceName", "trace_id", "host_name")
 _OF_THE_JOB = ("backend", "world_size", "nccl_version")
 

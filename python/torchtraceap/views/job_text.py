@@ -37,7 +37,7 @@ def write_job(job: JobData, rows: int) -> str:
 
 
 def job_lines(job: JobData, rows: int = 10) -> list[str]:
-    """Return the lines, with at most so many causes, ranks, collectives and notes."""
+    """Return the lines, with at most ``rows`` causes, ranks, collectives and notes."""
     causes = notable_causes(job)
     return joined(
         (

@@ -40,8 +40,8 @@ def is_slowed(job: JobData) -> bool:
 
 
 def notable_causes(job: JobData) -> tuple[Late, ...]:
-    """Return what made ranks late and is no chance, the most waited for first; nothing,
-    where the job is not slowed."""
+    """Return the causes of late ranks that are not chance, the most waited for first;
+    nothing if the job is not slowed."""
     return tuple(late for late in job.late if late.culprit) if is_slowed(job) else ()
 
 

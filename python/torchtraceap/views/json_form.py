@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """json_form.py: a report in its JSON form.
 
-Of steps, windows and paths only so many are listed: to write 100,000 of them took 22 s
+The lists of steps, windows and paths are limited: writing 100,000 of them took 22 s
 and 2.45 GB. The tables have all (docs/reference/outputs.md).
 
-Members may be added without notice. Removing one, or changing what it means, takes a
+Members may be added without notice. Removing one, or changing its meaning, takes a
 new ``SCHEMA_VERSION``.
 """
 
@@ -119,8 +119,8 @@ def _first_windows(
     each with the share of it that goes when all findings are fixed."""
     pairs = list(zip_longest(windows, report.recovery.windows))
     if len(pairs) > MOST:
-        # What only the model flags wastes nothing that is proven, and is shown before
-        # what nobody flags.
+        # Windows that only the model flags waste no proven time; they come before
+        # windows without a flag.
         pairs.sort(
             key=lambda pair: (-pair[0].wasted_us, not pair[0].labels, pair[0].index)
         )

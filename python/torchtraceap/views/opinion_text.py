@@ -41,7 +41,7 @@ def opinion_texts(opinion: Opinion) -> list[str]:
 
 
 def ranked_by(report: ReportData) -> str:
-    """Say whose opinion orders the findings; "" if nobody's does."""
+    """Say whose opinion orders the findings; "" if there is no opinion."""
     models = {row.opinion.model: None for row in report.ranking if row.opinion}
     if not models:
         return ""
@@ -50,7 +50,7 @@ def ranked_by(report: ReportData) -> str:
 
 
 def rank_text(row: Ranked, place: int) -> str:
-    """Say what an opinion is of a finding at a place of the order, and where it was; ""
-    where nothing is to be said."""
+    """Return an opinion on a finding at a place of the order, and the finding's former
+    place; "" if there is nothing to report."""
     moved = f"was {row.was + 1}" if row.was != place else ""
     return ", ".join(text for text in (row.text, moved) if text)

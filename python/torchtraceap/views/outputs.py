@@ -27,8 +27,8 @@ class Output:
     name: str  # Of the option, ``--name``.
     suffix: str  # Of a file of this form; "" for a folder.
     help: str
-    # The whole file, of one report or, if so many were asked for, several: some may
-    # have failed. None: the form is no text, and `save` writes it.
+    # The whole file, for the reports; the bool is True if several were requested, of
+    # which some may have failed. None: the form is not text, and `save` writes it.
     text: Callable[[Sequence[ReportData], bool], str] | None = None
     # Writes the form to a path; raises OSError. None: `text` does.
     save: Callable[[Sequence[ReportData], str], None] | None = None

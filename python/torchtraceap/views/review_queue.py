@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""review_queue.py: windows that a person had best look at, for training to learn from.
+"""review_queue.py: windows worth reviewing, as labels for training.
 
-Each is a dict that JSON takes; ``cpu``, ``gpu`` and ``pattern`` are for the person.
+Each is a dict that JSON takes; the person fills in ``cpu``, ``gpu`` and ``pattern``.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from torchtraceap.detection.detection import SIDES, Detection
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.json_form import members
 
-#: Windows in a queue, where nobody says how many.
+#: Windows in a queue by default.
 MOST = 50
-_MOST_ALIKE = 5  # Of one place and guess: a loop repeats what can be said once.
+_MOST_ALIKE = 5  # Windows of one place and guess: a loop repeats the same ones.
 
 
 def review_queue(report: ReportData, most: int = MOST) -> list[dict[str, Any]]:
-    """Return at most so many windows, the most useful first: those of which rules and
-    model say different things, the surest of these first; then those nearest to a
-    threshold. None of which the model abstains.
+    """Return at most ``most`` windows, the most useful first: those on which rules and
+    model disagree, the surest of these first; then those nearest to a threshold.
+    Windows on which the model abstains are left out.
 
     Raises ValueError if no model was run.
     """
@@ -53,11 +53,11 @@ def review_queue(report: ReportData, most: int = MOST) -> list[dict[str, Any]]:
 
 
 def pseudo_labels(report: ReportData) -> list[dict[str, Any]]:
-    """Return the windows of which a language model named a pattern, or none, as lines
-    of a queue that it has answered: ``by`` says which model.
+    """Return the windows for which a language model named a pattern, or none, as lines
+    of a queue that it has answered: ``by`` names the model.
 
-    Of a window with a pattern nothing is said of the other side, and nothing at all if
-    it is one of a device and the window has none.
+    A pattern labels only its own side of the window, and a pattern of a device labels
+    nothing if the window has no device.
     """
     side_of = {pattern.name: pattern.side for pattern in _core.patterns()}
     lines: list[dict[str, Any]] = []
@@ -76,7 +76,7 @@ def pseudo_labels(report: ReportData) -> list[dict[str, Any]]:
 
 def _ordered(detection: Detection) -> NDArray[np.int64]:
     thresholds = np.array(detection.thresholds)
-    # A file without calibration has none: then what is nearest to a toss.
+    # A file without calibration lacks thresholds: use the windows nearest to a toss.
     thresholds = np.where(np.isfinite(thresholds), thresholds, 0.5)
     judged, differs = detection.judged, detection.differs
     distance = np.abs(np.nan_to_num(detection.probability) - thresholds)

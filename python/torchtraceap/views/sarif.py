@@ -2,7 +2,7 @@
 """sarif.py: findings as SARIF 2.1.0, for code review.
 
 A result is a finding with a source line: GitHub refuses a whole file for one result
-without. What has none is a notification of the run, so nothing is lost.
+without one. A finding without a line is a notification of the run, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def sarif_run(
 
     Args:
         report: What was found.
-        findings: Those of its findings that are told; None: all.
-        notes: More to tell of the trace, in one line each.
+        findings: The findings to include; None: all.
+        notes: Further notes on the trace, one line each.
         root: The folder that relative URIs are relative to; None: the working folder.
     """
     told_of = list(report.rule_findings if findings is None else findings)
@@ -109,9 +109,9 @@ def sarif_run(
 def source_uri(file: str, root: str | None = None) -> tuple[str, bool] | None:
     """Return the URI of a file, and whether it is relative to the root.
 
-    The root is the folder that a checkout has its files in, the working folder by
-    default. What lies elsewhere gets a ``file:`` URI. None for what is no file, such as
-    ``<string>`` or a cell of a notebook. Files are looked for, never opened.
+    The root is the folder of a checkout, the working folder by default. A file outside
+    it gets a ``file:`` URI. None for names that are not files, such as ``<string>`` or
+    a notebook cell. Files are looked for, never opened.
     """
     path = file.replace("\\", "/")
     if not path.strip("./") or path.startswith("<") or "\0" in path:

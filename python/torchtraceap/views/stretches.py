@@ -92,7 +92,7 @@ def _alike(window: Window) -> tuple[object, ...]:
 
 
 def ranges_text(numbers: Sequence[int], most: int) -> str:
-    """Return ascending numbers as text, "0-3, 7", with at most so many ranges."""
+    """Return ascending numbers as text, "0-3, 7", with at most ``most`` ranges."""
     ranges: list[tuple[int, int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

@@ -43,7 +43,7 @@ _TOLD = 3  # findings in words: what anyone would look into first
 
 
 def summary_lines(report: ReportData, windows: int, findings: int = 10) -> list[str]:
-    """Return the lines, with at most so many windows and findings listed."""
+    """Return the lines, with at most that number of windows and findings listed."""
     return joined(
         (
             heading_lines(report),
@@ -123,10 +123,10 @@ _told: list[weakref.ref[ReportData]] = []
 
 
 def _detector_line(report: ReportData) -> str:
-    """Return what is said of the detector; "" if there is nothing to say.
+    """Return the lines on the detector; "" if there are none.
 
-    That there is no detector is said of one report in a process: who reads a hundred
-    summaries knows after the first.
+    A missing detector is mentioned for one report per process: repeating it in a
+    hundred summaries adds nothing.
     """
     detection = report.detection
     if detection.status == "missing":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """table_columns.py: which tables a report has, and the columns of each.
 
-pandas, Arrow and Parquet are made from what is said here, so they have the same
-columns in the same order, of the same kinds, also where a table has no row.
+pandas, Arrow and Parquet are made from these definitions, so they have the same
+columns in the same order, of the same kinds, even if a table has no rows.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Column:
-    """One column, whatever form it is to take.
+    """One column, for every output form.
 
     Its kind is ``text``, ``float``, ``bool``, ``int``, or ``int?`` for whole numbers
-    that may be missing. A missing value is None in a list. Of an array, ``missing``
-    is True there, and with ``words`` the values are indices of these, -1 if missing.
+    that may be missing. In a list a missing value is None; for an array, ``missing``
+    is True there. With ``words`` the values are indices into them, -1 if missing.
     """
 
     name: str
@@ -63,7 +63,7 @@ _KINDS = {
     "bool": "bool",
 }
 _LOCATION = ("file", "line", "function")
-# Whole numbers of which -1 says that there is none, by their names in Trace.columns.
+# Whole numbers in which -1 means missing, by their names in Trace.columns.
 _NUMBERS = (
     "device",
     "stream",
@@ -172,8 +172,8 @@ def _columns(
 def _events(trace: _core.Trace) -> list[Column]:
     """Return a row for each event, in the order of ``Trace.columns``.
 
-    Whole numbers are views of the trace's own memory. What is made: the times in
-    microseconds, where values are missing, and numbers for processes and threads.
+    Whole numbers are views of the trace's own memory. Times in microseconds, masks of
+    missing values, and numbers for processes and threads are allocated.
     """
     columns = trace.columns
     start, duration = columns["ts"], columns["dur"]
@@ -214,7 +214,7 @@ def _events(trace: _core.Trace) -> list[Column]:
 def _microseconds(ns: Array, missing: Array) -> Array:
     """Return the nearest floats, as `us_from_ns` does, with NaN for what is missing."""
     us: Array = ns / 1000
-    # A float does not hold so many nanoseconds, but the microseconds of all years.
+    # Floats are exact for microseconds of any year, not for nanoseconds that large.
     large = np.abs(ns) >= 1 << 53
     if large.any():
         whole, rest = np.divmod(ns[large], 1000)
@@ -226,7 +226,7 @@ def _microseconds(ns: Array, missing: Array) -> Array:
 def _numbered(
     name: str, values: Array, text: Any, missing: Array | None = None
 ) -> Column:
-    """Return few different numbers as what each stands for."""
+    """Return an array with few distinct numbers as text, one text for each number."""
     different = np.unique(values if missing is None else values[~missing])
     codes = np.searchsorted(different, values).astype("i4")
     if missing is not None:

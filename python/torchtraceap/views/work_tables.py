@@ -47,7 +47,7 @@ class Table:
     """Rows of a report or a job, those first that matter most."""
 
     name: str
-    order: str  #: What the title says of the rows after their number.
+    order: str  #: How the title describes the rows, after their number.
     rows: Sequence[Any]
     columns: Sequence[Column]
     note: str = ""  #: What plain text says beside the number of rows.
@@ -60,11 +60,11 @@ class Table:
 
     @property
     def title(self) -> str:
-        """What stands above the table on the page."""
+        """The heading above the table on the page."""
         return self.name + self.order
 
     def first(self, most: int) -> tuple[list[Column], list[tuple[Cell, ...]]]:
-        """Return the columns that are shown, and the cells of so many rows."""
+        """Return the columns that are shown, and the cells of the first rows."""
         columns, cells = [], []
         for column in self.columns:
             made = [column.cell(row) for row in self.rows[:most]]
@@ -110,7 +110,7 @@ def window_table(report: ReportData) -> Table:
 
 
 def table_lines(table: Table, most: int = _SHOWN) -> Iterator[str]:
-    """Yield a table as plain text with at most so many rows; nothing without rows."""
+    """Yield a table as plain text, at most ``most`` rows; nothing if it is empty."""
     columns, rows = table.first(most)
     if not rows:
         return

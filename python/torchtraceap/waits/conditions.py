@@ -50,7 +50,7 @@ def tensor_as_end(args: Args, _kwargs: Kwargs) -> bool:
 
 
 def without_range(args: Args, kwargs: Kwargs) -> bool:
-    """histc(x, bins, min, max): equal ends stand for those of the values."""
+    """histc(x, bins, min, max): equal ends mean those of the values."""
     low = args[2] if len(args) > 2 else kwargs.get("min", 0)
     high = args[3] if len(args) > 3 else kwargs.get("max", 0)
     return bool(low == high)
@@ -70,7 +70,7 @@ def checking_errors(_args: Args, kwargs: Kwargs) -> bool:
 
 
 def with_checks(_args: Args, kwargs: Kwargs) -> bool:
-    """segment_reduce: lengths are checked unless they are said to be right."""
+    """segment_reduce: lengths are checked unless the caller declares them right."""
     return kwargs.get("lengths") is not None and not kwargs.get("unsafe")
 
 

@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 
 from torchtraceap.waits import conditions as when
 
-#: Stands for the operators that printing calls, which torch hides from a dispatch mode.
+#: The operators that printing calls, which torch hides from a dispatch mode.
 PRINT = "Tensor.__repr__"
-#: Stand for copies, which are one operator in both directions.
+#: Copies, which are one operator in both directions.
 TO_HOST = "Tensor.cpu"
 TO_DEVICE = "Tensor.cuda"
-#: Stands for tensors made of Python data on the device, below the dispatcher.
+#: Tensors made of Python data on the device, below the dispatcher.
 OF_DATA = "torch.tensor"
-#: Stands for indices that are lists or arrays, which are copied as well.
+#: Indices that are lists or arrays, which are copied as well.
 BY_LIST = "Tensor.__getitem__(list)"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A sub-type of the core's rule sync_stall, and what can be said of all of it."""
+    """A sub-type of the core's rule sync_stall, and the text for all its waits."""
 
     name: str
     in_words: str
@@ -75,7 +75,7 @@ class Cause:
     kind: Kind
     operators: tuple[str, ...]  #: Without overload.
     written: str  #: What it looks like in source code.
-    why: str = ""  #: The CPU waits for it; "" stands for what the kind says.
+    why: str = ""  #: The CPU waits for it; "" means the text of the kind.
     instead: str = ""  #: The same.
     names: tuple[str, ...] = ()  #: What else `allow` may call it.
     #: Whether an operator waits if it is dispatched with these arguments.
@@ -345,8 +345,8 @@ _BY_KIND = {kind.name: Cause(kind, (), kind.in_words) for kind in KINDS}
 
 
 def cause_of(operator: str, kind: str) -> Cause:
-    """Return the row of the operator in which a wait of a kind was recorded; if the
-    table has none, what can be said of all waits of the kind."""
+    """Return the row of the operator in which a wait of a kind was recorded; if it is
+    not in the table, the row for all waits of the kind."""
     row = BY_OPERATOR.get(operator)
     return row if row is not None and row.kind.name == kind else _BY_KIND[kind]
 

@@ -23,7 +23,7 @@ _MOST_PLACES = 8  # Of launches.
 
 
 class SyncStalls(AssertionError):
-    """The code waits for the GPU, or it could not be told; the text says where."""
+    """The code waits for the GPU, or this is undetermined; the text says where."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Launches:
     #: Of the step that launched most, where that is known: its lines, most first.
     places: tuple[tuple[str, int], ...] = ()
     first: int = 0  #: The number of the first of `steps`.
-    #: Why nothing can be said; "" if something can.
+    #: Why the launches are unknown; "" if they are known.
     problem: str = (
         "a run on the CPU does not show how many kernels a GPU would be given"
     )
@@ -46,7 +46,7 @@ class Observation:
 
     waits: tuple[Wait, ...]  # Where times are known, each is one wait.
     scope: str
-    problem: str = ""  # Why nothing can be said at all; "" if something can.
+    problem: str = ""  # Why there is no result at all; "" if there is one.
     mode: str = ""  # How it was made, in a few words.
     #: Calls of step(), and one more if something was seen after the last.
     steps: int = 1
@@ -66,14 +66,14 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether the code keeps to it, as far as can be told."""
+        """Whether the code is known to keep to it."""
         most = self.count if self.max_count is None else self.max_count
         each = self.worst[1] if self.max_per_step is None else self.max_per_step
         return self.told and self.count <= most and self.worst[1] <= each
 
     @property
     def told(self) -> bool:
-        """Whether anything can be said."""
+        """Whether there is a result."""
         return not self.observation.problem
 
     @property
@@ -220,12 +220,12 @@ class LaunchVerdict:
 
     @property
     def told(self) -> bool:
-        """Whether anything can be said."""
+        """Whether there is a result."""
         return not self.launches.problem
 
     @property
     def ok(self) -> bool:
-        """Whether it can be said, and is so."""
+        """Whether the launches are known and within the limit."""
         return self.told and max(self.launches.steps, default=0) <= self.max_per_step
 
     @property

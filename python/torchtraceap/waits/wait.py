@@ -61,7 +61,7 @@ class Wait:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What `allow` may call it, but for its lines."""
+        """The names for it that `allow` takes, besides its lines."""
         row = BY_OPERATOR.get(self.api)
         more = row.names if row else ()
         return self.api, self.api.removeprefix("aten::"), self.cause.kind.name, *more

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""written.py: what of a user's line is running, as they wrote it: `.item()`, `if t:`.
+"""written.py: the part of a user's line that runs, as written: `.item()`, `if t:`.
 
-`executing` finds the part of the source that a frame is at. So it is known, also on a
-line that reads two values, which part of it waits; what is not known is left open
-rather than guessed. It leaves jumps aside, at which `if t:` asks for a value: those are
-found here, by the place that Python keeps of each instruction from 3.11 on. No torch.
+`executing` finds the part of the source that a frame is at, so the part that waits is
+known even on a line that reads two values; an unknown part is left open rather than
+guessed. It skips jumps, at which `if t:` asks for a value: those are found here, by the
+position that Python keeps for each instruction from 3.11 on. No torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from executing import Source
 
 #: Instructions that ask whether something is true.
 _ASKS = ("POP_JUMP", "JUMP_IF", "TO_BOOL", "COMPARE_OP", "UNARY_NOT")
-_WIDTH = 40  # Of what is told; a line of its own shows the rest.
+_WIDTH = 40  # Of the text; a line of its own shows the rest.
 
 # By the code that is still there; by file, too: code objects of two files are equal if
 # their code is.
@@ -30,8 +30,8 @@ _KNOWN: WeakKeyDictionary[Any, dict[tuple[str, int], str]] = WeakKeyDictionary()
 
 
 class _Source(Source):
-    """Files that were read. What is found in them is kept in _KNOWN: executing's own
-    memory would hold code that is gone."""
+    """Files that were read. Their results are kept in _KNOWN: executing's own cache
+    would hold code that is gone."""
 
     @classmethod
     def _class_local(cls, name: str, default: Any) -> Any:
@@ -41,7 +41,7 @@ class _Source(Source):
 
 
 def written(frame: FrameType | None) -> str:
-    """Return what a frame is at, in a few letters; "" if that cannot be told."""
+    """Return the code that a frame is at, in a few letters; "" if it is unknown."""
     if frame is None:
         return ""
     code = frame.f_code
@@ -56,7 +56,7 @@ def written(frame: FrameType | None) -> str:
 
 def _told(frame: FrameType) -> str:
     code, at = frame.f_code, frame.f_lasti
-    # A frame that called a function of Python stands behind the caches of that call.
+    # A frame that called a Python function is at the caches after that call.
     while at > 0 and dis.opname[code.co_code[at]] == "CACHE":
         at -= 2
     operation = dis.opname[code.co_code[at]]

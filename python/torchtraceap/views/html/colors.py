@@ -2,10 +2,10 @@
 """colors.py: one color for each pattern, by what the time was lost to.
 
 More than thirty patterns cannot all be told apart by color. So each belongs to one of
-nine families, and those can: their colors are at least 0.06 apart in OKLab for normal
+nine families, which can: their colors are at least 0.06 apart in OKLab for normal
 sight, protanopia, deuteranopia and tritanopia, and have a contrast of 3:1 with the
 background, which tests/python/test_html_colors.py checks. Color is never the only
-sign: the pattern's name stands beside it.
+sign: the pattern's name is next to it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FAMILIES: dict[str, Color] = {
     # Users' own rules come here, too.
     "other": Color("#6e6c6f", "#aba19d"),
 }
-# What is no loss: quieter, without the contrast that a loss has.
+# Time that is not a loss: quieter, without the contrast of a loss.
 NEUTRAL: dict[str, Color] = {
     "busy": Color("#a9b4c2", "#4d5968"),
     "rest": Color("#dfe3e8", "#2f3640"),

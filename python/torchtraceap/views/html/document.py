@@ -2,10 +2,10 @@
 """document.py: fills the templates; a page is one HTML file that needs nothing else.
 
 Everything that a template writes is first made printable (safe_text.py) and then
-escaped; what it may write as it is, is wrapped in ``Markup`` here and nowhere else. The
-browser is told by the page (Content-Security-Policy) to run our script and apply our
-style, by their hashes, and to load nothing: should a name from a trace ever get out of
-its quotes, it could still do nothing.
+escaped; text that needs no escaping is wrapped in ``Markup`` here and nowhere else. The
+page's Content-Security-Policy lets the browser run our script and apply our style, by
+their hashes, and load nothing: a name from a trace that escaped its quotes could still
+do nothing.
 """
 
 from __future__ import annotations

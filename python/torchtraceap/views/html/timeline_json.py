@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""timeline_json.py: what the page's script draws, as JSON inside the page.
+"""timeline_json.py: the data that the page's script draws, as JSON inside the page.
 
-Times are whole nanoseconds from the start of the analysed time, taken from the core:
+Times are whole nanoseconds from the start of the analyzed time, taken from the core:
 microseconds of today's clocks are too large for a float to be exact. Slices are
 columns, not objects, and names are numbers: a page holds thousands of them.
 """
@@ -21,7 +21,7 @@ from torchtraceap.views.html.document import Names, differences, script_json
 from torchtraceap.views.html.window_strip import Lane
 
 _MOST_SLICES = 9_000  # Of the whole trace; about 40 bytes each.
-_MOST_DETAILS = 20  # Places that can be seen more closely, with so many slices each.
+_MOST_DETAILS = 20  # Places to zoom into, with at most _DETAIL_SLICES slices each.
 _DETAIL_SLICES = 500
 _LEAST_AROUND_NS = 1_000  # Of time shown before and after an event of evidence.
 _MOST_STEPS = 500
@@ -111,7 +111,7 @@ class _Writer:
             ],
             "row": [depth for *_, depth in slices],
             "event": [-1 if row is None else row for _, _, row, *_ in slices],
-            # Of slices that stand for several events: how many, and how busy.
+            # For slices that merge several events: how many, and how busy.
             "merged": {
                 i: [count, busy_ns]
                 for i, (_, _, row, _, count, busy_ns, _) in enumerate(slices)

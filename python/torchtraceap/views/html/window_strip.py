@@ -37,7 +37,7 @@ class Cell(NamedTuple):
 
     first: int  # Index of the first window, and of the last.
     last: int
-    x: float  # In percent of the analysed time.
+    x: float  # In percent of the analyzed time.
     width: float
     title: str
     blocks: tuple[Block, ...]
