@@ -23,7 +23,7 @@ DEVICES: tuple[Device, ...] = ("auto", "cuda", "dry", "cpu")
 
 
 def checked_device(value: str | None) -> Device | None:
-    """Return the value of an option ``device``; ValueError if it makes no sense."""
+    """Return the value of an option ``device``; ValueError if it is invalid."""
     if value is not None and value not in DEVICES:
         raise ValueError(f"device must be one of {DEVICES}, but is {value!r}")
     return value
@@ -37,7 +37,7 @@ def under_way() -> DryRun | None:
 
 
 def resolved(device: Device) -> Device:
-    """Return what stands for "auto" here. Loads torch to look for a GPU."""
+    """Return the device that "auto" means here. Loads torch to look for a GPU."""
     if device != "auto":
         return device
     return "cuda" if has_gpu() else "dry"

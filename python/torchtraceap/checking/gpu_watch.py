@@ -3,7 +3,7 @@
 
 A saved trace names functions only by the line where they begin. The profiler's own
 tree, which exists until the next cycle, also knows the line each call was made from,
-if it recorded stacks. It does not know the line of what is no call (`if t:`).
+if it recorded stacks. It does not know the line of code without a call (`if t:`).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _MOST_PLACES = 10  # In the failure itself; the section of the report has all.
 
 
 def checked_unknown(value: str | None) -> Unknown | None:
-    """Return the value of an option ``unknown``; ValueError if it makes no sense."""
+    """Return the value of an option ``unknown``; ValueError if it is invalid."""
     if value is not None and value not in UNKNOWN:
         raise ValueError(f"unknown must be one of {UNKNOWN}, but is {value!r}")
     return value
@@ -186,7 +186,7 @@ class CheckLog:
         return new
 
     def announce(self, check: object, otherwise: Outcome) -> None:
-        """Note a check that came to ``otherwise`` unless `begun` is told of it."""
+        """Note a check that ends as ``otherwise`` unless `begun` is called for it."""
         self._waiting[check] = otherwise
 
     def begun(self, check: object) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pytest_hooks.py: the log of a test and what fails one whose checks failed; fixtures
-that outlive a dry run; and what pytest says of all tests together.
+"""pytest_hooks.py: keeps a test's log and fails a test whose checks failed; handles
+fixtures that outlive a dry run; and adds to pytest's summary of all tests.
 
 A plugin of its own, which pytest_plugin.py registers. Loads no torch.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torchtraceap.checking.outcome import CheckLog
 
 LOG: pytest.StashKey[CheckLog | None] = pytest.StashKey()
-#: What ends a test before its fixtures: a marker that makes no sense, no torch.
+#: The error that ends a test before its fixtures: an invalid marker, a missing torch.
 ENDS: pytest.StashKey[BaseException | None] = pytest.StashKey()
 
 
@@ -163,7 +163,7 @@ def _device(config: pytest.Config) -> str:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Name the checks that could not be made: nobody sees those of tests that pass."""
+    """Name the checks that could not be made: passing tests would not show theirs."""
     modes: Counter[str] = Counter()
     not_made: list[str] = []
     for reports in list(terminalreporter.stats.values()):

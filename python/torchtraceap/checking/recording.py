@@ -106,10 +106,10 @@ class Recording:
             turn.give_back(self)
 
     def stop(self, **options: Any) -> Report:
-        """End, and analyse with these options of ``analyze``.
+        """End, and analyze with these options of ``analyze``.
 
         Raises ValueError if the warm-up was not over, RuntimeError if it `is_lost`, and
-        what analysing raises.
+        the errors of ``analyze``.
         """
         __tracebackhide__ = True
         import torch

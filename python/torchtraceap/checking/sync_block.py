@@ -37,8 +37,8 @@ _UNUSED = (
 
 
 class SyncBlock:
-    """Watches a block of code. What comes out is noted, not raised: the test fails
-    with all that its checks found once its body is over."""
+    """Watches a block of code. Failures are noted, not raised: the test fails with all
+    failures of its checks once its body is over."""
 
     def __init__(
         self, log: CheckLog, *, unknown: Unknown | None = None, **options: Any
@@ -62,8 +62,8 @@ class SyncBlock:
         self._check.step()
 
     def assert_launches(self, *, max_per_step: int) -> None:
-        """Fail the test if a step launches more kernels than so many: in the block or
-        after it."""
+        """Fail the test if a step, in the block or after it, launches more kernels than
+        ``max_per_step``."""
         __tracebackhide__ = True
         limit = checked_int("max_per_step", max_per_step, 0, sys.maxsize)
         if self.verdict is None:
@@ -141,7 +141,7 @@ class NoSyncStalls:
         self._log.watched("step() ends an iteration").step()
 
     def assert_launches(self, *, max_per_step: int) -> None:
-        """Fail the test if a step launches more kernels than so many, as
+        """Fail the test if a step launches more kernels than ``max_per_step``, as
         `SyncCheck.assert_launches` does: for tests that are watched as a whole."""
         __tracebackhide__ = True
         watched = self._log.watched("assert_launches() counts the kernels")

@@ -39,17 +39,17 @@ class SyncCheck:
     Without a GPU the code is run dry: as if on one, without values but small ones (see
     docs/pytest.md). It must then build its model in the block, or in a
     `torchtraceap.dry_run` around it, with device="cuda" where `torch.cuda` has a GPU.
-    Of code that puts nothing on that GPU it cannot be told, unless device is "cpu".
+    Code that puts nothing on that GPU gives no result, unless device is "cpu".
 
     Args:
         over_us: With a GPU, a wait that blocked the CPU for less than this is
             tolerated, each on its own. Without one, times are unknown and it is
             ignored.
-        max_count: How many waits are tolerated in all. None: none is, unless
-            ``max_per_step`` says it.
+        max_count: How many waits are tolerated in all. None: zero, unless
+            ``max_per_step`` is given.
         max_per_step: How many are tolerated in each iteration, which `step()` ends. A
             block in which it is never called is one iteration.
-        allow: What is tolerated: names of operators ("item", "aten::nonzero"), files
+        allow: Waits to tolerate: names of operators ("item", "aten::nonzero"), files
             or lines ("metrics.py", "train.py:88"), also those of a library that
             waits, each with wildcards ("*/hooks/*").
         warmup: How many calls of `step()` to wait for before checking, for code that
@@ -63,9 +63,9 @@ class SyncCheck:
             (a dry run), "cpu" (on the CPU, all tensors are taken to be on a GPU) or
             "auto": cuda where there is a GPU, else dry. None is auto.
 
-    Raises, on leaving the block, SyncStalls if the check fails, or if it cannot be
-    told; ValueError if ``warmup`` ended nothing, because `step()` was called too
-    seldom. On entering it, DryRunError if a dry run cannot begin.
+    Raises, on leaving the block, SyncStalls if the check fails or has no result;
+    ValueError if the warm-up never ended because `step()` was called too seldom. On
+    entering it, DryRunError if a dry run cannot begin.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class SyncCheck:
             self._watch.start()
 
     def assert_launches(self, *, max_per_step: int) -> None:
-        """Raise AssertionError if a step launches more kernels than so many; in the
-        block, on leaving it.
+        """Raise AssertionError if a step launches more kernels than ``max_per_step``;
+        in the block, on leaving it.
 
         On a GPU they are counted, in a dry run worked out from the operators.
         SyncStalls is raised where neither was made.
@@ -158,8 +158,8 @@ class SyncCheck:
 
 
 def watch_on(device: Device) -> Watch:
-    """Return what finds waits on a device. Each way loads torch, which nobody should
-    who only asks for a fixture's name."""
+    """Return the watch that finds waits on a device. Each one loads torch, which a test
+    that only names the fixture should not pay for."""
     device = resolved(device)
     if device == "cpu":
         from torchtraceap.checking.cpu_watch import CpuWatch

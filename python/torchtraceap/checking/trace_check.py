@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """trace_check.py: holds a trace, stored or recorded on the spot, against limits.
 
-A thin face of the gate's budgets, so that the same rules hold in tests, at the command
-line and in an Analyzer. What comes out is noted in the test's log.
+A thin layer over the gate's budgets, so that the same rules hold in tests, on the
+command line and in an Analyzer. Outcomes are noted in the test's log.
 """
 
 from __future__ import annotations
@@ -79,13 +79,14 @@ class TraceCheck:
             pattern: Its name, as ``torchtraceap patterns`` lists them, or of a rule of
                 your own; "*" for any.
             over_us: Occurrences that cost less are tolerated, each on its own.
-            max_count: How many are tolerated. None: none, unless the next two say it.
+            max_count: How many are tolerated. None: zero, unless one of the next two
+                is given.
             max_wasted_us: How much time they may waste together.
             max_share: The same as a share of the devices' time, 0 to 1.
             allow: Files, lines, functions, operators or sub-types that are tolerated,
                 with wildcards: "metrics.py", "train.py:88", "item", "*/hooks/*".
 
-        Raises ConfigError for a pattern that there is not, and options out of range.
+        Raises ConfigError for an unknown pattern, and options out of range.
         """
         __tracebackhide__ = True
         if max_count is None and max_wasted_us is None and max_share is None:
@@ -136,7 +137,7 @@ class TraceCheck:
         __tracebackhide__ = True
         report = self.report
         budget = read_budget(limits, rules=[one.rule for one in report.rules])
-        # What cannot be told is asked for, so that it is said whatever comes of it.
+        # "fail" reports undetermined limits, so that they are noted in any case.
         found = replace(budget, unknown="fail").check(report)
         of_budget: Unknown | None = "pass" if budget.unknown == "pass" else None
         unknown = self._unknown or of_budget or self._log.unknown or self._default
@@ -201,7 +202,7 @@ class TraceCheck:
 
     @property
     def _default(self) -> Unknown:
-        """A machine without a GPU is no fault of the test, anything else may be."""
+        """Skip for a machine without a GPU, which the test cannot help; else fail."""
         lacks_gpu = self._recording is not None and not self._recording.on_gpu
         is_usable = self.report.quality.verdict != "unusable"
         return "skip" if lacks_gpu and is_usable else "fail"
@@ -226,14 +227,14 @@ class TraceChecks:
         """Return the checks of a trace.
 
         Args:
-            source: A path, bytes, a Trace or a profiler, which is analysed, or a
-                Report. None: what runs in the ``with`` block is recorded.
-            unknown: What becomes of the test if a check cannot be made: "fail",
-                "skip" or "pass". None: it fails; but it is skipped where the reason
-                is that code was recorded without a GPU.
-            warmup: Of a block: calls of ``step()`` before it is recorded.
-            stacks: Of a block: record Python's stacks, which lines come from.
-            **options: Of ``torchtraceap.analyze``: ``config``, ``rules``, ``steps``...
+            source: A path, bytes, a Trace or a profiler, which is analyzed, or a
+                Report. None: the ``with`` block is recorded.
+            unknown: The test's outcome if a check cannot be made: "fail", "skip" or
+                "pass". None: it fails; but it is skipped if the reason is that code was
+                recorded without a GPU.
+            warmup: For a block: calls of ``step()`` before it is recorded.
+            stacks: For a block: record Python's stacks, which lines come from.
+            **options: For ``torchtraceap.analyze``: ``config``, ``rules``, ``steps``...
         """
         __tracebackhide__ = True
         unknown = checked_unknown(unknown)

@@ -26,7 +26,7 @@ def options_of(item: pytest.Item) -> dict[str, Any] | None:
         if mark.args:
             raise TypeError("options need their names, such as max_count=1")
         return dict(mark.kwargs)
-    # Where the fixture is only named, it would watch nothing, which nobody would see.
+    # A fixture that is only named would watch nothing, without any notice.
     used = [name for mark in item.iter_markers("usefixtures") for name in mark.args]
     used += item.config.getini("usefixtures")
     return {} if NAME in used else None

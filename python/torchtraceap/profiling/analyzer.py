@@ -34,34 +34,34 @@ class Analyzer:
             ...
         handler.reports[-1].findings
 
-    It goes where a handler goes: ``torch.profiler``, Accelerate's ``ProfileKwargs``,
-    Lightning's ``PyTorchProfiler``. What goes wrong in it, in callbacks or in other
-    handlers, becomes a RuntimeWarning and never ends the run.
+    It works wherever a handler does: ``torch.profiler``, Accelerate's
+    ``ProfileKwargs``, Lightning's ``PyTorchProfiler``. An error in it, in callbacks or
+    in other handlers becomes a RuntimeWarning and never ends the run.
 
     Args:
-        folder: Where files go; made if need be. None: no files. Their names hold the
-            rank of several, the worker of a DataLoader and the step. A file that is
-            there already is left alone: the new one gets a number.
-        formats: What to write there: names of the program's options, such as
+        folder: Folder for files; created if missing. None: no files. Their names hold
+            the rank if there are several, the worker of a DataLoader and the step. An
+            existing file is left alone: the new one gets a number.
+        formats: The files to write: names of the program's options, such as
             ``"json"``, and ``"trace"`` for the profiler's own trace. None: ``"json"``
             and ``"html"``.
-        budget: What no cycle may exceed: a path, a mapping or a Budget
-            (docs/ci.md). What does is warned of and kept in `violations`.
+        budget: The limits of each cycle: a path, a mapping or a Budget (docs/ci.md).
+            Excesses give a warning and are kept in `violations`.
         verbosity: 0 prints nothing, 1 the summary of each cycle, 2 also windows and
-            tables. Of several ranks, only the first prints.
+            tables. With several ranks, only the first prints.
         callbacks: A function or several, called with each report.
         then: Other handlers, one or several, called with the profiler afterwards:
             ``tensorboard_trace_handler(...)`` or one of your own.
         keep: How many reports to keep in `reports`; each holds its trace in memory.
-        name: What names of files begin with.
+        name: Prefix of the file names.
         max_events, config, rules, detector: As for ``analyze``.
 
     Attributes:
         reports: Those of the last cycles, the latest last.
-        violations: What was over budget, of all cycles.
+        violations: All excesses over the budget, from all cycles.
 
     Raises:
-        ValueError, TypeError: An option makes no sense.
+        ValueError, TypeError: An option is invalid.
         OSError: ``folder`` cannot be made.
     """
 
@@ -178,7 +178,7 @@ def _standing(violation: Violation) -> str:
 
 
 def _what(report: Report) -> str:
-    """Returns what stands for the path of a trace that has none."""
+    """Returns a name for a trace without a path."""
     numbers = {step.number for step in report.steps}
     if len(numbers) < 2:
         return f"<profiler: step {min(numbers)}>" if numbers else "<profiler>"

@@ -127,7 +127,7 @@ def _claim(folder: str, stem: str, outputs: Sequence[Output]) -> list[str]:
     """Makes a new empty file, or folder, in `folder` for each output.
 
     Returns their paths. All have the same stem, with a number added if one of them is
-    taken, be it by another process at this very moment. Raises OSError.
+    taken, even by another process at this very moment. Raises OSError.
     """
     os.makedirs(folder, exist_ok=True)
     number = 1

@@ -28,18 +28,18 @@ def analyze_profiler(
 ) -> Report | None:
     """Analyzes the last cycle of a profiler and keeps the report on the profiler.
 
-    ``torchtraceap.analyze`` comes here for a profiler, be it the ``on_trace_ready``
-    handler, called inside one, or called after the ``with`` block. The report is
+    ``torchtraceap.analyze`` calls this for a profiler, whether as the
+    ``on_trace_ready`` handler, inside one, or after the ``with`` block. The report is
     appended to ``prof.torchtraceap_reports``: one for each recorded cycle, a second
     analysis of the same cycle replacing the first.
 
-    As the handler itself it also prints, unless `quiet`: nobody else would, since the
-    profiler drops what a handler returns. A handler of the user's has the report.
+    As the handler itself it also prints, unless `quiet`, because the profiler drops a
+    handler's return value. A user's handler has the report.
 
-    Inside a handler, nothing that goes wrong here ends the user's run: it becomes a
-    RuntimeWarning, the cycle has no report, and None is returned. Elsewhere it raises
-    what `live.load`, ``analyze`` and ``plan``, which checks its options, raise, also if
-    ``loading``, the names of options of loading that were given, is not empty.
+    Inside a handler, no error here ends the user's run: it becomes a RuntimeWarning,
+    the cycle has no report, and None is returned. Elsewhere it raises the errors of
+    `live.load`, ``analyze`` and ``plan``, which checks its options, also if
+    ``loading``, the names of the loading options that were given, is not empty.
     """
     try:
         analysis = plan()
@@ -52,7 +52,7 @@ def analyze_profiler(
             raise
         warn(f"this cycle was not analyzed: {reason(error)}")
         return None
-    # The path of an unlinked file tells nobody anything.
+    # The path of an unlinked file means nothing to the user.
     report.name_trace("<profiler>")
     _keep(prof, report)
     if not quiet and _is_handler(prof) and not cycle_files.rank():
@@ -79,8 +79,8 @@ def _keep(prof: Any, report: Report) -> None:
 
 
 def _is_handler(prof: Any) -> bool:
-    """Tells whether torch called us as the handler of `prof`, be it by way of a lambda:
-    what either returns is lost."""
+    """Tells whether torch called us as the handler of `prof`, directly or through a
+    lambda: either way the return value is lost."""
     for frame, _ in walk_stack(sys._getframe()):
         if _calls_handler(frame, prof):
             return True

@@ -41,12 +41,12 @@ def load(prof: Any) -> _core.Trace:
     """Loads the cycle that `prof`, which has stopped recording, recorded last.
 
     `prof` is a torch.profiler.profile or a torch.autograd.profiler.profile. The trace
-    can fetch args until the next cycle begins or `prof` goes, as the text is not held
-    any longer than that. A step that was only begun is no step in it.
+    can fetch args until the next cycle begins or `prof` is destroyed, because the text
+    is not kept longer. A step that was only begun does not count as a step.
 
     Raises ValueError if nothing was recorded, RuntimeError if the trace was exported
     before and this torch cannot export it again, OSError if there is no room for it,
-    and whatever loading raises.
+    and the errors of loading.
     """
     trace = _load(prof)
     lightning_steps.tell(prof, trace)
@@ -154,11 +154,11 @@ def _python_export(prof: Any, inner: Any) -> bytes:
 def _without_open_step(
     prof: Any, trace: _core.Trace, text: Callable[[], bytes]
 ) -> _core.Trace:
-    """Returns the trace with the step that was only begun as an annotation, if nothing
-    was done in it and it is not the only one; `text` is what it was loaded of.
+    """Returns the trace with the step that was only begun as an annotation, if it is
+    empty and not the only one; `text` is the text that the trace was loaded from.
 
-    A loop that ends with step() leaves a step of some 100 µs. It is none of the loop's
-    steps, and would falsify what is said of them.
+    A loop that ends with step() leaves a step of some 100 µs, which is not one of the
+    loop's steps and would falsify their statistics.
     """
     name = f"{_STEP}{getattr(prof, 'step_num', None)}"
     steps = [one for one in trace.strings if one.startswith(_STEP)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""notices.py: what is said while somebody's training runs, and never ends it."""
+"""notices.py: messages during a user's training, which never end it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reason(error: BaseException) -> str:
 
 
 def guarded(what: str, call: Callable[[], object]) -> bool:
-    """Calls `call`; what it raises becomes a warning and False is returned."""
+    """Calls `call`; an exception becomes a warning and False is returned."""
     try:
         call()
     except Exception as error:

@@ -88,7 +88,7 @@ class Plan:
 
     @property
     def cycles(self) -> int:
-        """How many cycles there are; 0: nobody knows."""
+        """The number of cycles; 0: unknown."""
         return 0 if self.own else self.repeat
 
     def _needed(self) -> tuple[int, int] | None:

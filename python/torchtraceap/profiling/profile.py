@@ -41,7 +41,7 @@ def profile(
     detector: Wish = AUTO,
     **torch_options: Any,
 ) -> Session:
-    """Profile a few steps of a loop and say what wastes time in them::
+    """Profile a few steps of a loop and report what wastes time in them::
 
         with torchtraceap.profile() as prof:
             for batch in loader:
@@ -62,7 +62,7 @@ def profile(
         active: Steps that are recorded.
         repeat: How many such cycles; each has a report. 0: as long as there are steps.
             None: one, with ``every`` 0.
-        every: A cycle begins every so many steps, for a run of days.
+        every: Steps from the beginning of a cycle to the next, for a run of days.
         schedule: Instead of these, as ``torch.profiler.schedule`` returns it.
         quiet: Print nothing: ``verbosity=0``.
         on_trace_ready: Handlers of yours, one or several, called with torch's profiler
@@ -74,7 +74,7 @@ def profile(
             given.
 
     Raises:
-        ValueError, TypeError: An option makes no sense.
+        ValueError, TypeError: An option is invalid.
         OSError: ``folder`` cannot be made.
         ImportError: torch is not installed.
     """

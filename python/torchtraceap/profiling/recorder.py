@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""recorder.py: torch's profiler by a schedule, so that nobody is harmed by another."""
+"""recorder.py: torch's profiler on a schedule, without harm to other profilers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.profiler import ProfilerAction, profile
 from torchtraceap.profiling import turn
 
 _BEFORE_RECORDING = (ProfilerAction.NONE, ProfilerAction.WARMUP)
-# Before 2.13 torch says of the first cycle, too, that it forgets the last one.
+# Before 2.13 torch warns that it forgets the last cycle in the first cycle, too.
 _SAYS_IT_AT_FIRST = torch.__version__ < (2, 13)
 
 
@@ -79,7 +79,7 @@ class CycleRecorder:
 
     @contextmanager
     def _mended(self) -> Iterator[None]:
-        """Warms up anew if another profiler came and went: torch would crash."""
+        """Warms up again if another profiler came and went: torch would crash."""
         action = self.profiler.current_action
         mends = action == ProfilerAction.WARMUP and turn.is_disturbed()
         may_begin = action in (ProfilerAction.NONE, ProfilerAction.RECORD_AND_SAVE)

@@ -118,7 +118,7 @@ class _Steps:
         with self._lock:
             here = threading.current_thread()
             if self._thread is not None and not self._thread.is_alive():
-                self.session.stop()  # which nobody else can do any more
+                self.session.stop()  # no other thread can do it any more
                 self.are_over = True
                 return False
             if self._inside or self._thread not in (None, here):

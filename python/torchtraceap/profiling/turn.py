@@ -25,7 +25,7 @@ _left: list[tuple[int, Any]] = []
 
 
 class TakenAwayError(RuntimeError):
-    """Another profiler runs where this one did; what this one recorded is lost."""
+    """Another profiler took the place of this one, whose recording is lost."""
 
     def __init__(self) -> None:
         super().__init__(

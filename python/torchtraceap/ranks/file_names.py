@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""file_names.py: what the name of a trace file says of its rank and its recording."""
+"""file_names.py: the rank and the recording in the name of a trace file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _PATTERNS = (
 _SGLANG_AXIS = re.compile(r"-(TP|DP|PP|EP)-(\d+)(?=-|$)")
 # dp0_pp0_tp1_dcp0_ep0_ (vLLM), before a rank.
 _VLLM_AXIS = re.compile(r"(?:(?<=_)|^)(p?d?cp|dp|pp|tp|ep)(\d+)_")
-# Folders that stand for a part of the job, and not for a recording.
+# Folders that mean a part of the job, and not a recording.
 _OF_A_PART = re.compile(
     r"(?:^|(?<=[/\\]))"
     r"(node|host|machine|pod|(?:global[-_]?)?rank|local[-_]?rank)[-_=]?(\d+)(?=[/\\])",
@@ -134,7 +134,7 @@ def ranks_of_axes(axes: Sequence[Mapping[str, int]]) -> list[int | None]:
     Tensor parallel ranks are next to each other, stages of a pipeline further apart, as
     SGLang, vLLM and Megatron count them. Data parallel replicas come last, and only
     where the others do not tell the parts apart: within a group of attention they are
-    no ranks of their own. Without an axis a part has no rank.
+    not ranks of their own. Without an axis a part has no rank.
     """
     for order in (("TP",), ("PP", "TP"), ("DP", "PP", "TP"), ("DP", "PP", "EP", "TP")):
         places = [tuple(one.get(axis, 0) for axis in order) for one in axes]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """first_look.py: the rank of a file, by its first and last bytes.
 
-A job may have hundreds of files of gigabytes. They are put together before any is
-loaded, so only a bounded part of each is read. What the loader finds later counts more
+A job may have hundreds of files of gigabytes. They are grouped before any is loaded, so
+only a bounded part of each is read. The loader's later result takes precedence
 (`recordings.settle`).
 """
 
@@ -41,7 +41,7 @@ class FirstLook:
     """What is known of a file before it is loaded."""
 
     trouble: str = ""  #: Why it cannot be a trace; "" if it can.
-    rank: int | None = None  #: None: it is not there, or makes no sense.
+    rank: int | None = None  #: None: missing or invalid.
     world_size: int | None = None
     #: Of one of its first events, in microseconds since 1970, or on the file's own
     #: clock if that has no base; None if it is not near the beginning.
@@ -117,7 +117,7 @@ def _ends(path: str, size: int) -> tuple[bytes, bytes]:
     with open(path, "rb") as file:
         stored = file.read(size)
         if stored.startswith(_GZIP):
-            # A cut is no matter here: what comes before it is looked at.
+            # A cut is harmless here: the part before it is read.
             inflater = zlib.decompressobj(wbits=31)
             return inflater.decompress(stored, size), b""
         length = file.seek(0, os.SEEK_END)

@@ -3,8 +3,8 @@
 
 Rank 0 writes a Chrome trace whose processes are tensors. Before a collective it hears
 from every rank that it is ready: a range NEGOTIATE_ALLREDUCE, in it an event called by
-the number of each rank. Then follows a range ALLREDUCE. What the response cache knows
-(Horovod 0.19 on) is negotiated without naming ranks.
+the number of each rank. Then follows a range ALLREDUCE. Tensors in the response cache
+(Horovod 0.19 on) are negotiated without naming ranks.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ Counted = Callable[[int, int], object]
 def job_of_files(source: RankPaths, loading: LoadPlan, plan: AnalysisPlan) -> JobReport:
     """Analyze the files of a folder, a glob, a mapping or a list of paths.
 
-    Raises TraceError if nothing can be read of a folder or glob, or its files are no
-    ranks of one job. What the caller named file by file raises what ``analyze`` does,
-    and need be of no job.
+    Raises TraceError if no file of a folder or glob can be read, or its files are not
+    ranks of one job. Files that the caller named one by one raise what ``analyze``
+    does, and need not be of one job.
     """
     try:
         files = find_ranks(source)

@@ -108,8 +108,8 @@ class JobReport(Sequence["Report"]):
 
     @property
     def culprits(self) -> tuple[Culprit, ...]:
-        """Ranks, stages and kinds of work by what a step would be shorter, did they
-        take what is usual; the largest gain first."""
+        """Ranks, stages and kinds of work, by how much shorter a step would be if they
+        took the usual time; the largest gain first."""
         return self._job().culprits
 
     @property
@@ -130,8 +130,8 @@ class JobReport(Sequence["Report"]):
         return self[self._places[number]]
 
     def summary(self, *, rows: int = 10) -> str:
-        """Return the job as plain text for people; of ranks, causes and collectives
-        ``rows`` each. Of traces that are no ranks of one job, their own summaries."""
+        """Return the job as plain text for people, with ``rows`` ranks, causes and
+        collectives each; for traces of different jobs, their own summaries."""
         if self._joined is None:
             return "\n\n".join(report.summary() for report in self)
         from torchtraceap.views.job_text import write_job

@@ -33,10 +33,10 @@ class MergedRank:
     pids: tuple[int, ...]  #: Its processes and devices, as in the pid column.
 
     def part_of(self, trace: _core.Trace) -> _core.Trace:
-        """Return the trace of this rank alone, which is analyzed as any other is.
+        """Return the trace of this rank alone, which is analyzed like any other.
 
-        Rows are counted anew; args are read from the file of the whole, on demand. It
-        takes the memory of its own rows, and keeps nothing of ``trace`` alive.
+        Rows are renumbered; args are read from the merged file, on demand. It takes the
+        memory of its own rows, and keeps nothing of ``trace`` alive.
         """
         return trace.of_processes(list(self.pids), self.rank)
 
@@ -72,8 +72,8 @@ def analyzed_ranks(
 ) -> Iterator[Report]:
     """Load a file, and yield the report of the rank in it, or of each in a merged one.
 
-    Raises what ``analyze`` does. Of a merged file one rank after the other is analyzed,
-    so that memory is that of the file and of its largest rank.
+    Raises what ``analyze`` does. The ranks of a merged file are analyzed one after the
+    other, so that memory is that of the file and of its largest rank.
     """
     trace = read_trace(path, loading)
     merged = merged_ranks(trace)

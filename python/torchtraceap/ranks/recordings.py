@@ -46,7 +46,7 @@ class RankFile:
     world_size: int | None = None  #: As the file tells.
     start_us: float | None = None  #: Of one of its first events, on the file's clock.
     name_rank: int | None = None  #: The rank in the name; None if local, or none.
-    odd_rank: str = ""  #: Why what the file tells is no rank; "" if it is one.
+    odd_rank: str = ""  #: Why the rank in the file is invalid; "" if it is valid.
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,11 @@ def reduce_files(
     plan: AnalysisPlan,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[Reduced]:
-    """Reduce files, in their order; what fails in one is its answer.
+    """Reduce files, in their order; the answer for a file that fails is its error.
 
-    As many at a time as there are processors and memory for. ``progress`` is called
-    with how many are done, and of how many. KeyboardInterrupt ends all children. Raises
-    what is no fault of a file (`FAULTS`).
+    Runs as many at a time as processors and memory allow. ``progress`` is called with
+    the number of files done, and of all. KeyboardInterrupt ends all children. Raises
+    errors that are not the fault of a file (`FAULTS`).
     """
     workers = _workers(paths)
     threads = max(1, _processors() // workers)
@@ -203,7 +203,7 @@ def main() -> None:
     # The parent says when it is over, also on Ctrl-C, which reaches the whole group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # what a library prints is no answer
+    sys.stdout = sys.stderr  # a library's output must not mix with answers
     loading, plan = receive(requests)
     while True:
         try:
