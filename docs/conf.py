@@ -47,6 +47,8 @@ myst_enable_extensions = ["colon_fence"]
 # Single backticks in docstrings are code.
 default_role = "literal"
 autodoc_default_options = {"members": True}
+# Several records have a field `bytes`, which annotations with Python's type fit too.
+suppress_warnings = ["ref.python"]
 # Trainers that classes here derive from.
 autodoc_mock_imports = [
     name

@@ -71,7 +71,7 @@ void bind_findings(py::module_& m) {
           [](const Location& l) {
             return l.line ? place_of(l) + " " + l.function : place_of(l);
           },
-          "`train.py:88 step`; without a line, `train.py in step()`.")
+          "As ``train.py:88 step``; without a line, ``train.py in step()``.")
       .def_property_readonly("begins", &begins, "Where the function begins, if known.")
       .def_property_readonly(
           "nearest_line", [](const Location& l) { return l.line ? l.line : begins(l); },

@@ -316,7 +316,7 @@ class Location:
     @property
     def text(self) -> str:
         """
-        `train.py:88 step`; without a line, `train.py in step()`.
+        As ``train.py:88 step``; without a line, ``train.py in step()``.
         """
     @property
     def user(self) -> bool:
@@ -1578,7 +1578,7 @@ class JobFacts:
     @property
     def replay_error(self) -> float:
         """
-        Mean of |replayed - recorded| / recorded over the steps.
+        Mean over the steps of how far the replay is off, as a share of the step.
         """
     @property
     def replayed_us(self) -> float:

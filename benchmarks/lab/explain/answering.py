@@ -16,7 +16,7 @@ import numpy as np
 import torchtraceap
 from benchmarks.lab.explain.asked_windows import NONE, Asked
 from torchtraceap.detection import NOT_ASKED
-from torchtraceap.detection.detection import likely
+from torchtraceap.detection.detection import sides_of
 from torchtraceap.explain.digest import make_digests
 
 #: A window is the same if its begin is, but for how times are rounded.
@@ -65,9 +65,11 @@ def by_type_head(report: Any, index: int) -> str | None:
         return None
     side = int(np.nanargmax(detection.probability[index]))
     not_asked = detection.card.get(NOT_ASKED, "").split(", ")
-    types = detection.types[index : index + 1]
-    named = likely(types, detection.patterns, not_asked)[0, side]
-    return str(detection.patterns[named])
+    asked = (sides_of(detection.patterns) == side) & ~np.isin(
+        detection.patterns, not_asked
+    )
+    types = np.where(asked, detection.types[index], -1)
+    return str(detection.patterns[int(np.argmax(types))])
 
 
 def by_threshold(report: Any, index: int) -> str:

@@ -177,7 +177,7 @@ TTA_RECORD(Culprit, TTA_CULPRIT,
         "The same with each rank's work at the others' median, and that of pipeline " \
         "stages shared evenly.")                                                      \
   FIELD(double, replay_error, 0,                                                      \
-        "Mean of |replayed - recorded| / recorded over the steps.")                   \
+        "Mean over the steps of how far the replay is off, as a share of the step.")  \
   FIELD(double, slowdown, 1, "replayed_us / even_us; 1: no stragglers.")              \
   FIELD(std::int64_t, waited_ns, 0, "Of all ranks together.")                         \
   FIELD(std::uint64_t, joined_collectives, 0,                                         \
