@@ -108,10 +108,10 @@ void print_fidelity(Object& o, const replay::Model& m, const replay::Fidelity& f
 
 // Makes a model by other options, and returns the error of its span.
 double other(const timeline::Timeline& t, const timeline::EventArgs& args,
-             bool calibrate, bool keep_oddities, bool hand_overs = true) {
+             bool calibrate, bool keep_anomalies, bool hand_overs = true) {
   replay::ModelOptions options;
   options.calibrate = calibrate;
-  options.keep_oddities = keep_oddities;
+  options.keep_anomalies = keep_anomalies;
   options.hand_overs = hand_overs;
   return span_error(replay::make_model(t, args, options));
 }
