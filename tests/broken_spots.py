@@ -271,9 +271,9 @@ SPOTS = (
         "an-incomplete-trace-keeps-no-budget",
         f"{PACKAGE}/gate/judge.py",
         """    if report.quality.incomplete:
-        yield untold("min_busy",""",
+        yield undetermined("min_busy",""",
         """    if not text:
-        yield untold("min_busy",""",
+        yield undetermined("min_busy",""",
         (f"{TESTS}/test_budget.py", f"{TESTS}/test_check.py"),
     ),
     Spot(
