@@ -158,7 +158,7 @@ def be(job: Mapping[str, Any], rank: int) -> None:
 
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.alarm(100)
+    signal.alarm(160)  # before the limit of a test ends its process
     out, err = (f"{job['folder']}/{name}{rank}" for name in ("out", "err"))
     for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
         flags = os.O_RDWR | os.O_CREAT
