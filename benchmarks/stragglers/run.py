@@ -15,8 +15,8 @@ culprits        ranks, stages and operation kinds, most first, each with its sha
                 nobody is to blame.
 
 The form is that of ByteDance's StragglerAnalysis (arXiv 2505.05713): a row an
-operation of a rank. Who waits for whom on one rank is told by time alone: an operation
-began after the last one of each kind that had ended by then. Who meets whom is told by
+operation of a rank. Who waits for whom on one rank follows from time alone: an operation
+began after the last one of each kind that had ended by then. Who meets whom follows from
 COLLECTIVES.
 """
 

@@ -188,6 +188,8 @@ void bind_report(py::module_& m) {
           py::arg("most") = py::none(), "The first steps, or all.")
       .def_property_readonly("step_count",
                              [](const Analysis& a) { return a.report.steps.size(); })
+      .def_property_readonly("window_count",
+                             [](const Analysis& a) { return a.report.windows.size(); })
       .def_property_readonly(
           "windows", [](const Analysis& a) { return as_tuple(a.report.windows); })
       .def(

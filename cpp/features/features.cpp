@@ -20,6 +20,7 @@
 #include "timeline/windows.h"
 
 namespace tta::features {
+namespace {
 
 // Coarse windows, made of fine ones.
 
@@ -30,17 +31,6 @@ struct MergedWindows {
   std::vector<float> causes;  ///< As of make_features; empty if those given are.
 };
 
-/// Makes one window of up to `most` neighbors of the same device or process and of the
-/// same step, from the first on; so the borders of steps stay, and each coarse window
-/// tiles what its fine ones did. A share of time is that of the whole, in which longer
-/// windows weigh more. Linear. `causes` has `patterns` values for each window, or none;
-/// `most` is at least 1.
-MergedWindows merge_windows(std::span<const timeline::Window> windows,
-                            std::span<const float> causes, std::size_t patterns,
-                            std::size_t most);
-
-namespace {
-
 using timeline::Window;
 
 bool are_neighbors(const Window& a, const Window& b) {
@@ -50,8 +40,11 @@ bool are_neighbors(const Window& a, const Window& b) {
 
 double length_of(const Window& w) { return static_cast<double>(w.end_ns - w.begin_ns); }
 
-}  // namespace
-
+// Makes one window of up to `most` neighbors of the same device or process and of the
+// same step, from the first on; so the borders of steps stay, and each coarse window
+// tiles what its fine ones did. A share of time is that of the whole, in which longer
+// windows weigh more. Linear. `causes` has `patterns` values for each window, or none;
+// `most` is at least 1.
 MergedWindows merge_windows(std::span<const Window> windows,
                             std::span<const float> causes, std::size_t patterns,
                             std::size_t most) {
@@ -79,10 +72,6 @@ MergedWindows merge_windows(std::span<const Window> windows,
   }
   return out;
 }
-
-namespace {
-
-using timeline::Window;
 
 static_assert(sizeof(WindowStats) == kStatistics * sizeof(float));
 

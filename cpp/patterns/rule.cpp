@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <iomanip>
 #include <locale>
 #include <set>
@@ -63,6 +64,15 @@ std::string duration_text_us(double us) {
 
 std::string duration_text(std::int64_t ns) {
   return duration_text_us(static_cast<double>(ns) / 1e3);
+}
+
+std::string share_text(double share) {
+  const auto percent = 100 * share;
+  if (percent > 0 && percent < 0.05) return "<0.1 %";
+  if (share < 1 && percent >= 99.95) return ">99.9 %";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", percent);
+  return text;
 }
 
 std::string count_text(std::uint64_t count, const std::string& one,

@@ -77,6 +77,9 @@ std::string duration_text(std::int64_t ns);
 /// The same of microseconds, which Python has.
 std::string duration_text_us(double us);
 
+/// Writes a share of 0 to 1: "33.4 %", "<0.1 %"; one below 1 never as "100.0 %".
+std::string share_text(double share);
+
 /// Writes a count with its noun: "1 copy", "30 copies".
 std::string count_text(std::uint64_t count, const std::string& one,
                        const std::string& many);

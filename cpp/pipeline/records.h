@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pipeline/records.h: the records of a report, as Python, JSON and tables have them.
-//
+// It has over 400 lines: it is one table, a row for each field of each record.
 // To add a column, add a row here (record/record.h) and fill it where the record is
 // made; `make stubs` rewrites the stubs and the JSON schema.
 #pragma once

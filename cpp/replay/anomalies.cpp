@@ -14,6 +14,7 @@
 #include "timeline/names.h"
 
 namespace tta::replay {
+namespace {
 
 // Device work that leaves no room beside it, as its row says.
 
@@ -40,8 +41,6 @@ class Fillers {
   std::vector<std::int64_t> latest_;  // of each: the last end of those up to it
 };
 
-namespace {
-
 // Blocks per multiprocessor that none holds at once, whatever a block takes.
 constexpr double kFullDevice = 64;
 // Tasks looked at for one that is late, so that a file of equal times takes no square.
@@ -49,8 +48,6 @@ constexpr int kFillersLookedAt = 128;
 
 // What begins so soon after may have been first: a launch takes as long.
 constexpr std::int64_t kFirst = 10'000;
-
-}  // namespace
 
 Fillers::Fillers(const Draft& d) : d_(d) {
   const auto& trace = *d.timeline().trace;
@@ -102,8 +99,6 @@ const Task* Fillers::beside(const Task& task, std::int64_t ready,
   }
   return out;
 }
-
-namespace {
 
 // Late starts that other moments are tried of: more would say the same.
 constexpr std::size_t kDelaysTried = 1024;

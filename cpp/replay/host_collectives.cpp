@@ -10,17 +10,9 @@
 #include "timeline/timeline.h"
 
 namespace tta::replay {
+namespace {
 
 // When a thread may have waited for a collective on the host.
-
-/// Returns when a thread may have been blocked, by start: in Work.wait() and
-/// wait_tensor; and between operators, in a backward pass and where buffers are
-/// broadcast (DDP waits there), or, in a trace without Python frames, anywhere. They
-/// may overlap. O(n log n) in its rows.
-std::vector<timeline::Interval> may_be_blocked(const timeline::Timeline& timeline,
-                                               std::uint32_t lane);
-
-namespace {
 
 using timeline::Interval;
 using timeline::Name;
@@ -29,8 +21,10 @@ using trace::Category;
 // Shorter gaps between operators are the interpreter's own.
 constexpr std::int64_t kMinGap = 30'000;
 
-}  // namespace
-
+// Returns when a thread may have been blocked, by start: in Work.wait() and
+// wait_tensor; and between operators, in a backward pass and where buffers are
+// broadcast (DDP waits there), or, in a trace without Python frames, anywhere. They
+// may overlap. O(n log n) in its rows.
 std::vector<Interval> may_be_blocked(const timeline::Timeline& t, std::uint32_t lane) {
   const auto& c = t.columns();
   std::vector<Interval> out, inside, busy;
@@ -60,12 +54,7 @@ std::vector<Interval> may_be_blocked(const timeline::Timeline& t, std::uint32_t 
   return out;
 }
 
-namespace {
-
-using timeline::Interval;
 using timeline::kNoRow;
-using timeline::Name;
-using trace::Category;
 
 // The backend may be interrupted between waking who waits and ending its range.
 constexpr std::int64_t kEndsLate = 20'000;

@@ -12,6 +12,7 @@
 #include "timeline/names.h"
 
 namespace tta::replay {
+namespace {
 
 // The device work that a recorded event covers.
 
@@ -46,15 +47,11 @@ class Events {
   std::vector<std::uint32_t> by_end_;                    // tasks
 };
 
-namespace {
-
 constexpr std::size_t kRecords = 400, kLookedAt = 128;
 // A call may seem to return so much before the work has ended.
 constexpr std::int64_t kRounding = 1'000;
 // Without records of events, work that ended so shortly before the return.
 constexpr std::int64_t kJustBefore = 50'000;
-
-}  // namespace
 
 Events::Events(const timeline::Timeline& t, const Calls& calls, const Tasks& tasks,
                const Issued& issued)
@@ -129,8 +126,6 @@ std::uint32_t Events::guess(const Call& call) const {
   }
   return best;
 }
-
-namespace {
 
 using timeline::contains;
 

@@ -13,19 +13,13 @@
 #include "timeline/names.h"
 
 namespace tta::replay {
+namespace {
 
 // Waits for batches that worker processes load at their own rate.  While a loader is
 // the limit its workers never rest, so the next batch comes when it comes, however
 // soon it is asked for: a faster program waits longer. Copied as time of the program,
 // such a wait would stay as long, and a fix of launches seem to gain what the loader
 // takes back.
-
-/// Returns the waits for a batch that end as long after the wait for an earlier batch
-/// as recorded (`least`), as transfers of a thread to itself. Linear in the marks of
-/// the loader.
-std::vector<HandOver> find_batches(const timeline::Timeline& timeline);
-
-namespace {
 
 // To take a batch that is there: 0.07 to 0.12 ms in the public traces, up to 1.4 ms
 // beside a thread that pins memory (V100, 4 workers of which one would do).
@@ -38,8 +32,9 @@ bool of_workers(std::string_view name) {
   return timeline::contains(name, "_MultiProcessingDataLoaderIter");
 }
 
-}  // namespace
-
+// Returns the waits for a batch that end as long after the wait for an earlier batch
+// as recorded (`least`), as transfers of a thread to itself. Linear in the marks of
+// the loader.
 std::vector<HandOver> find_batches(const timeline::Timeline& t) {
   std::map<std::uint32_t, std::vector<timeline::Interval>> marks;  // by thread
   for (const auto& span : t.spans.loader) {
@@ -137,8 +132,6 @@ class Thread {
   std::uint32_t lane_;
   std::vector<PointId> sequence_;
 };
-
-namespace {
 
 using timeline::kNoRow;
 

@@ -130,7 +130,7 @@ def test_own_rules_see_and_claim_the_time_of_any_process() -> None:
 
 
 # --- A file of two ranks, each with a device 0 ----------------------------------------
-# How they are told apart is tested by tests/cpp/pipeline/test_merged_ranks.cpp.
+# Telling them apart is tested by tests/cpp/pipeline/test_merged_ranks.cpp.
 
 STEPS = 20
 

@@ -331,7 +331,7 @@ def test_idle_is_where_no_event_is(case: Case) -> None:
     if noted & {"unclosed_frames", "outlier_times"}:
         pytest.skip("other ends than the file's")
     if any(e.name.startswith("gloo:") for t in case.threads.values() for e in t):
-        pytest.skip("idle time is told from collectives by all threads together")
+        pytest.skip("all threads together decide what is idle beside collectives")
     for t in case.report.threads:
         events = case.threads[str(t.pid), str(t.tid)]
         known = union(

@@ -223,7 +223,7 @@ def operators_of(recording: bytes, base_ns: int) -> Operators:
     rows = rows[c["tid"][rows] == threads[counts.argmax()]] if len(rows) else rows
     rows = rows[np.lexsort((-c["dur"][rows], c["ts"][rows]))]
     ends = c["ts"][rows] + c["dur"][rows]
-    # Of the same start the longest comes first: whoever ends later than all is outside.
+    # At the same start the longest comes first: the one that ends last is outside.
     outside = np.ones(len(rows), bool)
     outside[1:] = c["ts"][rows][1:] >= np.maximum.accumulate(ends)[:-1]
     names = np.array(trace.strings, dtype=object)[c["name"][rows[outside]]]

@@ -18,6 +18,7 @@
 #include "pipeline/report.h"
 
 namespace tta::pipeline {
+namespace {
 
 // How a device's idle time and its causes change over time.
 
@@ -33,14 +34,6 @@ struct IdleByCause {
   /// of an unusable trace.
   std::vector<Bin> bins;
 };
-
-/// Spreads the idle time of each device, or of each process without one, over up to
-/// `most` (at least 1) bins; they are indexed by patterns::index_of. As in the balance,
-/// time neither busy nor claimed is unattributed; for a process, so is the profiler's
-/// time. Linear in claims, busy stretches and bins, plus sorting the claims.
-std::vector<IdleByCause> idle_by_cause(const Report& report, std::size_t most);
-
-namespace {
 
 using timeline::Interval;
 using timeline::IntervalSet;
@@ -78,8 +71,10 @@ class Bins {
   const std::int64_t length_;
 };
 
-}  // namespace
-
+// Spreads the idle time of each device, or of each process without one, over up to
+// `most` (at least 1) bins; they are indexed by patterns::index_of. As in the balance,
+// time neither busy nor claimed is unattributed; for a process, so is the profiler's
+// time. Linear in claims, busy stretches and bins, plus sorting the claims.
 std::vector<IdleByCause> idle_by_cause(const Report& report, std::size_t most) {
   const auto& t = *report.timeline;
   std::vector<IdleByCause> out(t.devices.size() + t.host.size());
@@ -124,9 +119,6 @@ std::vector<IdleByCause> idle_by_cause(const Report& report, std::size_t most) {
   return out;
 }
 
-namespace {
-
-using timeline::Interval;
 using write::json_string;
 using write::microseconds;
 

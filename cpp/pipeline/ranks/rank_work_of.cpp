@@ -20,16 +20,9 @@
 #include "timeline/frames.h"
 
 namespace tta::pipeline {
+namespace {
 
 // The time of passages by kind of work, line and finding.
-
-/// Writes the passages of a model, with their parts and places, into `out`. The 32
-/// longest parts of a passage are written; the rest counts as delay. O(length of the
-/// passages), plus the cost of timeline::shared_user_frames.
-void write_passages(const Report& report, const replay::Model& model,
-                    const replay::Condensed& condensed, replay::RankWork& out);
-
-namespace {
 
 using replay::WorkPart;
 using timeline::Interval;
@@ -108,8 +101,9 @@ class Claimed {
   std::vector<One> all_;
 };
 
-}  // namespace
-
+// Writes the passages of a model, with their parts and places, into `out`. The 32
+// longest parts of a passage are written; the rest counts as delay. O(length of the
+// passages), plus the cost of timeline::shared_user_frames.
 void write_passages(const Report& report, const replay::Model& m,
                     const replay::Condensed& condensed, replay::RankWork& out) {
   const auto& t = *report.timeline;
@@ -190,8 +184,6 @@ void write_passages(const Report& report, const replay::Model& m,
                             static_cast<std::uint32_t>(out.parts.size())});
   }
 }
-
-namespace {
 
 using replay::kOrigin;
 using replay::PointId;

@@ -4,7 +4,6 @@
 #include "pipeline/story/story_parts.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include "patterns/rule.h"
@@ -70,13 +69,7 @@ std::optional<patterns::Severity> severity(std::int64_t part, const Totals& of) 
 }
 
 std::string share_text(std::int64_t part, std::int64_t whole) {
-  if (whole <= 0) return "-";
-  const auto percent = 100 * share(part, whole);
-  if (percent > 0 && percent < 0.05) return "<0.1 %";
-  if (part < whole && percent >= 99.95) return ">99.9 %";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", percent);
-  return text;
+  return whole > 0 ? patterns::share_text(share(part, whole)) : "-";
 }
 
 std::string beginning(std::string_view text) {

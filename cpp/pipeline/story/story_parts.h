@@ -32,7 +32,7 @@ double share(std::int64_t part, std::int64_t whole);
 /// Makes a stage one without an answer.
 Stage unknown(Stage stage, std::string why);
 
-/// "33.4 %", "<0.1 %".
+/// As patterns::share_text; "-" of nothing.
 std::string share_text(std::int64_t part, std::int64_t whole);
 
 /// The first 48 bytes of a text, or the last, cut between characters of UTF-8.

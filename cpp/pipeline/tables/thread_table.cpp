@@ -12,6 +12,7 @@
 #include "timeline/timeline.h"
 
 namespace tta::pipeline {
+namespace {
 
 // What a thread is in while an event is its innermost one.
 
@@ -28,12 +29,6 @@ enum class In : std::uint8_t {
   kCompile,         ///< torch.compile or Triton compiling.
   kCollective,      ///< Waiting for a collective of CPU tensors, or carrying it out.
 };
-
-/// Returns it for each row on a thread; kNothing for all others. Linear in the rows and
-/// the names.
-std::vector<In> classify_moments(const timeline::Timeline& timeline);
-
-namespace {
 
 using timeline::kNoRow;
 using timeline::Name;
@@ -119,13 +114,11 @@ class Moments {
   std::vector<SpanKind> kind_;  // of each row; kAnnotation is any that is not listed
 };
 
-}  // namespace
-
+// Returns it for each row on a thread; kNothing for all others. Linear in the rows and
+// the names.
 std::vector<In> classify_moments(const timeline::Timeline& t) {
   return Moments(t).run();
 }
-
-namespace {
 
 using timeline::Interval;
 using timeline::IntervalSet;

@@ -3,7 +3,6 @@
 // explains, by the line of the event that it attends to most.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <tuple>
@@ -31,16 +30,6 @@ struct Group {
   std::optional<timeline::Frame> frame;
   std::string name;  // of the operator or event, where no line is known
 };
-
-// Writes a probability: "15.3 %". One below 1 is never written as 100.0 %.
-std::string percent_text(double share) {
-  const auto percent = 100 * share;
-  if (percent > 0 && percent < 0.05) return "<0.1 %";
-  if (share < 1 && percent >= 99.95) return ">99.9 %";
-  char text[16];
-  std::snprintf(text, sizeof(text), "%.1f %%", percent);
-  return text;
-}
 
 // "1 window", "2,000 windows".
 std::string windows_text(std::size_t count) {
@@ -200,7 +189,7 @@ class ModelFindings {
     return "No rule explains " + windows_text(chosen.size()) + " here (" +
            patterns::duration_text_us(length) +
            ") of which the learned detector says, with a probability of " +
-           (chosen.size() > 1 ? "up to " : "") + percent_text(probability) +
+           (chosen.size() > 1 ? "up to " : "") + patterns::share_text(probability) +
            ", that something on the " + (side == 1 ? "GPU" : "CPU") +
            "'s side costs 5 % and more, most likely " + guess + ". It guesses that " +
            patterns::duration_text_us(saved_us(chosen)) +

@@ -66,7 +66,7 @@ def add(commands: Commands) -> None:
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
     add = Options(command)
     for option, make, text in _EDITS:
-        any_name = "; * in a NAME stands for any text" * option.endswith(" NAME")
+        any_name = "; * in a NAME matches any text" * option.endswith(" NAME")
         add(option, text + any_name, make, action="append", dest="edits")
     add(
         "--scale NAME=FACTOR",

@@ -40,7 +40,7 @@ def detect(
         return Detection("off", "it is switched off")
     if report.quality.verdict == "unusable":
         return Detection("unusable", "the trace is unusable")
-    if not report.windows:
+    if report.window_count == 0:
         return Detection("empty", "the trace has no windows")
     try:
         path = None if wish == AUTO else wish

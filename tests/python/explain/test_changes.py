@@ -498,7 +498,7 @@ UNCHANGED = {
         "an optimizer whose steps are differentiated": "o = torch.optim.Adam(p, differentiable=True)\no.step()  # <--\n",
         "an optimizer beside one of torch's": "a = torch.optim.Adam(p)\nb = Mine(p)\nb.step()  # <--\n",
         "an optimizer of complex parameters": "p = torch.zeros(2, dtype=torch.cfloat)\no = torch.optim.SGD([p])\no.step()  # <--\n",
-        "an optimizer that is told how": "o = torch.optim.SGD(p, fused=False)\no.step()  # <--\n",
+        "an optimizer with its form chosen": "o = torch.optim.SGD(p, fused=False)\no.step()  # <--\n",
     },
     ("dataloader_bound", "multi_process"): {
         "workers in a variable": "for x in DataLoader(d, num_workers=n):  # <--\n    pass\n",

@@ -126,7 +126,7 @@ def test_a_slow_worker_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("forward", ["forward-compute", "forward-of-tomorrow"])
 def test_where_all_are_alike_nobody_is(forward: str, tmp_path: Path) -> None:
-    """Also where operations are of kinds that nobody knows: they are work."""
+    """Also where operations are of unknown kinds: they are work."""
     names = {"forward-compute": forward}
     told = _told(
         tmp_path,

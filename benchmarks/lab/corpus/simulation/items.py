@@ -18,7 +18,7 @@ from torchtraceap_dryrun.record import Copy
 
 @dataclass(frozen=True)
 class Place:
-    """What a mechanism is told beside its strength.
+    """The parameters of a mechanism besides its strength.
 
     Attributes:
         step_us: What a step takes without any cause, in µs.

@@ -146,7 +146,7 @@ def _shown(file: str) -> str:
 class _Frames:
     """Names of functions as a profiler writes them, with the line they begin at.
 
-    A record has lines, not beginnings: the first line seen of a function stands for it.
+    A record has lines, not beginnings: a function is placed at its first line seen.
     """
 
     def __init__(self, record: Record) -> None:
