@@ -226,26 +226,35 @@ def _listed(parts: set[str], but: str) -> str:
     return ", ".join(listed) or "no other part"
 
 
+# Folders of C++, and the prefix that a name from there has in the tables.
+FOLDERS = {"cpp": "", "benchmarks/lab/cpp": "lab/cpp/", "tests/cpp": "tests/"}
+
+
+def cpp_files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Yield our files of C++, each with its folder, a key of FOLDERS."""
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in {".h", ".cpp", ".cu", ".cuh"}:
+                yield folder, path
+
+
 def check_cpp(root: Path) -> Iterator[str]:
     """Yield a message for each forbidden include in C++ of ours, and of its tests."""
-    folders = {"cpp": "", "benchmarks/lab/cpp": "lab/cpp/", "tests/cpp": "tests/"}
-    for base, prefix in folders.items():
-        for path in sorted((root / base).rglob("*")):
-            if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
-                continue
-            inner = path.relative_to(root / base).as_posix()
-            name = prefix + inner
-            in_tests = prefix == "tests/"
-            known = PARTS | SHARED_BY_TESTS if in_tests else PARTS
-            if (inner if in_tests else name).split("/")[0] not in known:
-                yield f"{path.relative_to(root)}:1: lies in no part of the table"
-                continue
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                if match := INCLUDE.match(line):
-                    rule = check_include(name, match[2], match[1] == '"')
-                    if rule:
-                        where = f"{path.relative_to(root)}:{number}"
-                        yield f"{where}: includes {match[2]}: {rule}"
+    for folder, path in cpp_files(root):
+        prefix = FOLDERS[folder]
+        inner = path.relative_to(root / folder).as_posix()
+        name = prefix + inner
+        in_tests = prefix == "tests/"
+        known = PARTS | SHARED_BY_TESTS if in_tests else PARTS
+        if (inner if in_tests else name).split("/")[0] not in known:
+            yield f"{path.relative_to(root)}:1: lies in no part of the table"
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := INCLUDE.match(line):
+                rule = check_include(name, match[2], match[1] == '"')
+                if rule:
+                    where = f"{path.relative_to(root)}:{number}"
+                    yield f"{where}: includes {match[2]}: {rule}"
 
 
 NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\{")
@@ -274,15 +283,12 @@ def check_types(root: Path) -> Iterator[str]:
     both: no compiler sees that.
     """
     first: dict[str, str] = {}
-    for base in ("cpp", "benchmarks/lab/cpp", "tests/cpp"):
-        for path in sorted((root / base).rglob("*")):
-            if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
-                continue
-            for name, line in types_of(path.read_text()):
-                where = f"{path.relative_to(root)}:{line}"
-                if name in first:
-                    yield f"{where}: defines {name}: {first[name]} does too"
-                first.setdefault(name, where)
+    for _, path in cpp_files(root):
+        for name, line in types_of(path.read_text()):
+            where = f"{path.relative_to(root)}:{line}"
+            if name in first:
+                yield f"{where}: defines {name}: {first[name]} does too"
+            first.setdefault(name, where)
 
 
 def main() -> int:
