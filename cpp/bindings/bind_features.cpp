@@ -116,6 +116,7 @@ Verdicts verdicts_of(
 }
 
 void bind_verdicts(py::module_& m, py::class_<Analysis>& report) {
+  m.attr("LOSS") = pipeline::kLoss;
   bind_record<pipeline::Agreement>(m);
   bind_record<pipeline::VerdictCounts>(m);
   const auto held = [](const py::object& self) -> const Verdicts& {

@@ -39,6 +39,7 @@ __all__: list[str] = [
     "JoinedCollective",
     "Kernel",
     "KernelCounts",
+    "LOSS",
     "Label",
     "Late",
     "LoadOptions",
@@ -4316,6 +4317,7 @@ def thresholds() -> list[Threshold]:
 
 def token_columns() -> list[FeatureColumn]: ...
 
+LOSS: float = 0.05
 NO_ID: int = -1
 NO_TIME: int = -9223372036854775808
 __version__: str = "0.1.0"

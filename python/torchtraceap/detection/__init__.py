@@ -3,11 +3,13 @@
 
 from pathlib import Path
 
+from torchtraceap import _core
+
 #: The weights that come with the package, where they do.
 BUNDLED = Path(__file__).parents[1] / "weights" / "detector.safetensors"
 #: The share of a window from which on a side is said to lose something, by rules as by
 #: the labels that models are trained on.
-LOSS = 0.05
+LOSS = _core.LOSS
 #: What a model's card calls the patterns that no label of its training told of.
 NOT_ASKED = "not asked for"
 #: In the card of what was trained further: the model whose thresholds these are.
