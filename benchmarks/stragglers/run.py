@@ -14,10 +14,10 @@ culprits        ranks, stages and operation kinds, most first, each with its sha
                 0 or above 1 where it hides others' or makes up for them. Empty where
                 nobody is to blame.
 
-The form is that of ByteDance's StragglerAnalysis (arXiv 2505.05713): a row an
-operation of a rank. Who waits for whom on one rank follows from time alone: an operation
-began after the last one of each kind that had ended by then. Who meets whom follows from
-COLLECTIVES.
+The form is that of ByteDance's StragglerAnalysis (arXiv 2505.05713): one row per
+operation of a rank. Which operation waited for which on one rank follows from time
+alone: an operation began after the last one of each kind that had ended by then. Which
+operations of different ranks met follows from COLLECTIVES.
 """
 
 from __future__ import annotations
