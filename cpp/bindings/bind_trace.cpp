@@ -11,6 +11,7 @@
 #include "timeline/rank_processes.h"
 #include "timeline/step_range.h"
 #include "trace/only_processes.h"
+#include "trace/order.h"
 #include "trace/trace.h"
 
 namespace tta::bindings {
@@ -41,7 +42,9 @@ std::shared_ptr<Trace> load(const LoadArguments& given, const Load& load) {
     if (!progress.is_none()) progress(done.fraction, done.text_bytes, done.events);
   };
   const py::gil_scoped_release release;
-  return std::make_shared<Trace>(load(options));
+  auto out = std::make_shared<Trace>(load(options));
+  trace::order_rows(*out);
+  return out;
 }
 
 // The number of a category by any of its names, also those of other years.

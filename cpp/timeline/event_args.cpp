@@ -70,7 +70,7 @@ class Texts {
   void read_again(const Timeline& t, Choose&& choose) {
     std::vector<char> read(number_.size(), 0);
     choose(read);
-    std::vector<std::uint32_t> rows;  // in the order of the file
+    std::vector<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < read.size(); ++row) {
       if (read[row]) rows.push_back(row);
     }

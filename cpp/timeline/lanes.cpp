@@ -7,6 +7,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "trace/order.h"
+
 namespace tta::timeline {
 namespace {
 
@@ -39,24 +41,9 @@ struct KeyHash {
   }
 };
 
-// Of rows with equal start and length, the outer one: an annotation or Python frame
-// encloses the operator that fills it, an operator encloses its runtime call.
-int depth_rank(Category c) {
-  switch (c) {
-    case Category::kPythonFunction:
-      return 0;
-    case Category::kUserAnnotation:
-      return 1;
-    case Category::kCpuOp:
-      return 2;
-    default:
-      return 3;
-  }
-}
-
-// Sorts rows by start, the longer first, then the outer kind, then as the file has
-// them. The times are brought together first: looked up in the columns for each
-// comparison, they cost twice as much.
+// Sorts rows by start, the longer first, then the outer kind, then by number, as
+// trace::order_rows does. The times are brought together first: looked up in the
+// columns for each comparison, they cost twice as much.
 void sort_lane(const trace::Columns& c, std::span<std::uint32_t> rows) {
   struct Key {
     std::int64_t ts, dur;
@@ -65,8 +52,8 @@ void sort_lane(const trace::Columns& c, std::span<std::uint32_t> rows) {
   const auto before = [&](const Key& a, const Key& b) {
     if (a.ts != b.ts) return a.ts < b.ts;
     if (a.dur != b.dur) return a.dur > b.dur;
-    return std::tuple(depth_rank(c.cat(a.row)), a.row) <
-           std::tuple(depth_rank(c.cat(b.row)), b.row);
+    return std::tuple(trace::depth_rank(c.cat(a.row)), a.row) <
+           std::tuple(trace::depth_rank(c.cat(b.row)), b.row);
   };
   std::vector<Key> keys;
   keys.reserve(rows.size());

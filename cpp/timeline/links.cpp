@@ -41,7 +41,7 @@ using Device = std::pair<std::int64_t, std::int32_t>;  // pid and number in the 
 // Which process launches the work of each device.
 struct Feeders {
   std::map<Device, std::int64_t> known;    // by work that tells
-  std::map<Device, std::int64_t> guessed;  // the others, by their place in the file
+  std::map<Device, std::int64_t> guessed;  // the others, by the order of their pids
 
   // The process; trace::kNoId if unknown.
   std::int64_t of(Device device) const {
@@ -54,24 +54,6 @@ struct Feeders {
 
 // Of each stream: more would tell no more, and cost time in every trace.
 constexpr int kVotes = 32;
-
-// Row of the first event of each device or process.
-template <typename Key>
-class Firsts {
- public:
-  void add(const Key& key, std::uint32_t row) {
-    auto& first = rows_.try_emplace(key, row).first->second;
-    first = std::min(first, row);
-  }
-  std::map<std::uint32_t, Key> in_order() const {
-    std::map<std::uint32_t, Key> out;
-    for (const auto& [key, row] : rows_) out.emplace(row, key);
-    return out;
-  }
-
- private:
-  std::map<Key, std::uint32_t> rows_;
-};
 
 // Work that was queued before recording began may meet another's id by chance.
 void vote(const trace::Columns& c, const Lanes& lanes,
@@ -99,46 +81,66 @@ void vote(const trace::Columns& c, const Lanes& lanes,
   }
 }
 
-void guess(const Lanes& lanes, const std::vector<Launch>& launches, Feeders& out) {
-  Firsts<Device> work;
-  Firsts<std::int64_t> calls;
-  bool any = false;
+// Numbers before texts, those by their letters: ids of texts say nothing.
+auto in_order(const trace::Trace& t, std::int64_t pid) {
+  const bool is_text = pid >= trace::kTextIdentity;
+  return std::tuple(is_text, is_text ? 0 : pid, is_text ? t.identity(pid) : "");
+}
+
+void guess(const trace::Trace& t, const Lanes& lanes,
+           const std::vector<Launch>& launches, Feeders& out) {
+  // The first row of each, for rows are in order of time.
+  std::map<Device, std::uint32_t> work;
+  std::map<std::int64_t, std::uint32_t> calls;
+  const auto add = [](auto& firsts, const auto& key, std::uint32_t row) {
+    auto& first = firsts.try_emplace(key, row).first->second;
+    first = std::min(first, row);
+  };
   for (const auto& lane : lanes.streams()) {
     const Device device{lane.pid, lane.number};
     if (out.known.contains(device)) continue;
-    for (const auto row : lanes.rows_of(lane)) work.add(device, row);
-    any = true;
+    for (const auto row : lanes.rows_of(lane)) add(work, device, row);
   }
-  if (!any) return;
+  if (work.empty()) return;
   std::set<std::int64_t> taken;
   for (const auto& [device, pid] : out.known) taken.insert(pid);
   for (const auto& launch : launches) {
-    if (!taken.contains(launch.pid)) calls.add(launch.pid, launch.row);
+    if (!taken.contains(launch.pid)) add(calls, launch.pid, launch.row);
   }
-  const auto devices = work.in_order();
-  const auto processes = calls.in_order();
-  auto next = processes.begin();
-  for (const auto& [row, device] : devices) {
-    if (devices.size() == processes.size()) {
-      out.guessed[device] = (next++)->second;
-    } else if (const auto after = processes.lower_bound(row);
-               after != processes.begin()) {
-      out.guessed[device] = std::prev(after)->second;
+  std::vector<std::pair<Device, std::uint32_t>> devices(work.begin(), work.end());
+  std::vector<std::pair<std::int64_t, std::uint32_t>> processes(calls.begin(),
+                                                                calls.end());
+  if (devices.size() == processes.size()) {
+    std::ranges::sort(devices, {}, [&](const auto& d) {
+      return std::tuple(in_order(t, d.first.first), d.first.second);
+    });
+    std::ranges::sort(processes, {},
+                      [&](const auto& p) { return in_order(t, p.first); });
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      out.guessed[devices[i].first] = processes[i].first;
     }
+    return;
+  }
+  std::ranges::sort(processes, {}, [](const auto& p) { return p.second; });
+  for (const auto& [device, row] : devices) {
+    const auto after = std::ranges::upper_bound(processes, row, {},
+                                                [](const auto& p) { return p.second; });
+    if (after != processes.begin()) out.guessed[device] = std::prev(after)->first;
   }
 }
 
 // Finds the process that feeds each device, given launches sorted by id.
 //
 // Work with an id that only one process has tells it. In a file merged from ranks that
-// do the same under the same ids, none does. There one rank follows the other, or all
-// are sorted by time: either way those that begin first belong together. O(n log n) in
-// the device rows where none tells, else in the lanes.
-Feeders find_feeders(const trace::Columns& columns, const Lanes& lanes,
+// do the same under the same ids, none does. There pids keep the order of ranks, on
+// both sides: tools that merge put a label in front of them or add a number. Where some
+// ranks launch nothing, it is the process that launched last before the device began.
+// O(n log n) in the device rows where no id tells, else in the lanes.
+Feeders find_feeders(const trace::Trace& t, const Lanes& lanes,
                      const std::vector<Launch>& launches) {
   Feeders out;
-  vote(columns, lanes, launches, out);
-  guess(lanes, launches, out);
+  vote(t.columns, lanes, launches, out);
+  guess(t, lanes, launches, out);
   return out;
 }
 
@@ -159,7 +161,7 @@ class Linker {
   Links run(const Lanes& lanes) {
     Links out;
     out.launch.assign(c_.size(), kNoRow);
-    auto feeders = find_feeders(c_, lanes, launches_);
+    auto feeders = find_feeders(t_, lanes, launches_);
     for (const auto& lane : lanes.streams()) {
       const Device device{lane.pid, lane.number};
       const bool certain = feeders.known.contains(device);

@@ -34,7 +34,7 @@ struct Links {
 /// Ids are not keys: a graph launch shares its id with all its kernels; a file merged
 /// from several ranks repeats ids. Among launches with one id, those of the process
 /// that the device's unambiguous work came from are used (without such work, of the
-/// process that belongs to the device by its place in the file), and of these the last
+/// process that belongs to the device by the order of pids), and of these the last
 /// that starts no later than the work (or, failing that, at most 1 ms later: clocks
 /// differ). Ids 0 and below are absent ids (ROCm/roctracer#100). Work without an id is
 /// linked by its External id, and counted: to the runtime call that has the same one

@@ -150,7 +150,7 @@ struct Owner {
   std::int32_t number;
   bool is_text;
   std::int64_t pid;
-  std::string text;  // ids of texts follow the order of the file
+  std::string text;  // ids of texts follow the order of rows
   bool known;
   auto operator<=>(const Owner&) const = default;
 };

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "timeline/sort_runs.h"
+#include "trace/sort_runs.h"
 
 namespace tta::timeline {
 namespace {
@@ -113,7 +113,7 @@ class HostStarts {
         starts.push_back({c.ts[row], false});
       }
     }
-    sort_runs(starts, earlier);
+    trace::sort_runs(starts, earlier);
     return starts;
   }
 
@@ -286,7 +286,7 @@ std::vector<std::uint32_t> WindowRows::host_rows(
       if (counts_in_windows(c.cat(row))) out.push_back(row);
     }
   }
-  sort_runs(out, [&](std::uint32_t a, std::uint32_t b) {
+  trace::sort_runs(out, [&](std::uint32_t a, std::uint32_t b) {
     return c.ts[a] != c.ts[b] ? c.ts[a] < c.ts[b] : c.dur[a] > c.dur[b];
   });
   return out;

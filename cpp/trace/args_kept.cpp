@@ -88,4 +88,14 @@ void KeptArgs::add_part(const Part& part, std::uint32_t first_row,
   }
 }
 
+void KeptArgs::replace(const std::vector<std::uint32_t>& text_of_row) {
+  rows_.clear();
+  texts_.clear();
+  for (std::uint32_t row = 0; row < text_of_row.size(); ++row) {
+    if (text_of_row[row] == 0) continue;
+    rows_.push_back(row);
+    texts_.push_back(text_of_row[row]);
+  }
+}
+
 }  // namespace tta::trace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trace/columns.h: the one table of columns; an event is a row number in all of them.
 //
-// Rows are the elements of traceEvents that are objects with a string `ph`, in file
-// order. Row numbers are 32 bits wide: a trace of more than 4.2 billion events is
-// refused.
+// Rows are the elements of traceEvents that are objects with a string `ph`: in file
+// order as loaded, in order of time once trace/order.h has sorted them. Row numbers are
+// 32 bits wide: a trace of more than 4.2 billion events is refused.
 #pragma once
 
 #include <array>
@@ -114,22 +114,22 @@ inline constexpr std::int64_t kNoId = -1;
 inline constexpr std::int64_t kTextIdentity = std::int64_t{1} << 62;
 
 // name, type, what a row holds
-#define TTA_COLUMNS(X)                                                              \
-  X(name, std::uint32_t, "id of the name in Trace::strings; 0 is the empty name")   \
-  X(category, std::uint8_t, "trace::Category")                                      \
-  X(phase, char, "the Chrome phase letter: X, i, M, s, f, ...")                     \
-  X(ts, std::int64_t, "start in nanoseconds, exact from the text; kNoTime if none") \
-  X(dur, std::int64_t, "nanoseconds, may be negative in the file; kNoTime if none") \
-  X(pid, std::int64_t, "number, or kTextIdentity + string id")                      \
-  X(tid, std::int64_t, "number, or kTextIdentity + string id")                      \
-  X(device, std::int32_t, "args.device, else pid of a device row; -1 on the host")  \
-  X(stream, std::int64_t, "args.stream, else tid of a device row; -1 on the host")  \
-  X(correlation, std::int64_t, "args.correlation; id of a flow event; -1 if none")  \
-  X(external_id, std::int64_t, "args.'External id', any spelling; -1 if none")      \
-  X(python_id, std::int64_t, "args.'Python id'; -1 if none")                        \
-  X(python_parent_id, std::int64_t, "args.'Python parent id'; -1 if none")          \
-  X(sequence, std::int64_t, "args.'Sequence number' of autograd; -1 if none")       \
-  X(args_offset, std::uint64_t, "where the args object starts in the JSON text")    \
+#define TTA_COLUMNS(X)                                                               \
+  X(name, std::uint32_t, "id of the name in Trace::strings; 0 is the empty name")    \
+  X(category, std::uint8_t, "trace::Category")                                       \
+  X(phase, char, "the Chrome phase letter: X, i, M, s, f, ...")                      \
+  X(ts, std::int64_t, "start in nanoseconds, exact from the text; kNoTime if none")  \
+  X(dur, std::int64_t, "nanoseconds, may be negative in the file; kNoTime if none")  \
+  X(pid, std::int64_t, "number, or kTextIdentity + string id")                       \
+  X(tid, std::int64_t, "number, or kTextIdentity + string id")                       \
+  X(device, std::int32_t, "args.device, else pid of a device row; -1 on the host")   \
+  X(stream, std::int64_t, "args.stream, else tid of a device row; -1 on the host")   \
+  X(correlation, std::int64_t, "args.correlation; id of a flow event; -1 if none")   \
+  X(external_id, std::int64_t, "args.'External id', any spelling; -1 if none")       \
+  X(python_id, std::int64_t, "args.'Python id'; -1 if none")                         \
+  X(python_parent_id, std::int64_t, "args.'Python parent id'; -1 if none")           \
+  X(sequence, std::int64_t, "args.'Sequence number' of autograd; -1 if none")        \
+  X(args_offset, std::uint64_t, "where args start in the JSON text; else the event") \
   X(args_length, std::uint32_t, "its length in bytes; 0 if the event has no args")
 
 /// Parallel vectors, all of the same length.

@@ -121,6 +121,7 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
   const Tokens& tokens = grammar_.tokens();
   const char* const text = tokens.text;
   row = kEmptyRow;
+  row.args_offset = window_offset + *at;
   odd_ = category_ = 0;
   has_phase_ = has_ts_ = false;
   flow_id_ = device_ = kNoId;

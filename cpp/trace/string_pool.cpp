@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace tta::trace {
 
@@ -39,6 +40,22 @@ std::uint32_t StringPool::add(std::string_view text, std::uint64_t hash) {
   }
   put(hash, id);
   return id;
+}
+
+void StringPool::renumber(const std::vector<std::uint32_t>& order) {
+  std::vector<std::uint32_t> number(order.size());
+  std::vector<std::string_view> views;
+  std::vector<std::uint64_t> hashes;
+  for (std::uint32_t id = 0; id < order.size(); ++id) {
+    number[order[id]] = id;
+    views.push_back(views_[order[id]]);
+    hashes.push_back(hashes_[order[id]]);
+  }
+  for (auto& slot : slots_) {
+    if (slot.id != kFree) slot.id = number[slot.id];
+  }
+  views_ = std::move(views);
+  hashes_ = std::move(hashes);
 }
 
 std::string_view StringPool::keep(std::string_view text) {

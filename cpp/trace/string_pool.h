@@ -2,7 +2,8 @@
 // trace/string_pool.h: stores each distinct name once and gives it a small number.
 //
 // A trace of a million events holds some 400-1,700 distinct names, so columns
-// carry 4-byte ids. Ids count from 0 in order of first appearance; id 0 is always
+// carry 4-byte ids. Ids count from 0 in order of first appearance (trace/order.h sorts
+// them with the rows); id 0 is always
 // the empty string, which is also what an event without a name gets.
 #pragma once
 
@@ -83,6 +84,10 @@ class StringPool {
   std::int64_t find(std::string_view text) const;
 
   std::size_t size() const { return views_.size(); }
+
+  /// Gives the text of id order[n] the id n, for each n; `order` has each id once, and
+  /// 0 first.
+  void renumber(const std::vector<std::uint32_t>& order);
 
  private:
   static constexpr std::uint32_t kFree = 0xFFFFFFFF;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "trace/recovery.h"
+#include "trace/sort_runs.h"
 #include "trace/source.h"
 
 namespace tta::trace {
@@ -99,11 +100,9 @@ void Trace::visit_args(
   }
   if (order.empty()) return;
   const auto before_in_file = [&](std::size_t a, std::size_t b) {
-    return rows[a] < rows[b];  // rows are in file order
+    return columns.args_offset[rows[a]] < columns.args_offset[rows[b]];
   };
-  if (!std::is_sorted(order.begin(), order.end(), before_in_file)) {
-    std::stable_sort(order.begin(), order.end(), before_in_file);
-  }
+  sort_runs(order, before_in_file);
   const bool odd = needs_mending(warnings);
   ForwardReader reader(*source);
   std::string_view text;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -286,21 +287,23 @@ void write_rows(const trace::Trace& trace, EventList& list,
                 const Checkpoint& checkpoint, const Renumbered& renumbered) {
   RowWriter writer(trace, list, time_of, renumbered);
   const auto& c = trace.columns;
-  std::vector<std::uint32_t> with_args;
-  for (std::uint32_t row = 0; row < c.size(); ++row) {
+  std::vector<std::uint32_t> order(c.size()), with_args;
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](auto row) { return c.args_offset[row]; });
+  for (const auto row : order) {
     if (c.args_length[row] > 0) with_args.push_back(row);
   }
-  std::uint32_t next = 0;
+  std::size_t next = 0;
   const auto write = [&](std::string_view args) {
     if (next % kRowsBetween == 0) checkpoint();
-    if (!is_gone(next)) writer.write(next, args);
-    ++next;
+    const auto row = order[next++];
+    if (!is_gone(row)) writer.write(row, args);
   };
   trace.visit_args(with_args, [&](std::size_t i, std::string_view args) {
-    while (next < with_args[i]) write("");
+    while (order[next] != with_args[i]) write("");
     write(args);
   });
-  while (next < c.size()) write("");
+  while (next < order.size()) write("");
 }
 
 }  // namespace tta::write

@@ -21,12 +21,16 @@ DEVICE_SIDE = {
     *("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op"),
     *("gpu_user_annotation", "cuda_sync", "cuda_profiler_range", "mtia_insight"),
 }
-CATEGORIES = DEVICE_SIDE | {
-    *("cpu_op", "user_annotation", "python_function", "cuda_runtime", "cuda_driver"),
-    *("mtia_runtime", "glow_runtime", "xpu_runtime", "xpu_driver", "overhead"),
-    *("privateuse1_runtime", "privateuse1_driver", "cpu_instant_event", "Trace"),
+CATEGORIES = [  # In the order of cpp/trace/columns.h.
+    *("unknown", "cpu_op", "user_annotation", "python_function", "cuda_runtime"),
+    *("cuda_driver", "mtia_runtime", "glow_runtime", "xpu_runtime", "xpu_driver"),
+    *("privateuse1_runtime", "privateuse1_driver", "kernel", "gpu_memcpy"),
+    *("gpu_memset", "mtia_ccp_events", "hpu_op", "gpu_user_annotation", "cuda_sync"),
+    *("cuda_profiler_range", "mtia_insight", "overhead", "cpu_instant_event", "Trace"),
     *("ac2g", "fwdbwd"),
-}
+]
+# What encloses what, of events that start and end together.
+OUTER = ["python_function", "user_annotation", "cpu_op"]
 ALIASES = {
     **{"Operator": "cpu_op", "CPU functions": "cpu_op", "Runtime": "cuda_runtime"},
     **{"Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset"},
@@ -43,6 +47,7 @@ ARG_KEYS = {
     "Python parent id": "python_parent_id",
     "Sequence number": "sequence",
 }
+ARG_ORDER = tuple(dict.fromkeys(ARG_KEYS.values()))
 COLUMNS = ("name", "category", "phase", "ts", "dur", "pid", "tid", *ARG_KEYS.values())
 _EXACT = decimal.Context(prec=10_000, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -91,6 +96,34 @@ class SlowTrace:
         for event in events:
             if isinstance(event, Members):
                 self._add(dict(event))
+        self._sort()
+
+    def _sort(self) -> None:
+        """Order rows as cpp/trace/order.h says; those that agree stay as they are."""
+        column = self.columns
+
+        def key(row: int) -> tuple[Any, ...]:
+            ids = [column[name][row] for name in ARG_ORDER]
+            who = [
+                (isinstance(column[name][row], str), column[name][row])
+                for name in ("pid", "tid")
+            ]
+            category = column["category"][row]
+            return (
+                column["ts"][row],
+                -column["dur"][row],
+                OUTER.index(category) if category in OUTER else len(OUTER),
+                *who,
+                column["name"][row].encode(),
+                *ids,
+                CATEGORIES.index(category),
+                column["phase"][row],
+            )
+
+        order = sorted(range(len(self.args)), key=key)
+        self.args = [self.args[row] for row in order]
+        for name, values in column.items():
+            column[name] = [values[row] for row in order]
 
     def _add(self, event: dict[str, Any]) -> None:
         if not is_text(event.get("ph")):

@@ -68,7 +68,8 @@ def test_findings_are_those_of_the_report(slow_loader: Report) -> None:
 def test_events_are_those_of_the_file(inference: Report) -> None:
     with gzip.open(inference.trace.path) as file:
         raw = json.load(file)["traceEvents"]
-    table = inference.to_arrow().events
+    in_file = np.argsort(inference.loaded.columns["args_offset"])
+    table = inference.to_arrow().events.take(in_file)
     assert table.num_rows == len(raw)
     names = table["name"].to_pylist()
     starts, durations = table["start_us"].to_pylist(), table["duration_us"].to_pylist()

@@ -37,8 +37,9 @@ def events(text: bytes) -> list[dict[str, Any]]:
 
 
 def names_of(trace: torchtraceap.Trace) -> list[str]:
-    strings = trace.strings
-    return [strings[i] for i in trace.columns["name"].tolist()]
+    """Return the names of all events, in file order."""
+    strings, columns = trace.strings, trace.columns
+    return [strings[i] for i in columns["name"][np.argsort(columns["args_offset"])]]
 
 
 def meets(event: dict[str, Any], begin: float, end: float) -> bool:

@@ -79,8 +79,19 @@ def check_all(trace: torchtraceap.Trace, truth: SlowTrace, rows: list[int]) -> N
     columns = columns_of(trace)
     for column in COLUMNS:
         check_rows(column, columns[column], truth.columns[column])
+    rows = lone(columns, rows)
     check_rows("args", args_of(trace, rows), slow_args(truth, rows), rows)
     assert metadata_of(trace) == slow_metadata(truth)
+
+
+def lone(columns: dict[str, list[Any]], rows: list[int]) -> list[int]:
+    """Drop rows that agree with a neighbor in all columns: only args order those."""
+    every = list(zip(*(columns[column] for column in COLUMNS), strict=True))
+    return [
+        row
+        for row in rows
+        if every[row] not in every[max(0, row - 1) : row] + every[row + 1 : row + 2]
+    ]
 
 
 def check_rows(
@@ -128,8 +139,9 @@ def keep(name: str, row: dict[str, str]) -> None:
 def test_real_traces(name: str) -> None:
     path, row = PATHS[name], kept().get(name, {})
     trace = torchtraceap.load(str(path))
-    args = args_of(trace, some_rows(trace))
-    found = digests(path, columns_of(trace), args, metadata_of(trace))
+    columns = columns_of(trace)
+    args = args_of(trace, lone(columns, some_rows(trace)))
+    found = digests(path, columns, args, metadata_of(trace))
     hint = f"what is kept is of another file, or of none: {WRITE}=1 {SLOWLY} -k {name}"
     assert found["file"] == row.get("file"), hint
     wrong = [part for part in found if found[part] != row.get(part)]
@@ -145,7 +157,7 @@ def test_real_traces_slowly(name: str) -> None:
     # All of a small trace, a sample of a large one, out of order and with repeats.
     step = max(1, len(trace) // 20_000)
     check_all(trace, truth, [*range(len(trace) - 1, -1, -step), 0, 0])
-    args = slow_args(truth, some_rows(trace))
+    args = slow_args(truth, lone(truth.columns, some_rows(trace)))
     row = digests(path, truth.columns, args, slow_metadata(truth))
     if os.environ.get(WRITE):
         keep(name, row)
@@ -255,18 +267,13 @@ def test_cuts_of_gzip() -> None:
 
 def test_what_is_recovered_is_what_was_there() -> None:
     sound = small()
-    whole = torchtraceap.load(sound.content)
-    cut = torchtraceap.load(sound.content[: sound.ends[9] + 30], recover=True)
-    names, cut_names = whole.strings, cut.strings
+    end = sound.ends[9]
+    whole = torchtraceap.load(sound.content[:end] + b"]}")
+    cut = torchtraceap.load(sound.content[: end + 30], recover=True)
+    assert cut.strings == whole.strings
     for column, values in cut.columns.items():
-        expected = whole.columns[column][:10]
-        if column == "name":
-            assert [cut_names[i] for i in values] == [names[i] for i in expected]
-        else:
-            np.testing.assert_array_equal(values, expected, column)
-    events = json.loads(sound.content)["traceEvents"]
-    args = [json.loads(text) if text else None for text in cut.read_args(range(10))]
-    assert args == [event.get("args") for event in events[:10]]
+        np.testing.assert_array_equal(values, whole.columns[column], column)
+    assert cut.read_args(range(10)) == whole.read_args(range(10))
 
 
 @needs_hours

@@ -93,6 +93,22 @@ def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_gains_of_windows_add_up(case: Case) -> None:
+    """Of each device, or process if none worked, to the gain of all fixes together."""
+    recovery = case.report.recovery
+    if recovery.together is None or not recovery.windows:
+        return
+    saved: dict[tuple[object, object], float] = {}
+    windows = case.report.rule_windows
+    for window, share in zip(windows, recovery.windows, strict=True):
+        assert 0 <= share <= 1
+        of = (window.device, window.pid)
+        saved[of] = saved.get(of, 0.0) + share * (window.end_us - window.start_us)
+    joint = recovery.together.high_us
+    # A window cannot lose more than it has: the rest is of no window.
+    assert all(0.99 * joint <= one <= joint + 1 for one in saved.values())
+
+
 def test_trees_hang_together(case: Case) -> None:
     for window in case.report.windows[:3]:
         nodes = [node for root in case.report.tree(window) for node in root.walk()]

@@ -83,6 +83,28 @@ double share(std::int64_t ns, const timeline::Window& w) {
                   static_cast<double>(ns) / static_cast<double>(w.end_ns - w.begin_ns));
 }
 
+// What was replayed is a part of the whole window, what was claimed lies somewhere in
+// it: where both together are more than there is, the former is the less certain.
+void fit_into_windows(const Windows& windows, WasteByWindow& wasted) {
+  for (auto it = wasted.begin(); it != wasted.end();) {
+    const auto index = it->first.first;
+    std::int64_t claimed = 0, priced = 0;
+    const auto first = it;
+    for (; it != wasted.end() && it->first.first == index; ++it) {
+      (it->second.priced ? priced : claimed) += it->second.ns;
+    }
+    const auto room = windows[index].end_ns - windows[index].begin_ns - claimed;
+    if (priced <= std::max<std::int64_t>(0, room)) continue;
+    const auto part = static_cast<double>(std::max<std::int64_t>(0, room)) /
+                      static_cast<double>(priced);
+    for (auto own = first; own != it; ++own) {
+      auto& waste = own->second;
+      if (!waste.priced) continue;
+      waste.ns = static_cast<std::int64_t>(static_cast<double>(waste.ns) * part);
+    }
+  }
+}
+
 // What was replayed counts from kLeastLabel on; of the rest, what is a finding.
 bool is_label(const WindowWaste& waste, const timeline::Window& w,
               const patterns::PatternInfo& info) {
@@ -111,6 +133,7 @@ WasteByWindow waste_by_window(const timeline::Timeline& t, const Windows& window
       if (of.windows[i].ns != 0) out[{i, of.pattern}] = {of.windows[i], true};
     }
   }
+  fit_into_windows(windows, out);
   return out;
 }
 

@@ -264,11 +264,6 @@ class Blamer {
 
 }  // namespace
 
-namespace {
-
-// A clock holds the points of all threads that launch on its device. No program has
-// threads that each launch on hundreds of devices, and a file that says so would take
-// all memory.
 bool too_many_clocks(const replay::Model& m) {
   std::set<std::pair<std::uint32_t, std::int32_t>> feeds;  // lane, device
   for (const auto& task : m.tasks.all) {
@@ -281,8 +276,6 @@ bool too_many_clocks(const replay::Model& m) {
   constexpr std::size_t kMostDevices = 64;  // of one thread, as timeline/windows.cpp
   return points > kMostDevices * m.points.size();
 }
-
-}  // namespace
 
 std::vector<PatternGain> blame(const patterns::Search& search,
                                const replay::Pricer& pricer,

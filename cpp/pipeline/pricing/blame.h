@@ -31,6 +31,11 @@ struct PatternGain {
   std::vector<patterns::PatternId> shares;
 };
 
+/// Tells whether clocks of all devices (replay/device_clock.h) would take too much
+/// memory: one holds the points of all threads that launch on its device. No program
+/// has threads that each launch on hundreds of devices, but a damaged file may.
+bool too_many_clocks(const replay::Model& model);
+
 /// Gives the idle time of devices to those whose fix would take it away, whatever the
 /// host did in it: what a wait costs comes afterwards, as launches that are late
 /// because the queue was drained. Rules say where each pattern is; this says what it

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <numeric>
 
 #include "patterns/fix.h"
+#include "pipeline/pricing/causes.h"
+#include "replay/device_clock.h"
 #include "replay/time_maps.h"
 #include "replay/two_threads.h"
 
@@ -35,51 +38,76 @@ bool may_be_counted_on(const Report& report, const patterns::Finding& finding) {
 
 namespace {
 
-// The thread that launches most, of each process: its time is the process's.
-std::map<std::int64_t, std::uint32_t> busiest_threads(const replay::Model& m) {
-  std::vector<std::size_t> launches(m.sequences.size(), 0);
-  for (const auto& call : m.calls.all) ++launches[call.lane];
-  std::map<std::int64_t, std::uint32_t> out;
-  for (std::uint32_t lane = 0; lane < m.sequences.size(); ++lane) {
-    const auto& own = m.timeline->lanes.lanes[lane];
-    if (own.is_stream || m.sequences[lane].empty()) continue;
-    const auto [it, is_new] = out.try_emplace(own.pid, lane);
-    if (!is_new && launches[lane] > launches[it->second]) it->second = lane;
-  }
-  return out;
-}
-
-replay::TimeMap time_map(const replay::Model& m, std::uint32_t lane,
+// How far a process without a device had come: the last of what its threads had begun
+// or ended by a moment.
+replay::TimeMap time_map(const replay::Model& m, std::int64_t pid,
                          const std::vector<std::int64_t>& times) {
   replay::TimeMap map;
-  for (const auto p : m.sequences[lane]) {
-    map.add(m.begin + m.points[p].recorded, m.begin + times[p]);
+  for (std::uint32_t lane = 0; lane < m.sequences.size(); ++lane) {
+    const auto& own = m.timeline->lanes.lanes[lane];
+    if (own.is_stream || own.pid != pid) continue;
+    for (const auto p : m.sequences[lane]) {
+      map.add(m.begin + m.points[p].recorded, m.begin + times[p]);
+    }
   }
   map.finish();
   return map;
 }
 
+// Where a schedule puts the borders of the windows of one device or process.
+using Clock = std::function<std::vector<std::int64_t>(
+    const std::vector<std::int64_t>& times, const std::vector<std::int64_t>& moments)>;
+
+// Gives each window its part of what is gained, in proportion to how much shorter it
+// gets, so that the windows of one device add up to `gained`. Work that moves into a
+// window makes it longer: it gets nothing, and the others less.
+void share_gain(std::span<const timeline::Window> windows, const Clock& clock,
+                const std::vector<std::int64_t>& before,
+                const std::vector<std::int64_t>& after, std::int64_t gained,
+                std::vector<double>& out) {
+  std::vector<std::int64_t> borders;
+  for (const auto& w : windows) borders.insert(borders.end(), {w.begin_ns, w.end_ns});
+  const auto was = clock(before, borders), is = clock(after, borders);
+  std::vector<double> shorter;
+  for (std::size_t i = 0; i < borders.size(); i += 2) {
+    shorter.push_back(static_cast<double>(
+        std::max<std::int64_t>(0, (was[i + 1] - was[i]) - (is[i + 1] - is[i]))));
+  }
+  const auto sum = std::accumulate(shorter.begin(), shorter.end(), 0.0);
+  const auto part = sum == 0 ? 0 : static_cast<double>(gained) / sum;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const auto length = windows[i].end_ns - windows[i].begin_ns;
+    out.push_back(std::min(1.0, shorter[i] * part / static_cast<double>(length)));
+  }
+}
+
+// Of each window, in the order of devices, or of processes if no device worked.
 std::vector<double> window_shares(const Report& r, const replay::Model& m,
                                   const replay::Pricer& pricer,
-                                  const replay::WhatIf& fixed) {
-  std::map<std::int64_t, std::pair<replay::TimeMap, replay::TimeMap>> maps;
-  for (const auto& [pid, lane] : busiest_threads(m)) {
-    maps.emplace(pid, std::pair(time_map(m, lane, pricer.unchanged().times),
-                                time_map(m, lane, fixed.times)));
-  }
+                                  const replay::WhatIf& fixed, std::int64_t gained) {
+  const auto& t = *m.timeline;
+  const auto& before = pricer.unchanged().times;
   std::vector<double> out;
-  for (const auto& w : r.tiles) {
-    double share = 0;
-    if (const auto it = maps.find(w.pid); it != maps.end()) {
-      const auto& [before, after] = it->second;
-      const auto was = before.begin(w.end_ns) - before.begin(w.begin_ns);
-      const auto is = after.begin(w.end_ns) - after.begin(w.begin_ns);
-      if (was > 0) {
-        share = std::clamp(1 - static_cast<double>(is) / static_cast<double>(was), 0.0,
-                           1.0);
-      }
-    }
-    out.push_back(share);
+  for (std::size_t d = 0; d < t.devices.size(); ++d) {
+    const replay::DeviceClock device(m, d);
+    const auto clock = [&](const auto& times, const auto& moments) {
+      return device.at(times, moments);
+    };
+    share_gain(windows_of(r.tiles, t.devices[d].device), clock, before, fixed.times,
+               gained, out);
+  }
+  for (std::size_t first = out.size(); first < r.tiles.size(); first = out.size()) {
+    const auto pid = r.tiles[first].pid;
+    const auto clock = [&](const auto& times, const auto& moments) {
+      const auto map = time_map(m, pid, times);
+      std::vector<std::int64_t> at;
+      for (const auto moment : moments) at.push_back(map.begin(moment));
+      return at;
+    };
+    auto last = first;
+    while (last < r.tiles.size() && r.tiles[last].pid == pid) ++last;
+    share_gain(std::span(r.tiles).subspan(first, last - first), clock, before,
+               fixed.times, gained, out);
   }
   return out;
 }
@@ -213,7 +241,8 @@ void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
   }
   out.together = pricer.gain(fixed);
   out.together->low = pricer.gain(pricer.replay(prices.certain())).low;
-  out.windows = window_shares(report, *out.model, pricer, fixed);
+  if (too_many_clocks(*out.model)) return;
+  out.windows = window_shares(report, *out.model, pricer, fixed, out.together->high);
 }
 
 Gain gain_of(const replay::Gain& gain) {

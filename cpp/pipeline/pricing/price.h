@@ -29,7 +29,9 @@ struct Replay {
   /// another, more where only both together shorten the critical path.
   std::optional<replay::Gain> together;
   std::string together_doubt;  ///< Why there is none although there are gains; or "".
-  /// Share of each window that goes with all findings fixed, 0 to 1; empty likewise.
+  /// Share of each window that goes with all findings fixed, 0 to 1. Those of one
+  /// device (or process, if no device worked), times their lengths, add up to
+  /// `together->high`. Empty likewise.
   std::vector<double> windows;
 };
 

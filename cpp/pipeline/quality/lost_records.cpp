@@ -8,7 +8,7 @@
 #include "pipeline/quality/quality.h"
 #include "timeline/intervals.h"
 #include "timeline/median.h"
-#include "timeline/sort_runs.h"
+#include "trace/sort_runs.h"
 
 namespace tta::pipeline {
 
@@ -33,7 +33,7 @@ struct StepCounts {
 class Starts {
  public:
   void push(std::int64_t pid, std::int64_t ts) { marks_.emplace_back(pid, ts); }
-  void sort() { timeline::sort_runs(marks_); }
+  void sort() { trace::sort_runs(marks_); }
   std::uint64_t count(std::int64_t pid, const timeline::Span& in) const {
     const auto at = [&](std::int64_t ts) {
       return std::lower_bound(marks_.begin(), marks_.end(), Mark{pid, ts});

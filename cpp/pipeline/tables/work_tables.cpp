@@ -82,15 +82,19 @@ KernelCounts count_kernels(const Report& report) {
   }
   auto device = t.devices.begin();
   std::size_t next = 0;  // row of the device; windows come by device, then time
-  for (const auto& w : report.tiles) {
+  for (std::size_t i = 0; i < report.tiles.size(); ++i) {
+    const auto& w = report.tiles[i];
+    // What begins at the end of the span, and takes no time, is of the last window.
+    const bool is_last =
+        i + 1 == report.tiles.size() || report.tiles[i + 1].device != w.device;
+    const auto end = w.end_ns + (is_last ? 1 : 0);
     while (device != t.devices.end() && device->device < w.device) {
       ++device;
       next = 0;
     }
     std::uint64_t count = 0;
     if (device != t.devices.end() && device->device == w.device) {
-      for (; next < device->rows.size() && c.ts[device->rows[next]] < w.end_ns;
-           ++next) {
+      for (; next < device->rows.size() && c.ts[device->rows[next]] < end; ++next) {
         count +=
             c.ts[device->rows[next]] >= w.begin_ns && t.is_kernel(device->rows[next]);
       }

@@ -8,7 +8,7 @@
 
 #include "timeline/intervals.h"
 #include "timeline/median.h"
-#include "timeline/sort_runs.h"
+#include "trace/sort_runs.h"
 
 namespace tta::timeline {
 namespace {
@@ -76,7 +76,7 @@ void expect_stable(std::vector<int> keys) {
   const auto less = [](const Value& a, const Value& b) { return a.first < b.first; };
   auto expected = values;
   std::stable_sort(expected.begin(), expected.end(), less);
-  sort_runs(values, less);
+  trace::sort_runs(values, less);
   EXPECT_EQ(values, expected);
 }
 

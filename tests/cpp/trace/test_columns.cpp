@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which value of an event goes where; decimal text to nanoseconds, exactly.
 #include "trace/number.h"
+#include "trace/order.h"
 #include "trace/samples.h"
 
 namespace tta::trace {
@@ -266,6 +267,62 @@ TEST(Numbers, AllLegalFormsPass) {
         load_bytes(around(std::string(R"({"ph": "M", "args": {"a": [1, )") + text +
                           "], \"b\": " + text + "}}"));
     EXPECT_EQ(trace.columns.size(), 1u) << text;
+  }
+}
+
+// Two threads, one with a text for a tid; a, b and c start together.
+constexpr const char* kUnordered[] = {
+    R"({"ph": "X", "cat": "kernel", "name": "late", "pid": 0, "tid": 7, "ts": 9,
+        "dur": 1, "args": {"grid": [4, 1, 1]}})",
+    R"({"ph": "X", "cat": "cpu_op", "name": "c", "pid": 1, "tid": "two", "ts": 1,
+        "dur": 2, "args": {"External id": 8}})",
+    R"({"ph": "X", "cat": "cpu_op", "name": "b", "pid": 1, "tid": 2, "ts": 1,
+        "dur": 2, "args": {"External id": 7}})",
+    R"({"ph": "X", "cat": "user_annotation", "name": "b", "pid": 1, "tid": 2,
+        "ts": 1, "dur": 2})",
+    R"({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 2, "ts": 1, "dur": 3})",
+    R"({"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}})",
+};
+
+Trace ordered(std::vector<int> order) {
+  std::string events;
+  for (const int i : order)
+    events += (events.empty() ? "" : ",") + std::string(kUnordered[i]);
+  Trace trace = load_bytes(around(events));
+  order_rows(trace);
+  return trace;
+}
+
+TEST(Order, IsByTimeThenByWhatEncloses) {
+  const Trace trace = ordered({0, 1, 2, 3, 4, 5});
+  std::string names;
+  for (std::uint32_t row = 0; row < trace.columns.size(); ++row) {
+    names += std::string(trace.name(row)) + " ";
+  }
+  EXPECT_EQ(names, "process_name a b b c late ");
+  EXPECT_EQ(trace.columns.cat(2), Category::kUserAnnotation);
+  EXPECT_EQ(trace.columns.external_id[3], 7);
+  EXPECT_EQ(trace.identity(trace.columns.tid[4]), "two");
+  ASSERT_EQ(trace.kept_args.rows(), (std::vector<std::uint32_t>{0, 5}));
+  EXPECT_EQ(trace.kept_args.text(trace.kept_args.texts()[1]), R"({"grid": [4, 1, 1]})");
+  EXPECT_EQ(
+      trace.read_args(std::vector<std::uint32_t>{4, 0, 1}),
+      (std::vector<std::string>{R"({"External id": 8})", R"({"name": "python"})", ""}));
+}
+
+TEST(Order, DoesNotDependOnTheFile) {
+  const Trace expected = ordered({0, 1, 2, 3, 4, 5});
+  for (const auto& order :
+       {std::vector{5, 4, 3, 2, 1, 0}, std::vector{2, 0, 5, 1, 4, 3}}) {
+    const Trace trace = ordered(order);
+    EXPECT_EQ(trace.columns.ts, expected.columns.ts);
+    EXPECT_EQ(trace.columns.name, expected.columns.name);
+    EXPECT_EQ(trace.columns.tid, expected.columns.tid);
+    EXPECT_EQ(trace.columns.external_id, expected.columns.external_id);
+    for (std::uint32_t id = 0; id < expected.strings.size(); ++id) {
+      EXPECT_EQ(trace.strings.view(id), expected.strings.view(id));
+      EXPECT_EQ(trace.strings.find(expected.strings.view(id)), id);
+    }
   }
 }
 

@@ -81,6 +81,19 @@ TEST(Label, WithoutAReplayBothAreWhatWasClaimed) {
   }
 }
 
+TEST(Label, ReplayedPartsTakeOnlyWhatClaimsLeaveOfAWindow) {
+  const Sample s;
+  // 700 + 500 of 1000 us: what an event proves stays.
+  const std::vector<patterns::Claim> claims{s.claim(kLaunchBound, 0, 700'000)};
+  const std::vector<PatternGain> gains{priced(kSyncStall, {{500'000, 800'000}, {}})};
+  const auto wasted = waste_by_window(s.timeline, s.windows, claims, gains);
+  const auto labels = label(s.timeline, s.windows, wasted)[0].labels;
+  ASSERT_EQ(labels.size(), 2u);
+  EXPECT_DOUBLE_EQ(labels[0].wasted_fraction, 0.7);
+  EXPECT_DOUBLE_EQ(labels[1].wasted_fraction, 0.3);
+  EXPECT_DOUBLE_EQ(labels[1].saved_fraction, 0.8);
+}
+
 TEST(Label, ReplayedPatternsHaveNothingOfTheirClaims) {
   const Sample s;
   const std::vector<patterns::Claim> claims{s.claim(kSyncStall, 0, 500'000)};

@@ -47,10 +47,12 @@ TEST(Price, PricesALoaderByReplay) {
   ASSERT_TRUE(replay.together);
   EXPECT_GE(replay.together->high, 10 * 2'000'000);
   ASSERT_EQ(replay.windows.size(), report.windows.size());
-  for (const auto share : replay.windows) {
-    EXPECT_GE(share, 0);
-    EXPECT_LE(share, 1);
+  double saved = 0;
+  for (std::size_t i = 0; i < replay.windows.size(); ++i) {
+    const auto length = report.tiles[i].end_ns - report.tiles[i].begin_ns;
+    saved += replay.windows[i] * static_cast<double>(length);
   }
+  EXPECT_NEAR(saved, static_cast<double>(replay.together->high), 1000);
 }
 
 TEST(Price, GivesNoGainWhereLaunchesAreMissing) {

@@ -134,6 +134,12 @@ TEST(KernelCounts, BelongToTheStepThatLaunchedAndTheWindowThatRan) {
   EXPECT_DOUBLE_EQ(counts.windows->median, 2);
 }
 
+TEST(KernelCounts, WorkWithoutLengthAtTheEndIsOfTheLastWindow) {
+  const auto trace = TraceText().launched(10, 20, 80, 1).launched(15, 100, 0, 2).load();
+  EXPECT_EQ(count_kernels(analyze(trace)).windows->each,
+            (std::vector<std::uint64_t>{2}));
+}
+
 TEST(KernelCounts, NothingToCountWithoutDevices) {
   const auto trace = TraceText().step(1, 0, 100).op("aten::mm", 0, 9).load();
   const auto counts = count_kernels(analyze(trace));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/sort_runs.h: sorts what is sorted thread by thread.
+// trace/sort_runs.h: sorts what is sorted thread by thread.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tta::timeline {
+namespace tta::trace {
 
 /// Sorts values, equal ones in their order: a merge sort that starts from the runs that
 /// are in order already. O(n log runs): what a few threads did takes a few passes,
@@ -40,4 +40,4 @@ void sort_runs(std::vector<T>& values, Less less = {}) {
   }
 }
 
-}  // namespace tta::timeline
+}  // namespace tta::trace
