@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "trace/sort_runs.h"
+#include "trace/order.h"
 
 namespace tta::timeline {
 namespace {

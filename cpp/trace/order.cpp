@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "trace/sort_runs.h"
-
 namespace tta::trace {
 namespace {
 

@@ -6,6 +6,12 @@
 // before anything reads them.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "trace/trace.h"
 
 namespace tta::trace {
@@ -24,5 +30,35 @@ void order_rows(Trace& trace);
 /// together, up to 3: an annotation or a Python frame encloses the operator that fills
 /// it, an operator its runtime call.
 int depth_rank(Category category);
+
+/// Sorts values, equal ones in their order: a merge sort that starts from the runs that
+/// are in order already. O(n log runs): what a few threads did takes a few passes,
+/// where std::sort would take them all as if they were in no order.
+template <typename T, typename Less = std::less<>>
+void sort_runs(std::vector<T>& values, Less less = {}) {
+  std::vector<std::size_t> ends;  // of the runs
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (less(values[i], values[i - 1])) ends.push_back(i);
+  }
+  if (ends.empty()) return;
+  ends.push_back(values.size());
+  std::vector<T> merged(values.size());
+  const auto at = [](std::vector<T>& of, std::size_t i) {
+    return of.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  while (ends.size() > 1) {
+    std::vector<std::size_t> longer;
+    std::size_t first = 0;
+    for (std::size_t k = 0; k < ends.size(); k += 2) {
+      const auto middle = ends[k];
+      const auto last = ends[std::min(k + 1, ends.size() - 1)];
+      std::merge(at(values, first), at(values, middle), at(values, middle),
+                 at(values, last), at(merged, first), less);
+      longer.push_back(first = last);
+    }
+    std::swap(values, merged);
+    ends = std::move(longer);
+  }
+}
 
 }  // namespace tta::trace

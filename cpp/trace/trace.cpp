@@ -7,8 +7,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "trace/order.h"
 #include "trace/recovery.h"
-#include "trace/sort_runs.h"
 #include "trace/source.h"
 
 namespace tta::trace {

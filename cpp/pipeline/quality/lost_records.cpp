@@ -8,7 +8,7 @@
 #include "pipeline/quality/quality.h"
 #include "timeline/intervals.h"
 #include "timeline/median.h"
-#include "trace/sort_runs.h"
+#include "trace/order.h"
 
 namespace tta::pipeline {
 

@@ -8,7 +8,7 @@
 
 #include "timeline/intervals.h"
 #include "timeline/median.h"
-#include "trace/sort_runs.h"
+#include "trace/order.h"
 
 namespace tta::timeline {
 namespace {
