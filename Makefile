@@ -200,7 +200,8 @@ corpus-small: build extra-benchmark  ## Try every part of it on a small one (5 m
 # --- Care ------------------------------------------------------------------------
 
 lint: build extra-dev  ## Check formatting, types, layers, sizes, words and stubs
-	clang-format --dry-run --Werror $(CPP_FILES)
+	@echo 'clang-format --dry-run --Werror (every C++ file)'
+	@clang-format --dry-run --Werror $(CPP_FILES)
 	ruff check
 	ruff format --check
 	mypy
