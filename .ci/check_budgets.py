@@ -20,7 +20,7 @@ CODE = (".py", ".cpp", ".h", ".cu")
 
 @dataclass(frozen=True)
 class Budget:
-    """A part and what it may have of a unit: lines, files or pages."""
+    """A part and its allowed size in a unit: lines, files or pages."""
 
     name: str
     budget: int

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-""".ci/check_layers.py [ROOT]: holds every #include and import against tables.
+""".ci/check_layers.py [ROOT]: checks every #include and import against tables.
 
 The tables are the order of the parts (docs/architecture.md): those of C++ are here,
-those of Python's packages in check_packages.py. A line that breaks one is printed as
+those of Python's packages in check_packages.py. Each violation is printed as
 ``file:line: what: rule``, and the exit code is 1.
 """
 
@@ -19,10 +19,10 @@ from check_packages import check_benchmarks, check_python, check_subpackages
 
 # --- The tables -------------------------------------------------------------------
 
-# part: what it may include. A part brings what it may use itself, so `patterns` may
-# also name `trace`; a single header, such as the table of patterns, brings nothing
-# unless it has a row of its own. A folder with a row is a part apart from the one it
-# lies in.
+# part: the parts it may include. These include their own dependencies, so `patterns`
+# may also use `trace`; a single header, such as the table of patterns, adds no
+# dependencies unless it has a row of its own. A folder with a row is a part separate
+# from the one around it.
 PARTS = {
     "trace": [],
     "timeline": ["trace"],
@@ -50,8 +50,8 @@ PARTS = {
         "pipeline/ranks",
     ],
     "bindings": ["pipeline", "detector"],
-    # Beside the product, and in no wheel (benchmarks/lab/cpp): takes the reports that
-    # Python holds.
+    # Not part of the product, and in no wheel (benchmarks/lab/cpp): accepts the reports
+    # that Python holds.
     "lab": [
         "pipeline",
         "bindings/analysis.h",
@@ -59,35 +59,35 @@ PARTS = {
         "bindings/signals.h",
     ],
 }
-# The libraries of single headers (cpp/CMakeLists.txt), which bring nothing else.
+# The libraries of single headers (cpp/CMakeLists.txt), without dependencies.
 HEADER_LIBRARIES = {
     "pattern_names": "patterns/pattern.h",
     "pipeline_report": "pipeline/report.h",
 }
-# What such a header takes from its own folder.
+# The headers of its own folder that such a header may include.
 BESIDE = {
     "patterns/pattern.h": {"patterns/pattern_rows.h"},
     "pipeline/report.h": {"pipeline/records.h"},
 }
-# Headers that only one rule needs lie in a folder of its name beside it.
+# Headers that only one rule needs are in a folder of its name beside it.
 OF_ONE_RULE = re.compile(r"(patterns/rules/\w+)/")
-# The same for folders of tests/cpp/ only, which every test may use.
+# The same for folders of tests/cpp/, which every test may use.
 SHARED_BY_TESTS = {"support": ["trace"], "robust": ["pipeline"]}
-# And what else tests of a part may use: random programs are replayed as traces that
-# were written and read again.
+# Other parts that tests of a part may use: random programs are replayed as traces that
+# were written and read back.
 TESTS_ALSO_USE = {"replay": {"write"}}
 
 
 @dataclass(frozen=True)
 class Library:
-    """Headers of others, and the only files (regular expression) that may use them."""
+    """Library headers, and the only files (regular expression) that may use them."""
 
     headers: str
     files: str
     rule: str
 
 
-# The first row that knows a header decides; a header that no row knows is refused.
+# The first matching row decides; a header without a matching row is refused.
 LIBRARIES = [
     Library(r"simdjson", r"trace/.*\.cpp", "simdjson stays in the sources of trace"),
     Library(
@@ -116,8 +116,8 @@ LIBRARIES = [
     ),
 ]
 
-# The parts that need torch, which these and the module _core must do without, whatever
-# they reach through others: probabilities come to them as plain data.
+# The parts that need torch, and those that must not depend on them, directly or through
+# others (nor may the module _core): they receive probabilities as plain data.
 TORCH_PARTS = ["detector"]
 WITHOUT_TORCH = ["pipeline", "features"]
 
@@ -127,7 +127,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def reach(part: str) -> set[str]:
-    """Return `part` and all it may use, directly or through another part."""
+    """Return `part` and all parts it may use, directly or through another part."""
     found = {part}
     for used in (PARTS | SHARED_BY_TESTS).get(part, []):
         found |= reach(used)
@@ -135,7 +135,7 @@ def reach(part: str) -> set[str]:
 
 
 def part_of(path: str) -> str:
-    """Return the part that a file or header lies in: the innermost of the table."""
+    """Return the part of a file or header: the innermost folder in the table."""
     folders = path.split("/")[:-1]
     for depth in range(len(folders), 1, -1):
         if (part := "/".join(folders[:depth])) in PARTS:
@@ -144,11 +144,11 @@ def part_of(path: str) -> str:
 
 
 def check_include(file: str, header: str, quoted: bool) -> str | None:
-    """Return the rule that `file` (from cpp/, or tests/ and the same) breaks."""
+    """Return the rule that `file` (below cpp/, or below tests/cpp/) breaks."""
     in_tests = file.startswith("tests/")
     inner = file.removeprefix("tests/")
-    # A test links the whole part that it is a test of. A header that others may have
-    # without the rest of its part holds to its own row.
+    # A test links the whole part that it tests. A header that may be used without the
+    # rest of its part has its own row.
     part = inner.split("/")[0] if in_tests else part_of(inner)
     if inner in HEADER_LIBRARIES.values():
         part = inner
@@ -159,17 +159,17 @@ def check_include(file: str, header: str, quoted: bool) -> str | None:
         if in_tests and target in SHARED_BY_TESTS:
             return None
         if target not in PARTS:
-            return f"{target} is no part; libraries are included with <>"
+            return f"{target} is not a part; libraries are included with <>"
         own = OF_ONE_RULE.match(header)
         if own and not in_tests and not file.startswith((f"{own[1]}/", f"{own[1]}.")):
-            return f"what {own[1]}/ holds is for that rule alone"
+            return f"{own[1]}/ is for that rule alone"
         allowed = (
             reach(part)
             | BESIDE.get(part, set())
             | (TESTS_ALSO_USE.get(part, set()) if in_tests else set())
         )
         if re.match(r"bindings/(?!torch_)", inner) and target in TORCH_PARTS:
-            return f"the module _core does without torch, so without {target}"
+            return f"the module _core works without torch, so without {target}"
         if target in allowed or header in allowed:
             return None
         return f"{part} may use {_listed(allowed, part)}"
@@ -183,14 +183,14 @@ def check_include(file: str, header: str, quoted: bool) -> str | None:
 
 
 def check_tables() -> Iterator[str]:
-    """Yield a message for each part whose row of the table lets it reach torch."""
+    """Yield a message for each part that must not reach torch and may."""
     for part in WITHOUT_TORCH:
         for torch_part in sorted(reach(part) & set(TORCH_PARTS)):
             yield f".ci/check_layers.py:1: {part} may reach {torch_part}, so torch"
 
 
 def check_cmake(root: Path) -> Iterator[str]:
-    """Yield a message for each part that links something else than it may include."""
+    """Yield a message for each part whose links differ from its allowed includes."""
     path = root / "cpp" / "CMakeLists.txt"
     if not path.exists():
         return
@@ -203,7 +203,7 @@ def check_cmake(root: Path) -> Iterator[str]:
         used = re.findall(r"\btta_(\w+)", rest)
         linked[name] = {libraries[u] for u in used if u in libraries}
         if name not in PARTS:
-            yield f"cpp/CMakeLists.txt:1: {name} is no part of the table"
+            yield f"cpp/CMakeLists.txt:1: {name} is not in the table of parts"
     for name in linked.keys() & PARTS.keys() - set(HEADER_LIBRARIES.values()):
         reached: set[str] = set()
         queue = [name]
@@ -213,7 +213,7 @@ def check_cmake(root: Path) -> Iterator[str]:
             queue += sorted(linked.get(part, set()) - reached)
         links, may = _listed(reached, name), _listed(reach(name), name)
         if links != may:
-            yield f"cpp/CMakeLists.txt:1: {name} links {links}, and may use {may}"
+            yield f"cpp/CMakeLists.txt:1: {name} links {links}, but may use {may}"
 
 
 def _listed(parts: set[str], but: str) -> str:
@@ -231,7 +231,7 @@ FOLDERS = {"cpp": "", "benchmarks/lab/cpp": "lab/cpp/", "tests/cpp": "tests/"}
 
 
 def cpp_files(root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield our files of C++, each with its folder, a key of FOLDERS."""
+    """Yield our C++ files, each with its folder, a key of FOLDERS."""
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in {".h", ".cpp", ".cu", ".cuh"}:
@@ -239,7 +239,7 @@ def cpp_files(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def check_cpp(root: Path) -> Iterator[str]:
-    """Yield a message for each forbidden include in C++ of ours, and of its tests."""
+    """Yield a message for each forbidden include in our C++ and its tests."""
     for folder, path in cpp_files(root):
         prefix = FOLDERS[folder]
         inner = path.relative_to(root / folder).as_posix()
@@ -247,7 +247,7 @@ def check_cpp(root: Path) -> Iterator[str]:
         in_tests = prefix == "tests/"
         known = PARTS | SHARED_BY_TESTS if in_tests else PARTS
         if (inner if in_tests else name).split("/")[0] not in known:
-            yield f"{path.relative_to(root)}:1: lies in no part of the table"
+            yield f"{path.relative_to(root)}:1: is in no part of the table"
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if match := INCLUDE.match(line):
@@ -277,10 +277,10 @@ def types_of(text: str) -> Iterator[tuple[str, int]]:
 
 
 def check_types(root: Path) -> Iterator[str]:
-    """Yield a message for each type of C++ that two files define.
+    """Yield a message for each C++ type that two files define.
 
-    They may be linked into one program, where the destructor of either may run for
-    both: no compiler sees that.
+    If they are linked into one program, the destructor of either may run for both, and
+    no compiler detects it.
     """
     first: dict[str, str] = {}
     for _, path in cpp_files(root):
@@ -292,7 +292,7 @@ def check_types(root: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Check the tree given, or the one this file lies in."""
+    """Check the given tree, or the one that contains this file."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1])
     broken = [*check_tables(), *check_cmake(root), *check_cpp(root), *check_types(root)]
     broken += [*check_python(root), *check_subpackages(root), *check_benchmarks(root)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_packages.py: holds the imports of the Python packages against the tables below.
+"""check_packages.py: checks the imports of the Python packages against these tables.
 
 check_layers.py calls it.
 """
@@ -14,51 +14,51 @@ from pathlib import Path
 
 # --- The tables -------------------------------------------------------------------
 
-# The subpackages, from the ground up; each may use those before it.
+# The subpackages, lowest first; each may use those before it.
 # A subpackage is a folder or a module of python/torchtraceap, or a package beside it.
 SUBPACKAGES = [
-    "base",  # knows nothing of traces: arguments, errors, units, text, files
-    "waits",  # what makes a host wait, and the verdict on it
+    "base",  # does not depend on traces: arguments, errors, units, text, files
+    "waits",  # operators that make a host wait, and the verdict on them
     "data",  # from a source to the parts of a report
-    "detection",  # the learned detector's words, as plain data
-    "report_data",  # what a report says
+    "detection",  # the results of the learned detector, as plain data
+    "report_data",  # the contents of a report
     "views",  # a report as text, page, table, file
     "gate",  # budgets and comparisons
-    "explain",  # what a finding means and what to do, and a model's second opinion
-    "report",  # what a user holds: the data and the views of it
+    "explain",  # explanations of findings, and a model's second opinion
+    "report",  # the class Report: the data and the views of it
     "analysis_plan",
-    "ranks",  # the ranks of one job together
+    "ranks",  # the ranks of one job
     "profiling",  # live profilers
     "analysis",
     "edits",
     "replaying",
     "comparison",
-    "torchtraceap_dryrun",  # a product of its own: code for a GPU without one
-    "torchtraceap_train",  # another: the detector's training
+    "torchtraceap_dryrun",  # runs code for a GPU without one
+    "torchtraceap_train",  # trains the detector
     "mcp_server",  # analyses for agents
-    "integrations",  # trainers that call us, and places where reports go
+    "integrations",  # trainers, and destinations of reports
     "checking",  # pytest and SyncCheck
     "cli",  # the program
 ]
-# The only ones that a subpackage may use: the dry run passes the trace that it
-# simulates to `analyze`, and needs no other.
+# A subpackage listed here may use these only: the dry run passes its simulated trace to
+# `analyze` and needs nothing else.
 ONLY = {"torchtraceap_dryrun": {"base", "waits", "analysis", "report"}}
-# Modules that no other may import; and what may be imported from the package itself
-# beside its subpackages: the extension modules.
+# Modules that no other may import; and the extension modules, which may be imported
+# from the package itself, like its subpackages.
 ON_TOP = {"torchtraceap", "torchtraceap.__main__", "torchtraceap.pytest_plugin"}
 OF_THE_PACKAGE = {"_core", "_torch"}
 PACKAGES = ("torchtraceap", "torchtraceap_dryrun", "torchtraceap_train")
 
-# What a module of the package may import before anything is called.
+# Packages that a module may import at its top level.
 IMPORT_AT_TOP = {*PACKAGES, "numpy", *sys.stdlib_module_names}
 # Files that only pytest loads.
 IMPORT_AT_TOP_OF = {f"pytest_{name}.py": {"pytest"} for name in ("plugin", "hooks")}
-# What draws on a terminal, for the program and for the bar of a load alone: what the
-# library returns is plain text.
+# This package draws on a terminal. Only the program and the progress bar use it: the
+# library returns plain text.
 DRAWS = "rich"
 MAY_DRAW = ("torchtraceap.cli.", "torchtraceap.base.progress")
-# Modules that need torch or an extra to be defined, by subclassing for example: they
-# import what they like, and are themselves imported inside functions, or by each other.
+# Modules whose definitions need torch or an extra, for example as a base class. They
+# may import anything, and are imported inside functions only, or by each other.
 ON_FIRST_USE = {
     "torchtraceap._torch",
     "torchtraceap.checking.cpu_watch",
@@ -71,8 +71,8 @@ ON_FIRST_USE = {
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }
-# A dry run is made of torch: all of its modules are such, but these, and all of the
-# folders among them.
+# A dry run is built on torch, so all of its modules are of this kind, except these and
+# all modules in the folders among them.
 DRY_RUN = "torchtraceap_dryrun."
 DRY_RUN_WITHOUT_TORCH = {
     f"{DRY_RUN}{name}"
@@ -102,7 +102,7 @@ DRY_RUN_WITHOUT_TORCH = {
 
 
 def imports_at_top(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
-    """Yield line and dotted name of what is imported when the module is."""
+    """Yield line and dotted name of each import that runs with the module's own."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -118,8 +118,8 @@ def imports_at_top(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
 
 
 def check_python(root: Path) -> Iterator[str]:
-    """Yield a message for each import in the packages that comes too early, and for
-    what draws where nothing is drawn."""
+    """Yield a message for each import that must be inside a function, and for each
+    import of the drawing package outside of the modules that may draw."""
     for path in modules_of(root):
         name, tree = name_of(path, root), ast.parse(path.read_text())
         if not name.startswith(MAY_DRAW):
@@ -164,13 +164,13 @@ def subpackage_of(module: str) -> str:
 
 
 def is_ours(module: str) -> bool:
-    """Tell whether a dotted name is one of the packages, or in one."""
+    """Return whether a dotted name is one of the packages, or in one."""
     return module.split(".")[0] in PACKAGES
 
 
 def edges_of(path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and name of ours for each import in a file, wherever in it: those
-    inside functions and those for types count like any other. A relative one is ""."""
+    """Yield line and name of each import of our packages in a file, including those
+    inside functions and those for types. The name of a relative import is ""."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             yield node.lineno, ""
@@ -188,7 +188,7 @@ def edges_of(path: Path, known: set[str]) -> Iterator[tuple[int, str]]:
 
 
 def check_subpackages(root: Path) -> Iterator[str]:
-    """Yield a message for each import that goes up, and for a circle of imports."""
+    """Yield a message for each import of a higher subpackage, and for import cycles."""
     files = {name_of(path, root): path for path in modules_of(root)}
     edges: dict[str, set[str]] = {}
     for module, path in files.items():
@@ -197,19 +197,19 @@ def check_subpackages(root: Path) -> Iterator[str]:
         subpackage = subpackage_of(module)
         if subpackage not in SUBPACKAGES:
             where = path.relative_to(root)
-            yield f"{where}:1: {subpackage} is no subpackage of the table"
+            yield f"{where}:1: {subpackage} is not in the table of subpackages"
             continue
         for line, used in edges_of(path, set(files)):
             where = f"{path.relative_to(root)}:{line}"
             other = subpackage_of(used)
             if not used:
-                yield f"{where}: a relative import; name it all"
+                yield f"{where}: a relative import; use the full name"
             elif other in OF_THE_PACKAGE:
                 continue
             elif used in ON_TOP or other not in SUBPACKAGES:
-                yield f"{where}: imports {used}: its module is to be named"
+                yield f"{where}: imports {used}: import from its module instead"
             elif SUBPACKAGES.index(other) > SUBPACKAGES.index(subpackage):
-                yield f"{where}: imports {used}: {subpackage} stands below {other}"
+                yield f"{where}: imports {used}: {subpackage} is below {other}"
             elif other not in ONLY.get(subpackage, {*SUBPACKAGES}) | {subpackage}:
                 only = ", ".join(sorted(ONLY[subpackage]))
                 yield f"{where}: imports {used}: {subpackage} may use {only} only"
@@ -219,12 +219,12 @@ def check_subpackages(root: Path) -> Iterator[str]:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
         circle = ", ".join(sorted(set(error.args[1])))
-        yield f"python:1: a circle of imports: {circle}"
+        yield f"python:1: an import cycle: {circle}"
 
 
 def check_benchmarks(root: Path) -> Iterator[str]:
-    """Yield a message where the product imports from benchmarks, where the laboratory
-    imports from benchmarks other than itself, and where one changes the path."""
+    """Yield a message for each import of benchmarks in the product, each import of
+    other benchmarks in the laboratory, and each use of sys.path in benchmarks."""
     for path in [*modules_of(root), *sorted((root / "benchmarks").rglob("*.py"))]:
         where = path.relative_to(root).as_posix()
         of_product = where.startswith("python/")
@@ -235,25 +235,25 @@ def check_benchmarks(root: Path) -> Iterator[str]:
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             elif not of_product and is_the_path(node):
-                yield f"{where}:{node.lineno}: sys.path: python -m finds it"
+                yield f"{where}:{node.lineno}: uses sys.path: run it with python -m"
             for name in names:
                 parts = name.split(".")
                 others = parts[0] == "benchmarks" and parts[1:2] not in ([], ["lab"])
                 if of_product and parts[0] == "benchmarks":
-                    yield f"{where}:{node.lineno}: imports {name}: nobody installs it"
+                    yield f"{where}:{node.lineno}: imports {name}: it is not installed"
                 elif where.startswith("benchmarks/lab/") and others:
-                    yield f"{where}:{node.lineno}: imports {name}: lab stands below it"
+                    yield f"{where}:{node.lineno}: imports {name}: lab is below it"
 
 
 def is_the_path(node: ast.AST) -> bool:
-    """Tell whether a node is sys.path."""
+    """Return whether a node is sys.path."""
     if not isinstance(node, ast.Attribute) or node.attr != "path":
         return False
     return isinstance(node.value, ast.Name) and node.value.id == "sys"
 
 
 def is_late(module: str) -> bool:
-    """Tell whether a module may only be imported where it is used."""
+    """Return whether a module may only be imported inside functions."""
     if not module.startswith(DRY_RUN):
         return module in ON_FIRST_USE
     parts = module.split(".")

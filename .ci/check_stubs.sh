@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # .ci/check_stubs.sh [--write]: compares the committed stubs of the extension modules
-# with what pybind11-stubgen says of the built ones; --write replaces them.
+# with pybind11-stubgen's output for the built ones; --write replaces them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,11 +21,11 @@ from pybind11_stubgen import main
 module, folder = sys.argv[1:]
 main([module, "--output-dir", folder])
 PYTHON
-  # pybind11-stubgen knows pybind11's own enums, not the real ones of native_enum:
-  # members of an enum.Enum carry no annotation, and its __new__ is the base's.
+  # pybind11-stubgen knows pybind11's own enums, but not those of native_enum: members
+  # of an enum.Enum have no annotation, and its __new__ is that of the base class.
   sed -i -E -e 's/^(    \w+): typing\.ClassVar\[\w+\]$/\1 = .../' \
     -e '/^    @classmethod$/{N;/__new__\(cls, value\)/{N;d}}' "$stub"
-  # The configuration is named, for the file lies outside the tree.
+  # The file is outside the tree, so ruff would not find the configuration.
   ruff check --quiet --fix --config pyproject.toml "$stub" || true
   ruff format --quiet --config pyproject.toml "$stub"
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """.ci/check_words.py [--list | --lower] [ROOT]: checks prose against words.txt.
 
-Prose is Markdown without its code, and in Python and C++ the comments and the strings
-with a space. Each hit in Markdown is an error, `file:line: phrase -> what to write`. A
+Prose is Markdown without its code, and comments and strings with a space in Python and
+C++. Each hit in Markdown is an error, `file:line: phrase -> what to write`. A
 folder of code may have as many hits as words.txt allows: --list prints them, --lower
 lowers the numbers to the hits that are left.
 """
@@ -30,7 +30,7 @@ PYTHON = re.compile(
 MARK = re.compile(r"(?m)^\s*(#:?|//+<?|\*)")  # Of a line of a comment.
 FILLED_IN = re.compile(r"\{[^{}\n]*\}|[\"']")
 SUFFIXES = (".md", ".py", ".cpp", ".h", ".cu", ".toml")
-# Commands write these pages: their words are in the code and data of benchmarks/.
+# Generated pages: their text is in the code and data of benchmarks/.
 WRITTEN = (
     "benchmarks/results/",
     "docs/cases/",
@@ -40,7 +40,7 @@ WRITTEN = (
 
 
 def read_words(path: Path) -> tuple[list[tuple[re.Pattern[str], str]], dict[str, int]]:
-    """Return the phrases, and the hits that each folder may have."""
+    """Return the phrases, and the allowed number of hits of each folder."""
     words, allowed = [], {}
     for line in path.read_text("utf-8").splitlines():
         pattern, arrow, instead = line.rpartition(" -> ")
@@ -59,7 +59,7 @@ def blank(match: re.Match[str] | str) -> str:
 
 
 def prose_of(path: Path) -> str:
-    """Return the prose of a file, in its lines; all else is left out."""
+    """Return the prose of a file, line by line, without the rest."""
     text = path.read_text("utf-8")
     if path.suffix in (".md", ".toml"):
         return MARKDOWN_CODE.sub(blank, text)
@@ -78,14 +78,14 @@ def prose_of(path: Path) -> str:
 
 
 def folder_of(file: str) -> str:
-    """Return the folder that a file is counted in; Markdown is in none."""
+    """Return the folder that counts a file; "" for Markdown."""
     parts = file.split("/")[:-1]
     deep = 3 if parts[:2] == ["python", "torchtraceap"] else 2
     return "" if file.endswith(".md") else "/".join(parts[:deep]) or "."
 
 
 def hits_by_folder(root: Path) -> dict[str, list[str]]:
-    """Return a line for each hit in the files that git knows."""
+    """Return a line for each hit in the files that git tracks."""
     words, allowed = read_words(root / ".ci" / "words.txt")
     command = ["git", "-C", str(root), "ls-files", "-z"]
     files = subprocess.check_output(command, text=True).split("\0")
@@ -105,7 +105,7 @@ def hits_by_folder(root: Path) -> dict[str, list[str]]:
 
 
 def lower(path: Path, found: dict[str, list[str]]) -> None:
-    """Write the numbers that have fallen."""
+    """Write the lower numbers of hits."""
     out = []
     for line in path.read_text("utf-8").splitlines():
         folder, _, count = line.rpartition(" ")

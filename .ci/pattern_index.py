@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """pattern_index.py [--write]: the list of patterns, docs/patterns/README.md.
 
-Made from the core's table. tests/python/test_pages.py compares the two.
+Generated from the core's table. tests/python/test_pages.py compares the two.
 """
 
 from __future__ import annotations

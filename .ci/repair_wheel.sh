@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# .ci/repair_wheel.sh WHEEL FOLDER: writes a wheel into FOLDER that brings the libraries
-# it needs, but torch's, which are those of the torch that is installed.
+# .ci/repair_wheel.sh WHEEL FOLDER: writes a wheel into FOLDER that includes the
+# libraries it needs, except torch's: it uses those of the installed torch.
 set -euo pipefail
 
 case $(uname) in
@@ -13,7 +13,7 @@ case $(uname) in
       --wheel-dir "$2" "$1"
     ;;
   *)
-    echo "wheel: $(uname) has no tool here that puts libraries into a wheel" >&2
+    echo "wheel: adding libraries to a wheel is not supported on $(uname)" >&2
     exit 1
     ;;
 esac

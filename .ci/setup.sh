@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# .ci/setup.sh VENV build|verify|clang: installs the system packages that are missing,
-# makes VENV.
+# .ci/setup.sh VENV build|verify|clang: installs missing system packages, creates VENV.
 #
-# "build" is what the compiler and the tests of every day need, "verify" a browser,
-# "clang" clang and its libFuzzer. What is there is asked of the compiler and of Python,
-# not of the package manager: a header under another prefix, or a Python of one's own, is
-# as good.
+# "build" is for the compiler and the everyday tests, "verify" for a browser, "clang"
+# for clang and its libFuzzer. The compiler and Python are asked what is installed, not
+# the package manager, so headers under another prefix and your own Python count too.
 set -euo pipefail
 
 venv=$1
@@ -42,7 +40,7 @@ case $2 in
     need python3-venv "$python" -c 'import ensurepip, venv'
     need python3-dev has_python_header
     ;;
-  verify) # elsewhere than on Debian, the tests that drive a browser skip
+  verify) # on systems other than Debian, the browser tests are skipped
     need chromium chromium --version
     need chromium-driver chromedriver --version
     ;;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""try_wheel.py WHEEL: looks into a wheel, installs it where nothing is, and uses it.
+"""try_wheel.py WHEEL: inspects a wheel, installs it into an empty environment, uses it.
 
-The environment is new, lies outside the checkout, and has no compiler on its PATH.
-TORCH_SPEC names the torch that the wheel was built for, which is installed after what
-needs none was tried; where it is empty, the wheel was built without.
+The environment is new, outside the checkout, and has no compiler on its PATH.
+TORCH_SPEC names the torch that the wheel was built for, which is installed after the
+parts that need no torch were tried; if it is empty, the wheel was built without torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TRACE = ROOT / "tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz"
 TORCH_SPEC = os.environ.get("TORCH_SPEC", "")
-# What a wheel has beside the package's files: metadata, and libraries put into it.
+# Files of a wheel other than the package's: metadata, and included libraries.
 ADDED = re.compile(r"[^/]+\.dist-info/|[^/]+\.libs/|[^/]+/\.dylibs/")
 MODULES = ["_core", *(["_torch"] if TORCH_SPEC else [])]
 
@@ -50,7 +50,7 @@ print(model(torch.ones(4, 64, device="cuda")).sum().item())
 
 
 def look_into(wheel: Path) -> None:
-    """See that a wheel has the files of the packages and the modules, and no others."""
+    """Check that a wheel has the files of the packages and the modules, no others."""
     with zipfile.ZipFile(wheel) as archive:
         listed = [name for name in archive.namelist() if not name.endswith("/")]
         added = [name for name in listed if ADDED.match(name)]
@@ -63,20 +63,20 @@ def look_into(wheel: Path) -> None:
             if path.is_file() and path.suffix not in {".so", ".pyc"}
         }
         if wrong := sorted((names - set(modules)) ^ files):
-            raise SystemExit(f"wheel: in the wheel or in python/, not in both: {wrong}")
+            raise SystemExit(f"wheel: only in the wheel, or only in python/: {wrong}")
         if [Path(name).name.partition(".")[0] for name in modules] != MODULES:
-            raise SystemExit(f"wheel: has {modules}, which should be {MODULES}")
+            raise SystemExit(f"wheel: has the modules {modules}, expected {MODULES}")
         if wrong := [name for name in added if re.search(r"libtorch|libc10", name)]:
             raise SystemExit(f"wheel: has libraries of torch: {wrong}")
         for name in modules:
             if b"/site-packages/" in archive.read(name):
-                raise SystemExit(f"wheel: {name} names paths of the machine it is from")
+                raise SystemExit(f"wheel: {name} has paths of the build machine")
     size = wheel.stat().st_size / 1e6
     print(f"wheel: {wheel.name}: {len(listed)} files, {size:.1f} MB", flush=True)
 
 
 class Room:
-    """An empty environment in a folder, and what runs there sees nothing else."""
+    """An empty environment in a folder; commands in it see nothing else."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -89,8 +89,7 @@ class Room:
         self.environment = kept | {"PATH": str(folder / "venv" / "bin")}
 
     def run(self, *command: str, says: str = "") -> str:
-        """Run a command, which has to succeed and to print what it ``says``; return
-        what it printed."""
+        """Run a command, which must succeed and print ``says``; return its output."""
         begin = time.perf_counter()
         done = subprocess.run(
             [str(self.folder / "venv" / "bin" / command[0]), *command[1:]],
@@ -104,8 +103,8 @@ class Room:
         shown = " ".join(command)
         if done.returncode != 0 or says not in " ".join(done.stdout.split()):
             raise SystemExit(
-                f"{done.stdout}wheel: {shown}: exit code {done.returncode}; it should "
-                f"be 0, and the output have: {says}"
+                f"{done.stdout}wheel: {shown}: exit code {done.returncode}; "
+                f"expected 0, and in the output: {says}"
             )
         print(f"wheel: {time.perf_counter() - begin:.1f} s: {shown}", flush=True)
         return done.stdout
@@ -140,7 +139,7 @@ def use(room: Room, wheel: Path) -> None:
     room.run(*dry_run, says="The host would wait for the GPU")
     room.write("test_step.py", TESTS_WITH_TORCH)
     room.run(*pytest, says="3 passed")
-    # There is no other torch at hand, so this one is called so.
+    # No other torch is available, so this one gets another version number.
     (file,) = room.folder.glob("venv/lib/*/site-packages/torch/version.py")
     text = file.read_text(encoding="utf-8")
     file.write_text(re.sub(r"(?m)^__version__ = .*", "__version__ = '2.9.1'", text))

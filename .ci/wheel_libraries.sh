@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# .ci/wheel_libraries.sh PREFIX: what cibuildwheel's machines lack for a wheel: ISA-L,
-# static, of one release pinned by hash. (simdjson is fetched by CMake, pinned too.)
+# .ci/wheel_libraries.sh PREFIX: installs the library that cibuildwheel's machines lack:
+# a static ISA-L, one release pinned by hash. (CMake fetches simdjson, also pinned.)
 set -euo pipefail
 
 prefix=$1
-[[ ! -e $prefix/lib/libisal.a ]] || exit 0 # somebody put one there
+[[ ! -e $prefix/lib/libisal.a ]] || exit 0 # already installed
 version=2.32.1
 sha256=d9f7179ab0e14a3db9b610fac22793854a1435e8423ec9ce07f4cbedc5f92f5e
 url=https://github.com/intel/isa-l/archive/refs/tags/v$version.tar.gz
@@ -23,9 +23,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if ! curl --fail --silent --show-error --location --retry 3 -o "$work/isal.tar.gz" "$url"
 then
-  echo "wheel: $url could not be had." >&2
-  echo "wheel: gzip would be read with zlib, at a third of the speed, which no release" >&2
-  echo "wheel: should do: put a static ISA-L into $prefix/lib and $prefix/include" >&2
+  echo "wheel: cannot download $url." >&2
+  echo "wheel: without ISA-L, gzip is read with zlib, at a third of the speed. For" >&2
+  echo "wheel: a release, put a static ISA-L into $prefix/lib and $prefix/include" >&2
   exit 1
 fi
 cd "$work"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-""".ci/write_schema.py [--write]: holds the JSON schemas against the records.
+""".ci/write_schema.py [--write]: compares the JSON schemas with the records.
 
 A record of the core (cpp/pipeline/records.h, cpp/pipeline/ranks/job_result.h) is
 described by its own rows. The rest, such as the report's own members and those of the
-detector and the second opinion, is written by hand in the files themselves and kept.
+detector and the second opinion, is written by hand in the schema files, and kept.
 Without ``--write`` the exit code is 1 if a file differs from the records.
 """
 
@@ -32,7 +32,7 @@ OF_JOB = (
 SCHEMAS = {"report.schema.json": OF_REPORT, "job.schema.json": OF_JOB}
 RECORDS = frozenset(OF_REPORT) | frozenset(OF_JOB)
 PATTERN = {"$ref": "#/$defs/pattern"}
-# Members whose values are fewer than their type allows.
+# Members with fewer values than their type allows.
 NARROWER: dict[str, dict[str, Any]] = {
     "Label.pattern": PATTERN,
     "Finding.pattern": PATTERN,
@@ -40,14 +40,14 @@ NARROWER: dict[str, dict[str, Any]] = {
     "RankFinding.pattern": PATTERN,
     "Culprit.what": {"enum": ["rank", "stage", "kind"]},
     "Culprit.gain_us": {"type": "number"},
-    "Culprit.share": {"type": "number"},  # above 1 where others make up for it
+    "Culprit.share": {"type": "number"},  # above 1 if other causes offset it
     "RankRow.gain_us": {"type": "number"},
     "RankRow.clock_shift_us": {"type": "number"},
     "Late.gain_us": {"type": "number"},
     "Finding.docs": {"type": "string", "pattern": r"^docs/.+\.md$"},
     "Stage.id": {"enum": ["busy", "idle", "limit", "work", "overlap", "gain"]},
 }
-# Members that a report adds to a record, and those that it has elsewhere.
+# Members that a report adds to a record, and those that it has in another place.
 ADDED: dict[str, dict[str, Any]] = {
     "Window": {
         "recoverable_fraction": {
@@ -120,7 +120,7 @@ def described(name: str) -> dict[str, Any]:
         if field in ELSEWHERE.get(name, ()):
             continue
         members[field] = {"description": doc, **member(name, field, kind)}
-    if name == "Balance":  # Where the rest is one of the causes of idle time.
+    if name == "Balance":  # In a report, unattributed time is one of the causes.
         members["idle_us"] |= {
             "required": ["unattributed"],
             "propertyNames": {"$ref": "#/$defs/pattern"},

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # cmake/dependencies.cmake: the third-party libraries of `trace`, and GoogleTest.
 
-# --- simdjson: the distribution's package, else one release pinned by hash -------
+# --- simdjson: the system's package, otherwise one release pinned by hash --------
 find_package(simdjson 3.0 CONFIG QUIET)
 if(NOT simdjson_FOUND)
   set(version 3.0.1)
   set(url https://github.com/simdjson/simdjson/archive/refs/tags/v${version}.tar.gz)
   set(sha256 156b1bc5eb0561b2bd166b46d191fd3d95a3e709cc63761477d3b7aec2b6e9ed)
   set(archive "${CMAKE_BINARY_DIR}/_deps/simdjson-${version}.tar.gz")
-  # Not FetchContent: its failure is a page of output that does not say which
-  # package would have helped, and all that is needed here are two files.
+  # Not FetchContent: it fails with a page of output that does not name the missing
+  # package, and only two files are needed here.
   if(NOT EXISTS "${archive}")
     message(STATUS "simdjson is not installed; downloading ${url}")
     file(DOWNLOAD "${url}" "${archive}" STATUS status INACTIVITY_TIMEOUT 15 TIMEOUT 120)
@@ -17,7 +17,7 @@ if(NOT simdjson_FOUND)
   file(SHA256 "${archive}" found)
   if(NOT found STREQUAL sha256)
     file(REMOVE "${archive}")
-    message(FATAL_ERROR "simdjson is not installed, and ${url} could not be had "
+    message(FATAL_ERROR "simdjson is not installed, and ${url} cannot be downloaded "
       "(download: ${status}; hash: ${found}). Install it and configure again: "
       "`apt-get install libsimdjson-dev` (Debian, Ubuntu), "
       "`dnf install simdjson-devel` (Fedora), `brew install simdjson` (macOS).")
@@ -32,7 +32,7 @@ endif()
 
 find_package(Threads REQUIRED)
 
-# --- Inflaters: ISA-L is three times as fast as zlib where it exists -------------
+# --- Inflaters: ISA-L, if found, is three times as fast as zlib ------------------
 find_package(ZLIB REQUIRED)
 find_library(ISAL_LIBRARY isal)
 find_path(ISAL_INCLUDE_DIR isa-l/igzip_lib.h)

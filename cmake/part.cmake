@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# cmake/part.cmake: one line a part, one line a test, in the lists that use them.
+# cmake/part.cmake: functions that add a part or a test in one line.
 
 add_library(tta_flags INTERFACE)
 target_compile_options(tta_flags INTERFACE -Wall -Wextra)
@@ -9,9 +9,10 @@ endif()
 
 # tta_add_part(<name> [PUBLIC <lib>...] [PRIVATE <lib>...] [WITHOUT <source>...])
 #
-# The static library tta_<name> of cpp/<name>/, tta_<a>_<b> of cpp/<a>/<b>/. PUBLIC is
-# what its headers show, PRIVATE what only its sources use, WITHOUT the sources of a
-# library of their own, as those of a part in a folder of this one are: it comes first.
+# The static library tta_<name> of cpp/<name>/, tta_<a>_<b> of cpp/<a>/<b>/. PUBLIC
+# lists the libraries that its headers use, PRIVATE those that only its sources use,
+# WITHOUT sources that belong to another library. A part in a folder of this one must be
+# added first; its sources are left out.
 function(tta_add_part folder)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "PUBLIC;PRIVATE;WITHOUT")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
@@ -34,9 +35,9 @@ endfunction()
 
 # tta_run_tests(<prefix> <program> <shards>)
 #
-# Runs a program of tests as so many ctests, each with its share: a process for each
-# TEST would take longer to start than most take to run. One that hangs is killed after
-# printing its stack (tests/cpp/support/main.cpp).
+# Runs a test program as <shards> ctests, each with a share of its tests: a process for
+# each TEST would take longer to start than most tests take to run. A test that hangs is
+# killed after it prints its stack (tests/cpp/support/main.cpp).
 function(tta_run_tests prefix program shards)
   math(EXPR last "${shards} - 1")
   foreach(shard RANGE ${last})
@@ -50,8 +51,8 @@ endfunction()
 
 # tta_add_test(<part> <shards> [WITHOUT <source>...])
 #
-# The program test_<part> of tests/cpp/<part>/, linked with that part alone: what it
-# can reach is what the part may reach.
+# The program test_<part> of tests/cpp/<part>/, linked with that part alone, so it can
+# use only what the part may use.
 function(tta_add_test part shards)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "WITHOUT")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${part}/*.cpp)
@@ -61,10 +62,11 @@ function(tta_add_test part shards)
   add_executable(test_${part} ${sources})
   target_include_directories(test_${part} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(test_${part} PRIVATE tta_flags tta_${part} tta_test_main)
-  # What is not under test is not optimized: its templates take two thirds of the time to
-  # compile then, and half of it under sanitizers.
+  # The tests' own code is not optimized: its templates then compile in two thirds of
+  # the time, and in half of it under sanitizers.
   target_compile_options(test_${part} PRIVATE -O0)
-  # Parsing these is half of what a test file takes. Flags of torch make them unfit.
+  # Parsing these headers is half of a test file's compile time. The detector's tests
+  # have torch's flags and cannot share them.
   if(part STREQUAL trace)
     target_precompile_headers(test_trace PRIVATE <gtest/gtest.h> <algorithm> <array>
       <cmath> <cstdint> <functional> <map> <memory> <optional> <set> <span> <string>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# cmake/python.cmake: finds the Python and the pybind11 to build for.
+# cmake/python.cmake: finds Python and pybind11.
 
 # The tree's own environment comes first, unless another one is active or
 # scikit-build-core (which names its interpreter itself) is driving.

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# cmake/torch.cmake: finds the torch to build for. TTA_TORCH tells whether there is one.
+# cmake/torch.cmake: finds the torch to build for. TTA_TORCH is ON if there is one.
 #
-# Not find_package(Torch): of a torch for CUDA it asks for a CUDA toolkit, which nothing
-# here compiles with. The target tta_torch has the headers and libraries of the wheel.
+# Not find_package(Torch): for a CUDA build of torch it requires a CUDA toolkit, which
+# nothing here needs. The target tta_torch has the headers and libraries of the wheel.
 set(TTA_BUILD_TORCH AUTO CACHE STRING
   "Build the network and the module _torch: ON, OFF, or AUTO where torch is installed")
 set_property(CACHE TTA_BUILD_TORCH PROPERTY STRINGS AUTO ON OFF)
 
 set(TTA_TORCH OFF)
 if(TTA_BUILD_TORCH)
-  # Asked without importing it, which takes seconds.
+  # Found without importing torch, which takes seconds.
   set(torch_python "${Python_EXECUTABLE}")
   if(NOT torch_python)
     find_program(TTA_TORCH_PYTHON python3)
@@ -37,8 +37,8 @@ if(TTA_BUILD_TORCH)
     add_library(tta_torch INTERFACE)
     target_include_directories(tta_torch SYSTEM INTERFACE
       "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
-    # Its headers name themselves in messages: by their path in torch, not on the
-    # machine that a wheel is built on, nor as seen from there (ccache's base_dir).
+    # Its headers use __FILE__ in messages. Replace paths of the build machine, absolute
+    # or relative (ccache's base_dir), by the path within torch.
     file(RELATIVE_PATH torch_from_here "${CMAKE_BINARY_DIR}" "${torch_dir}")
     target_compile_options(tta_torch INTERFACE
       "-fmacro-prefix-map=${torch_dir}=torch"
