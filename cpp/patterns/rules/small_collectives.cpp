@@ -43,7 +43,7 @@ enum : std::size_t {
   kMinRun
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"small_bytes", 1 << 20, "bytes", "msprof-analyze: under 1 MB over RDMA"},
     Threshold{"small_share", 0.2, "share",
               "msprof-analyze: a fifth of the communication in small messages"},
