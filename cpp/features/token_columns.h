@@ -16,8 +16,9 @@
 
 // name, C++ type, unit, what it is divided by, when it is -1 ("": never), what it is
 #define TTA_TOKENS(X)                                                                 \
-  X(kind, std::uint8_t, "number", "", "", "what it is: see the table of kinds")       \
-  X(piece0, std::uint16_t, "hash", "", "", "first telling word of its name; 0: none") \
+  X(kind, std::uint8_t, "number", "", "", "its kind: see the table of kinds")         \
+  X(piece0, std::uint16_t, "hash", "", "",                                            \
+    "first distinctive word of its name; 0: none")                                    \
   X(piece1, std::uint16_t, "hash", "", "", "the second")                              \
   X(piece2, std::uint16_t, "hash", "", "", "the third")                               \
   X(piece3, std::uint16_t, "hash", "", "", "the fourth")                              \

@@ -38,7 +38,7 @@
     "in gaps of 32 launch costs and more")                                             \
   X(gaps_per_work, float, "share", "work", "no work",                                  \
     "work that found the device idle, for longer than the trace can tell from "        \
-    "nothing")                                                                         \
+    "zero")                                                                            \
   X(gap_median, float, "log2 ratio", "launch cost", "no gap, or no launch cost",       \
     "gaps that touch the window")                                                      \
   X(gap_longest, float, "log2 ratio", "launch cost", "no gap, or no launch cost",      \

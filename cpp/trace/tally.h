@@ -25,7 +25,7 @@ namespace tta::trace {
   X(kBadCategory, "bad_category", "events whose 'cat' is no text have no category")    \
   X(kBadIdentity, "bad_identity",                                                      \
     "a 'pid' or 'tid' that is a list or object was ignored")                           \
-  X(kBadTs, "bad_ts", "events whose 'ts' is no number in range are untimed")           \
+  X(kBadTs, "bad_ts", "events whose 'ts' is not a number in range are untimed")        \
   X(kFarTime, "far_time",                                                              \
     "complete events (ph X) with a 'ts' or 'dur' of 73 years or more are untimed")     \
   X(kMissingTs, "missing_ts", "complete events (ph X) without 'ts' are untimed")       \

@@ -64,7 +64,7 @@ class Config:
     @property
     def dropout(self) -> float:
         """
-        of what passes a layer in training
+        of activations that are zeroed in training
         """
     @dropout.setter
     def dropout(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
@@ -99,7 +99,7 @@ class Config:
     @property
     def name_dropout(self) -> float:
         """
-        of events lose their names in training
+        of events whose names are hidden in training
         """
     @name_dropout.setter
     def name_dropout(
@@ -108,7 +108,7 @@ class Config:
     @property
     def reach(self) -> int:
         """
-        windows before and after that one looks at
+        windows before and after that a window attends to
         """
     @reach.setter
     def reach(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
@@ -122,7 +122,7 @@ class Config:
     @property
     def width(self) -> int:
         """
-        values that an event and a window are described by
+        values that describe an event and a window
         """
     @width.setter
     def width(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
@@ -133,7 +133,7 @@ class Config:
     @property
     def word_width(self) -> int:
         """
-        values that a word of a name is described by
+        values that describe a word of a name
         """
     @word_width.setter
     def word_width(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
