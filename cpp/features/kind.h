@@ -15,7 +15,7 @@ namespace tta::features {
 #define TTA_KINDS(X)                                                         \
   X(kOther, "other", "an operator of no kind below")                         \
   X(kView, "view", "makes a view of a tensor")                               \
-  X(kReserve, "reserve", "reserves memory: aten::empty and its like")        \
+  X(kReserve, "reserve", "reserves memory: aten::empty and similar")         \
   X(kElementwise, "elementwise", "arithmetic on each element")               \
   X(kMatrix, "matrix", "product, convolution, attention, recurrent layer")   \
   X(kReduce, "reduce", "reduction, norm, softmax, pool, loss, sort")         \
@@ -38,7 +38,7 @@ namespace tta::features {
   X(kGraphLaunch, "graph_launch", "call that launches a graph")              \
   X(kWait, "wait", "call that waits for a device by its name")               \
   X(kCopyCall, "copy_call", "call that copies or sets memory")               \
-  X(kMemory, "memory", "call that takes or gives back memory")               \
+  X(kMemory, "memory", "call that allocates or frees memory")                \
   X(kEvent, "event", "call about events and streams")                        \
   X(kModule, "module", "call that loads or links code")                      \
   X(kCall, "call", "any other runtime call")                                 \

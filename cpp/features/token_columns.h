@@ -41,10 +41,10 @@
   X(launch_delay, float, "log2 ratio", "launch cost",                                 \
     "no device work, no launch known, or no launch cost", "since its call ended")     \
   X(queue, float, "log2 count", "", "no device",                                      \
-    "launched work that has not begun on the window's device as it starts: a launch " \
+    "launched work that has not begun on the window's device at its start: a launch " \
     "counts its own, work does not")                                                  \
   X(device_busy, std::int8_t, "flag", "", "no device",                                \
-    "the window's device was running something just before it starts")                \
+    "the window's device was running something just before its start")                \
   X(waits, std::int8_t, "flag", "", "",                                               \
     "a call in which the host waited for a device")                                   \
   X(bytes, float, "log2 bytes", "", "not told", "of a copy or memset")                \
@@ -58,7 +58,7 @@
   X(launch, std::int32_t, "token", "", "no device work, or no launch known",          \
     "the call, also of an earlier window: its place in these arrays")                 \
   X(repeats, std::int32_t, "count", "", "",                                           \
-    "how often it comes in a row in its window, itself included; 0: it, or one "      \
+    "its consecutive repetitions in its window, itself included; 0: it, or one "      \
     "around it, continues such a row")
 
 namespace tta::features {

@@ -45,9 +45,9 @@ std::string_view name_of(PatternFamily family);
 #define TTA_FIXES(X)                                                                   \
   X(kShorten, "shorten", "the launching thread's work in the claimed idle time")       \
   X(kHide, "hide", "the thread's own work; its waits stay")                            \
-  X(kSkip, "skip", "the thread's work and what it waits for meanwhile")                \
+  X(kSkip, "skip", "the thread's work and its waits meanwhile")                        \
   X(kDropWaits, "drop_waits",                                                          \
-    "the wait for the device, and the operator that reads with its small copy")        \
+    "the wait for the device, and the reading operator with its small copy")           \
   X(kPin, "pin",                                                                       \
     "the host's wait for the copy, and the time that a faster link saves")             \
   X(kCapture, "capture", "the thread's time before each launch, as with a CUDA graph") \

@@ -161,7 +161,9 @@ def test_a_file_that_changes_while_it_is_read(touched: Path, text: bytes) -> Non
     # Cut so far, which is no damage: it is being written.
     touched.write_bytes(text[: len(text) // 2])
     for recover in (False, True):
-        with pytest.raises(torchtraceap.TraceError, match="when it is complete") as error:
+        with pytest.raises(
+            torchtraceap.TraceError, match="when it is complete"
+        ) as error:
             load(touched, recover=recover)
         assert error.value.kind == "changed"
 
