@@ -96,8 +96,8 @@ def new_file(path: str) -> Iterator[str]:
         if error.filename != path:
             raise
         raise ValueError(
-            f"{path}: cannot be written: {error.strerror or error}. Choose a file in an "
-            "existing, writable folder with free space"
+            f"{path}: cannot be written: {error.strerror or error}. Choose a file in "
+            "an existing, writable folder with free space"
         ) from error
 
 
