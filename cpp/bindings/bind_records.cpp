@@ -21,7 +21,7 @@ std::map<std::string, Known>& records() {
 
 const Known& entry_of(const std::string& name) {
   const auto found = records().find(name);
-  if (found == records().end()) throw py::type_error(name + " is no record");
+  if (found == records().end()) throw py::type_error(name + " is not a record");
   return found->second;
 }
 

@@ -206,7 +206,7 @@ std::vector<std::int32_t> places_of(const std::vector<T>& theirs,
   }
   if (shared < least) {
     throw std::invalid_argument("of the " + std::to_string(theirs.size()) + " " + what +
-                                " that it was trained on this version has " +
+                                " that it was trained on, this version has " +
                                 std::to_string(shared) + ", of at least " +
                                 std::to_string(least));
   }

@@ -163,7 +163,7 @@ TTA_RECORD(Window, TTA_WINDOW,
         "Idle and excess time; no moment is in two findings.")                         \
   FIELD(Basis, basis, Basis::kMeasured,                                                \
         "\"measured\"; \"simulated\" in a simulated trace; \"estimate\": mostly an "   \
-        "upper bound, what faster work could save; \"model\": claims no time.")        \
+        "upper bound, the saving of faster work; \"model\": claims no time.")          \
   FIELD(std::int64_t, idle_ns, 0,                                                      \
         "The part of `wasted_us` in which the device was idle.")                       \
   FIELD(std::optional<std::int64_t>, recoverable_ns, {},                               \
@@ -193,7 +193,7 @@ TTA_RECORD(Window, TTA_WINDOW,
   FIELD(Origin, origin, Origin::kRule,                                                 \
         "\"rule\": found in a recording; \"dry-run\": by the same rules in a "         \
         "simulated trace; \"model\": windows that the learned detector flags and no "  \
-        "rule explains. That is no proof; `events` are those it attended to most.")    \
+        "rule explains. This is not proof; `events` are those it attended to most.")   \
   FIELD(std::optional<Location>, deepest, {},                                          \
         "Deepest function below `location` with four fifths of the time and more.")    \
   FIELD(std::string, docs, {},                                                         \

@@ -440,7 +440,7 @@ class Finding:
     @property
     def basis(self) -> str:
         """
-        "measured"; "simulated" in a simulated trace; "estimate": mostly an upper bound, what faster work could save; "model": claims no time.
+        "measured"; "simulated" in a simulated trace; "estimate": mostly an upper bound, the saving of faster work; "model": claims no time.
         """
     @property
     def count(self) -> int:
@@ -505,7 +505,7 @@ class Finding:
     @property
     def origin(self) -> str:
         """
-        "rule": found in a recording; "dry-run": by the same rules in a simulated trace; "model": windows that the learned detector flags and no rule explains. That is no proof; `events` are those it attended to most.
+        "rule": found in a recording; "dry-run": by the same rules in a simulated trace; "model": windows that the learned detector flags and no rule explains. This is not proof; `events` are those it attended to most.
         """
     @property
     def pattern(self) -> str:

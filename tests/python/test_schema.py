@@ -265,7 +265,7 @@ def test_members_of_later_versions_are_ignored() -> None:
 
 
 def test_only_records_have_fields() -> None:
-    with pytest.raises(TypeError, match="int is no record"):
+    with pytest.raises(TypeError, match="int is not a record"):
         _core.fields(int)
     assert _core.fields(Event)[2] == (
         "start_us",

@@ -23,8 +23,8 @@ enum : std::size_t { kMinShare, kMaxLatency };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"max_latency", 50, "us",
-              "work held by a stream or an event starts 1-10 µs after; what starts "
-              "later waited for something else"},
+              "work held by a stream or an event starts 1-10 µs after; later work "
+              "waited for something else"},
 };
 
 using trace::Category;

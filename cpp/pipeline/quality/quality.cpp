@@ -98,7 +98,7 @@ void note_other_processes(const timeline::Timeline& t, Quality& q) {
       std::to_string(many) + " processes have many events. " +
           std::to_string(t.host.size()) +
           (t.host.size() == 1 ? " has a balance" : " have a balance each") +
-          "; findings add up what they lost, and shares are of their time together.");
+          "; findings add up their losses, and shares refer to their total time.");
 }
 
 // Whether there is anything to judge: time, and a device's work where some was
