@@ -123,9 +123,9 @@ void bind_verdicts(py::module_& m, py::class_<Analysis>& report) {
     return self.cast<const Verdicts&>();
   };
   py::class_<Verdicts>(m, "Verdicts", "See pipeline/verdicts/verdicts.h.")
-      .def(py::init<>(), "Of no windows.")
+      .def(py::init<>(), "Without windows.")
       .def_readonly("strange", &Verdicts::strange,
-                    "The trace as a whole is unlike those learned from.")
+                    "The trace as a whole is unlike the training traces.")
       .def_readonly("counts", &Verdicts::counts, "Windows by verdict.")
       .def_property_readonly("probability",
                              [held](const py::object& self) {
@@ -166,8 +166,8 @@ void bind_verdicts(py::module_& m, py::class_<Analysis>& report) {
              py::arg("events"), py::arg("token_rows"), py::arg("patterns"),
              py::arg("not_asked"), py::arg("thresholds"), py::arg("window_from"),
              py::arg("trace_from"),
-             "Verdicts of what `Model.say` returned; ValueError names an array of "
-             "another shape.");
+             "Verdicts from the result of `Model.say`; ValueError names an array "
+             "of another shape.");
 }
 
 }  // namespace
@@ -175,10 +175,10 @@ void bind_verdicts(py::module_& m, py::class_<Analysis>& report) {
 void bind_features(py::module_& m, py::class_<Analysis>& report) {
   py::class_<ColumnInfo>(m, "FeatureColumn", "See features/feature_table.h.")
       .def_readonly("name", &ColumnInfo::name, "Name of the column.")
-      .def_readonly("type", &ColumnInfo::type, "As NumPy calls it.")
+      .def_readonly("type", &ColumnInfo::type, "NumPy's name of the type.")
       .def_readonly("unit", &ColumnInfo::unit, "Unit of its values.")
       .def_readonly("normalization", &ColumnInfo::normalization,
-                    "What it is divided by; \"\" if by nothing.")
+                    "The divisor; \"\" if there is none.")
       .def_readonly("missing", &ColumnInfo::missing,
                     "When a value is missing, NaN of a window and -1 of a token; "
                     "\"\" if it never is.")

@@ -44,7 +44,7 @@ void bind_findings(py::module_& m) {
                     "Whether it can also be found in a trace without device work.")
       .def_property_readonly(
           "family", [](const PatternInfo& p) { return patterns::name_of(p.family); },
-          "What the time is lost to: patterns of one family have one color.")
+          "The kind of loss: patterns of one family have one color.")
       .def_property_readonly(
           "edit", [](const PatternInfo& p) { return patterns::info(p.fix).name; })
       .def_property_readonly("subtypes", [](const PatternInfo& p) {
@@ -62,7 +62,7 @@ void bind_findings(py::module_& m) {
         for (const auto& fix : patterns::fixes()) out.emplace_back(fix.name, fix.doc);
         return out;
       },
-      "Name of each edit that stands for a fix, and what it takes away.");
+      "Name of each edit that models a fix, and what it removes.");
 
   bind_record<Location>(m)
       .def("__str__", &place_of)
@@ -75,7 +75,7 @@ void bind_findings(py::module_& m) {
       .def_property_readonly("begins", &begins, "Where the function begins, if known.")
       .def_property_readonly(
           "nearest_line", [](const Location& l) { return l.line ? l.line : begins(l); },
-          "The line; where it is not known, the one at which the function begins.")
+          "The line; if unknown, the first line of the function.")
       .def_property_readonly(
           "names",
           [](const Location& l) {
@@ -84,8 +84,8 @@ void bind_findings(py::module_& m) {
             return py::typing::Tuple<py::str, py::str>(
                 py::make_tuple(place_of(l), l.file + ":" + recorded));
           },
-          "The names to ask for it by: also with the line in the trace, so that a name "
-          "stays right where the source file is not at hand.");
+          "The names that select it: also with the line in the trace, so that a name "
+          "stays valid without the source file.");
 
   py::class_<Claim>(m, "Claim", "Time taken by one cause, in nanoseconds.")
       .def_readonly("idle", &Claim::idle)

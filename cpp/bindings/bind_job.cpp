@@ -65,16 +65,15 @@ void bind_rank_work(py::module_& m) {
                                    .end = end};
            }),
            py::arg("key"), py::arg("name"), py::arg("step"), py::arg("begin"),
-           py::arg("end"), "`key`: the same of all members; begin and end: stops.");
+           py::arg("end"), "`key`: equal for all members; begin and end: stops.");
   py::class_<RankWork>(m, "RankWork",
                        "A rank reduced to its collectives and its work between them.")
-      .def(
-          py::init(&work_of), py::arg("rank"), py::arg("stage"), py::arg("recorded"),
-          py::arg("kinds"), py::arg("passages"), py::arg("collectives"),
-          py::arg("steps"),
-          "Of operations that no trace holds: `recorded` are nanoseconds of stops, the "
-          "first the begin of the recording; passages (from, to, ns, parts), parts "
-          "(place in `kinds`, ns); steps (number, begin, end).")
+      .def(py::init(&work_of), py::arg("rank"), py::arg("stage"), py::arg("recorded"),
+           py::arg("kinds"), py::arg("passages"), py::arg("collectives"),
+           py::arg("steps"),
+           "Made from operations without a trace: `recorded` are nanoseconds of stops, "
+           "the first one the beginning of the recording; passages (from, to, ns, "
+           "parts), parts (place in `kinds`, ns); steps (number, begin, end).")
       .def_readonly("rank", &RankWork::rank)
       .def_readonly("stage", &RankWork::stage)
       .def_property_readonly("step_count",
@@ -94,7 +93,7 @@ void bind_joined(py::module_& m) {
       .def_property_readonly("kinds", &Job::kinds,
                              "Kinds of work, and names of collectives.")
       .def_property_readonly("steps", &Job::steps,
-                             "By number: length recorded, length replayed as it was.")
+                             "By number: recorded length, length replayed unchanged.")
       .def("recorded_step_ns", &Job::recorded_step_ns)
       .def(
           "replayed_step_ns",
@@ -106,8 +105,8 @@ void bind_joined(py::module_& m) {
           },
           py::kw_only(), py::arg("usual") = false, py::arg("rank") = std::nullopt,
           py::arg("stage") = std::nullopt, py::arg("kind") = std::nullopt,
-          "The mean step: as it was or, with `usual`, with what is selected as others "
-          "have it, everything if nothing is selected.");
+          "The mean step: unchanged or, with `usual`, with the selected work at the "
+          "others' time; all work if nothing is selected.");
 }
 
 // --- The rows of a job
@@ -140,7 +139,8 @@ void bind_result(py::module_& m) {
   bind_record<pipeline::CollectiveRow>(m);
   bind_record<pipeline::Culprit>(m);
   bind_record<pipeline::JobFacts>(m);
-  py::class_<pipeline::RankRecord>(m, "RankRecord", "What a job needs of one rank.")
+  py::class_<pipeline::RankRecord>(m, "RankRecord",
+                                   "The data of one rank that a job needs.")
       .def(py::init(&record_of), py::arg("row"), py::arg("findings"), py::arg("work"),
            "`row`: all that does not depend on other ranks; `findings`: of its report; "
            "`work`: RankWork.to_bytes(), None without a schedule.");

@@ -29,7 +29,7 @@ void bind_perfetto(py::class_<Analysis>& report) {
         pipeline::write_perfetto(a.report, texts, path);
       },
       py::arg("findings"), py::arg("path"),
-      "Writes a copy of the trace with tracks of its own; `findings` are name and args "
+      "Writes a copy of the trace with additional tracks; `findings` are name and args "
       "(a JSON object) of each finding.");
   report.def(
       "append_rank",

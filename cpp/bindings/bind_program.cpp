@@ -66,7 +66,7 @@ void bind_gpus(py::module_& m) {
         const auto table = timeline::gpus();
         return std::vector<Gpu>(table.begin(), table.end());
       },
-      "All of them; those without a name have a bandwidth alone.");
+      "All of them; those without a name have only a bandwidth.");
 }
 
 namespace {
@@ -168,7 +168,8 @@ void bind_launches(py::class_<Program>& program) {
           py::arg("call_ns"), py::arg("bytes"), py::kw_only(), py::arg("args") = "",
           py::arg("blocking") = false, py::arg("latency") = py::none(),
           py::arg("gap") = py::none(), py::arg("call") = "",
-          "The name tells what it is, as in Kineto: Memcpy HtoD (Pageable -> Device).")
+          "The name gives direction and memory, as in Kineto: Memcpy HtoD (Pageable -> "
+          "Device).")
       .def(
           "memset",
           [](Program& p, std::uint32_t thread, std::uint32_t stream, std::string name,
@@ -205,9 +206,9 @@ void bind_waits(py::class_<Program>& program) {
           "device_sync", waits(&Program::device_sync), py::arg("thread"),
           py::arg("stream"), py::kw_only(), py::arg("name") = "",
           py::arg("ns") = py::none(), py::arg("back") = py::none(),
-          "`name`: of another call that waits for the device on its way, as cudaFree "
-          "does; `ns`: what it takes if there is nothing to wait for; `back`: from the "
-          "end of what it waits for to its return.")
+          "`name`: another call that waits for the device, such as cudaFree; `ns`: "
+          "its length if it does not have to wait; `back`: from the end of the awaited "
+          "work to its return.")
       .def("signal", &Program::signal, py::arg("thread"), py::arg("signal"))
       .def("wait", &Program::wait, py::arg("thread"), py::arg("signal"),
            py::arg("ns") = 0);
@@ -227,9 +228,9 @@ void bind_program(py::module_& m) {
   });
   py::class_<Program> program(
       m, "Program",
-      "Threads, streams and what they do, see replay/program.h. Each add_... returns "
-      "the place by which the others name it. Lengths in nanoseconds; `args` are more "
-      "members for a row, as JSON text: `\"key\": value, ...`.");
+      "Threads, streams and their operations, see replay/program.h. Each add_... "
+      "returns the index by which the others refer to it. Lengths in nanoseconds; "
+      "`args` are more members for a row, as JSON text: `\"key\": value, ...`.");
   program.def(py::init<>())
       .def(
           "add_device",
@@ -258,17 +259,17 @@ void bind_program(py::module_& m) {
   bind_launches(program);
   bind_waits(program);
   program.def_readwrite("resolution_ns", &Program::resolution_ns,
-                        "Moments are written as multiples of it, rounded down.");
+                        "Times are written as multiples of it, rounded down.");
   program.def(
       "times", &times_of,
       "Schedules the program and returns int64 [work, 2], begin and end of each "
-      "work in the order of its launches' return values, and when the last of "
-      "all ends. Raises as trace_text does.");
+      "piece of work in the order of its launches' return values, and the end "
+      "of the last one. Raises as trace_text does.");
   program.def("trace_text", &trace_text, py::arg_v("note", Members(), "{}"),
               py::arg("rank") = 0,
-              "Schedules the program and returns one rank's trace as JSON. `note` goes "
-              "beside the mark that says it is simulated. Raises ValueError if the "
-              "program means nothing or never ends.");
+              "Schedules the program and returns one rank's trace as JSON. `note` is "
+              "written next to the mark of a simulated trace. Raises ValueError if "
+              "the program is invalid or never ends.");
 }
 
 }  // namespace tta::bindings

@@ -21,7 +21,7 @@ std::map<std::string, Known>& records() {
 
 const Known& entry_of(const std::string& name) {
   const auto found = records().find(name);
-  if (found == records().end()) throw py::type_error(name + " is no record");
+  if (found == records().end()) throw py::type_error(name + " is not a record");
   return found->second;
 }
 
@@ -53,7 +53,7 @@ py::object& times_class() {
           return py::make_tuple(dict, py::make_tuple(dict(self)));
         },
         py::is_method(py::none()));
-    members["__doc__"] = "Microseconds by name; of a name that is not listed, 0.";
+    members["__doc__"] = "Microseconds by name; 0 for a name that is not listed.";
     members["__module__"] = "torchtraceap._core";
     const py::handle type(reinterpret_cast<PyObject*>(&PyType_Type));
     const py::handle dict(reinterpret_cast<PyObject*>(&PyDict_Type));
@@ -117,7 +117,7 @@ void read_member(double& out, py::handle value, How, const std::string& path) {
   out = PyFloat_AsDouble(value.ptr());
   if (PyErr_Occurred()) {
     PyErr_Clear();
-    refuse_value(path, "a number of less than 1.8e308", value);
+    refuse_value(path, "a number below 1.8e308", value);
   }
   if (!std::isfinite(out)) refuse_value(path, "a finite number", value);
 }
@@ -174,7 +174,7 @@ std::int64_t read_number(py::handle value, How how, const std::string& path,
   if (how.is_time && how.form != Form::kExact) {
     double us = 0;
     read_member(us, value, how, path);
-    if (std::abs(us) > 9e15) refuse_value(path, "a time of less than 285 years", value);
+    if (std::abs(us) > 9e15) refuse_value(path, "a time below 285 years", value);
     const auto whole = std::trunc(us);
     return static_cast<std::int64_t>(whole) * 1000 + std::llround((us - whole) * 1000);
   }
@@ -305,8 +305,8 @@ void bind_records(py::module_& m) {
       },
       py::arg("record"),
       "Name, kind and meaning of each member of a record. Kinds: text, int, count (0 "
-      "or "
-      "more), float, bool, identity (a pid or tid: a number or text), words joined by "
+      "or more), float, bool, identity (a pid or tid: a number or text), words joined "
+      "by "
       "|, or a record; with ? if it may be None, * if it is a list, {} if it is a "
       "dict.");
   m.def(

@@ -43,12 +43,12 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
         return rank_work_of(a.report, {rank, stage, std::move(host), clock_begin});
       },
       py::arg("rank"), py::arg("stage"), py::arg("host"), py::arg("clock_begin_ns"),
-      "The trace reduced to what a job of many ranks needs of it; -1: unknown.");
+      "The trace reduced to the data that a job of many ranks needs; -1: unknown.");
   bind_record<pipeline::Gain>(m);
   bind_record<pipeline::Recomputed>(m);
   bind_record<pipeline::Fidelity>(m).def_property_readonly(
       "caveat", &caveat_of,
-      "A sentence for people where a right span is no evidence, or gains too low.");
+      "A sentence for users if a correct span is no evidence, or gains are too low.");
   bind_record<PathPlace>(m);
   bind_record<CriticalPath>(m);
   bind_record<Recovery>(m);
@@ -66,7 +66,7 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
         for (const auto& [name, ns] : o.path) out[name] = record::us_of(ns);
         return out;
       });
-  py::class_<Edit>(m, "Edit", "A change asked for, see pipeline/pricing/what_if.h.")
+  py::class_<Edit>(m, "Edit", "A requested change, see pipeline/pricing/what_if.h.")
       .def(py::init([](const std::string& kind, std::vector<std::uint32_t> of,
                        double factor) {
              return Edit{edit_kind(kind), std::move(of), factor};
@@ -114,8 +114,8 @@ void bind_replay(py::module_& m, py::class_<Analysis>& report) {
       "replay",
       [](const Analysis& a) { return HeldReplay{a.report.timeline, a.report.replay}; },
       py::keep_alive<0, 1>(),
-      "The replay of the trace, how far it may be believed, and what fixes would "
-      "gain.");
+      "The replay of the trace, its reliability, and the gains of "
+      "fixes.");
 }
 
 }  // namespace tta::bindings

@@ -95,8 +95,8 @@ void bind_parts(py::module_& m) {
             return record::us_of(t.end_ns - t.start_ns) *
                    static_cast<double>(std::max<std::size_t>(1, rows));
           },
-          "The span once for each working device, or for each process of a trace "
-          "without: findings are a share of it.")
+          "The span once for each working device, or for each process in a trace "
+          "without device work: shares of findings refer to it.")
       .def_property_readonly(
           "working_devices",
           [](const TraceFacts& t) { return as_tuple(working_devices(t)); },
@@ -170,7 +170,7 @@ void bind_report(py::module_& m) {
 
   // Each access builds a new list: keep it in a variable for loops.
   py::class_<Analysis> report(m, "Report",
-                              "What an analysis says. Times in nanoseconds.");
+                              "The result of an analysis. Times in nanoseconds.");
   report
       .def_property_readonly("trace", [](const Analysis& a) { return a.report.trace; })
       .def_property_readonly("quality",
@@ -205,9 +205,9 @@ void bind_report(py::module_& m) {
                 }));
           },
           py::arg("line_of"),
-          "`line_of(location, calls, wasted_ns)` returns the line of the call where "
-          "the "
-          "trace does not have it; `calls`: names, outermost first, and nanoseconds.")
+          "`line_of(location, calls, wasted_ns)` returns the line of the call if "
+          "the trace does not have it; `calls`: names, outermost first, and "
+          "nanoseconds.")
       .def(
           "events",
           [](const Analysis& a, const std::vector<std::uint32_t>& rows) {

@@ -73,7 +73,7 @@ std::size_t index_of(const timeline::Timeline& t, std::optional<std::int32_t> de
 
 void bind_rule_context(py::module_& m) {
   py::class_<RuleContext, std::shared_ptr<RuleContext>>(
-      m, "RuleContext", "What a rule sees; torchtraceap.RuleView wraps it.")
+      m, "RuleContext", "A rule's view of the trace; torchtraceap.RuleView wraps it.")
       .def_property_readonly("span",
                              [](const RuleContext& c) {
                                return std::pair(c.timeline().span.begin,
@@ -193,7 +193,7 @@ std::vector<OwnRule> callable_rules(const std::vector<BoundRule>& bound) {
 }
 
 void bind_rules(py::module_& m) {
-  py::class_<ThresholdRow>(m, "Threshold", "A number that a rule decides by.")
+  py::class_<ThresholdRow>(m, "Threshold", "A threshold of a rule.")
       .def_readonly("pattern", &ThresholdRow::pattern)
       .def_property_readonly("name",
                              [](const ThresholdRow& r) { return r.threshold.name; })
@@ -205,7 +205,7 @@ void bind_rules(py::module_& m) {
                              [](const ThresholdRow& r) { return r.threshold.why; });
   m.def("thresholds", &thresholds, "Of all patterns, in the order of their table.");
   m.def("duration_text", &patterns::duration_text_us, py::arg("us"),
-        "Microseconds for people, with three digits: 412 µs, 12.4 ms.");
+        "Microseconds as text, with three digits: 412 µs, 12.4 ms.");
 
   py::class_<Settings>(m, "Settings", "patterns::Settings; see patterns/settings.h.")
       .def(py::init<>())

@@ -204,7 +204,7 @@ std::vector<std::string> category_names() {
 void bind_trace(py::module_& m) {
   bind_errors();
 
-  py::class_<trace::Warning>(m, "Warning", "Something odd, counted by kind.")
+  py::class_<trace::Warning>(m, "Warning", "An anomaly, counted by kind.")
       .def_readonly("kind", &trace::Warning::kind)
       .def_readonly("count", &trace::Warning::count)
       .def_readonly("detail", &trace::Warning::detail);
@@ -214,8 +214,9 @@ void bind_trace(py::module_& m) {
       .def_readonly("text_bytes", &Trace::text_bytes,
                     "Length of the uncompressed JSON text.")
       .def_readonly("warnings", &Trace::warnings)
-      .def_readonly("left_out", &Trace::left_out,
-                    "Sound events that the options of loading left out; no rows.")
+      .def_readonly(
+          "left_out", &Trace::left_out,
+          "Valid events that the loading options left out; they have no rows.")
       .def_property_readonly("columns", &columns_of,
                              "Column name to a read-only NumPy view, one value a row.")
       .def_property_readonly(
@@ -257,7 +258,7 @@ void bind_trace(py::module_& m) {
             if (id < trace::kTextIdentity) return py::int_(id);
             return text(t.identity(id));
           },
-          py::arg("pid_or_tid"), "A pid or tid as the file had it.")
+          py::arg("pid_or_tid"), "A pid or tid as in the file.")
       .def(
           "of_processes",
           [](const Trace& t, const std::vector<std::int64_t>& pids,
@@ -266,8 +267,8 @@ void bind_trace(py::module_& m) {
             return std::make_shared<Trace>(trace::only_processes(t, pids, rank));
           },
           py::arg("pids"), py::arg("rank") = py::none(),
-          "The trace of these processes alone, as columns['pid'] has them: rows are "
-          "counted anew, and its rank is `rank`, or not told.")
+          "The trace of these processes alone, by their values in columns['pid']: "
+          "rows are renumbered, and its rank is `rank`, or unknown.")
       .def("__len__", [](const Trace& t) { return t.columns.size(); });
 
   m.def(
@@ -285,8 +286,8 @@ void bind_trace(py::module_& m) {
         return out;
       },
       py::arg("trace"),
-      "Of a file merged from several ranks, what each is called ('' if nothing) and "
-      "the pids of its processes and devices; empty of any other.");
+      "Of a file merged from several ranks, the name of each ('' if it has none) and "
+      "the pids of its processes and devices; empty for any other file.");
 
   m.def("category_names", &category_names, "Names by the category column.");
   m.attr("NO_TIME") = trace::kNoTime;

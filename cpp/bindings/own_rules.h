@@ -18,7 +18,7 @@ class RuleContext {
   void close() { context_ = nullptr; }
   const patterns::Context& operator*() const {
     if (context_ == nullptr) {
-      throw std::runtime_error("what a rule sees can be asked only while it runs");
+      throw std::runtime_error("a rule's view can be used only while the rule runs");
     }
     return *context_;
   }

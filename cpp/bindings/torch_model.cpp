@@ -130,10 +130,10 @@ void bind_model(py::module_& m) {
           [](const HeldModel& self) {
             return names_of(self.model.network()->tables().patterns);
           },
-          "What the columns of `types` are of: the patterns that it was trained on.")
+          "The patterns of the columns of `types`: those it was trained on.")
       .def_property_readonly(
           "unknown_patterns", &unknown_patterns,
-          "Those of them that this version does not have, or means otherwise.")
+          "Those of them that this version does not have or defines differently.")
       .def_property_readonly("network",
                              [](const HeldModel& self) { return self.network; })
       .def_property_readonly("device", [](const HeldModel& self) {

@@ -103,11 +103,10 @@ void bind_network(py::module_& m) {
             const std::scoped_lock lock(self.turn);
             self.detector->restart(seed);
           },
-          py::arg("seed"),
-          "Keep the weights; the next step is the first of a training of this seed.")
+          py::arg("seed"), "Keep the weights and start a new training with this seed.")
       .def_property_readonly(
           "card", [](const HeldNetwork& self) { return self.detector->card(); },
-          "What the file it was read from tells of itself.")
+          "The metadata of the file that it was read from.")
       .def_property_readonly(
           "config", [](const HeldNetwork& self) { return self.detector->config(); })
       .def_property_readonly(

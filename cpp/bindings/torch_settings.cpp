@@ -69,7 +69,7 @@ void bind_arrays(py::module_& m) {
            py::arg("bad") = py::none(), py::arg("pair") = -1);
   m.def(
       "pattern_names", [] { return names_of(detector::own_tables().patterns); },
-      "The patterns of this version: what the labels `types` of an example are of.");
+      "The patterns of this version: those of the labels `types` of an example.");
 }
 
 namespace {
@@ -89,7 +89,8 @@ T made_of(const py::KWArgs<py::object>& settings) {
 }  // namespace
 
 void bind_settings(py::module_& m) {
-  py::class_<Config> config(m, "Config", "What a network is: see detector/config.h.");
+  py::class_<Config> config(m, "Config",
+                            "The settings of a network: see detector/config.h.");
   config.def(py::init(&made_of<Config>));
 #define TTA_SIZE(name, value, least, most, doc) \
   config.def_readwrite(#name, &Config::name, doc);
@@ -100,7 +101,7 @@ void bind_settings(py::module_& m) {
 #undef TTA_SHARE
   config.def_readwrite("without", &Config::without);
 
-  py::class_<LossWeights>(m, "LossWeights", "What each loss counts.")
+  py::class_<LossWeights>(m, "LossWeights", "The weight of each loss.")
       .def(py::init(&made_of<LossWeights>))
       .def_readwrite("any", &LossWeights::any)
       .def_readwrite("types", &LossWeights::types)
@@ -108,7 +109,7 @@ void bind_settings(py::module_& m) {
       .def_readwrite("bags", &LossWeights::bags)
       .def_readwrite("pairs", &LossWeights::pairs)
       .def_readwrite("masked", &LossWeights::masked);
-  py::class_<Training>(m, "Training", "How weights move.")
+  py::class_<Training>(m, "Training", "The settings of a training.")
       .def(py::init(&made_of<Training>))
       .def_readwrite("learning_rate", &Training::learning_rate)
       .def_readwrite("weight_decay", &Training::weight_decay)
@@ -120,7 +121,7 @@ void bind_settings(py::module_& m) {
       .def_readwrite("batch_tokens", &Training::batch_tokens)
       .def_readwrite("threads", &Training::threads)
       .def_readwrite("weights", &Training::weights);
-  py::class_<StepResult>(m, "StepResult", "What a step did.")
+  py::class_<StepResult>(m, "StepResult", "The result of a training step.")
       .def_readonly("loss", &StepResult::loss)
       .def_readonly("any", &StepResult::any)
       .def_readonly("types", &StepResult::types)

@@ -22,7 +22,7 @@ std::vector<T> copied(const py::array& array, const std::string& name,
   const auto fits = std::equal(
       shape.begin(), shape.end(), array.shape(), array.shape() + array.ndim(),
       [](auto wants, auto has) { return wants == -1 || wants == has; });
-  if (!fits) throw std::invalid_argument(name + " has another shape than it must");
+  if (!fits) throw std::invalid_argument(name + " has the wrong shape");
   std::vector<py::array> kept;
   const auto values = view<T>(array, name, kept);
   return {values.begin(), values.end()};
@@ -138,13 +138,13 @@ Stack stack_of(const StackArrays& a) {
 void bind_stack(py::module_& m) {
   m.def("trees_raw", &trees_raw, py::arg("trees"), py::arg("windows"), py::kw_only(),
         py::arg("threads") = 1,
-        "What trees alone add up to, for each window and output.");
+        "The sum of the trees alone, for each window and output.");
   m.def("rules_input", &rules_of, py::arg("windows"),
-        "What the rules say of CPU and GPU, as a logit.");
+        "The rules' verdict on CPU and GPU, as a logit.");
   m.def("strangeness", &strangeness, py::arg("known"), py::arg("windows"),
-        "How far windows are from those that are known: see detector/stack.h.");
+        "The distance of windows from known ones: see detector/stack.h.");
   m.def("rules_logit", py::vectorize(&rules_logit), py::arg("share"),
-        "Shares that rules claim, as rules_input() has them.");
+        "Shares that rules claim, as rules_input() returns them.");
 }
 
 }  // namespace tta::bindings

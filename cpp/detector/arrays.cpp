@@ -45,7 +45,7 @@ void check_column(std::span<const T> values, std::size_t tokens,
     // Written so that NaN is refused too.
     if (!(value >= bounds.low && value <= bounds.high)) {
       refuse(column.name, "of token " + std::to_string(i) + " is " +
-                              std::to_string(value) + ", which no trace gives");
+                              std::to_string(value) + ", which no trace contains");
     }
   }
 }
@@ -54,7 +54,7 @@ void check_column(std::span<const T> values, std::size_t tokens,
 
 void check(const Arrays& a) {
   const auto columns = features::window_columns();
-  if (a.token_begin.empty()) refuse("token_begin", "is empty; it begins with a 0");
+  if (a.token_begin.empty()) refuse("token_begin", "is empty; it must begin with 0");
   if (a.windows.size() != a.count() * columns.size()) {
     refuse("windows", "must hold " + std::to_string(columns.size()) + " columns for " +
                           std::to_string(a.count()) + " windows, not " +
@@ -65,7 +65,7 @@ void check(const Arrays& a) {
     const auto value = a.windows[i];
     if (std::isnan(value) ? column.missing.empty() : !std::isfinite(value)) {
       refuse(column.name, "of window " + std::to_string(i / columns.size()) + " is " +
-                              std::to_string(value) + ", which no trace gives");
+                              std::to_string(value) + ", which no trace contains");
     }
   }
   std::int64_t last = 0;

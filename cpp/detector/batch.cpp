@@ -58,7 +58,8 @@ void check(std::span<const Example> examples, std::size_t patterns) {
                                   std::to_string(share));
     }
     if (e.pair < 0) continue;
-    if (e.bad < 0) throw std::invalid_argument("of a pair it must be told who is bad");
+    if (e.bad < 0)
+      throw std::invalid_argument("an example of a pair must say whether it is bad");
     if (++twins[e.pair][static_cast<std::size_t>(e.bad)] > 1) {
       throw std::invalid_argument("pair " + std::to_string(e.pair) +
                                   " must have one slow example and one fixed one");

@@ -46,7 +46,7 @@ T number_of(const std::map<std::string, std::string>& text, const std::string& n
   const auto* const end = value.data() + value.size();
   const auto read = std::from_chars(value.data(), end, out);
   if (read.ec != std::errc() || read.ptr != end) {
-    throw std::invalid_argument(name + " is no number");
+    throw std::invalid_argument(name + " is not a number");
   }
   return out;
 }

@@ -13,19 +13,19 @@ namespace tta::detector {
 
 // name, default, least, most, what it is
 #define TTA_NETWORK_SIZES(X)                                                        \
-  X(width, 128, 8, 1024, "values that an event and a window are described by")      \
+  X(width, 128, 8, 1024, "values that describe an event and a window")              \
   X(heads, 4, 1, 64, "of each attention; divides the width")                        \
   X(layers, 4, 0, 64, "over the events of a window")                                \
   X(trace_layers, 2, 0, 64, "over the windows of a trace")                          \
   X(hidden, 256, 8, 8192, "values between the two halves of a layer")               \
-  X(word_width, 32, 4, 512, "values that a word of a name is described by")         \
+  X(word_width, 32, 4, 512, "values that describe a word of a name")                \
   X(max_tokens, 128, 1, 4096, "events of a window that are read, repeats left out") \
-  X(reach, 64, 1, 1024, "windows before and after that one looks at")
+  X(reach, 64, 1, 1024, "windows before and after that a window attends to")
 
 // name, default, what it is; from 0 to 1
-#define TTA_NETWORK_SHARES(X)                           \
-  X(dropout, 0.1, "of what passes a layer in training") \
-  X(name_dropout, 0.1, "of events lose their names in training")
+#define TTA_NETWORK_SHARES(X)                                   \
+  X(dropout, 0.1, "of activations that are zeroed in training") \
+  X(name_dropout, 0.1, "of events whose names are hidden in training")
 
 /// What a network is. Part of its weights: a file says it.
 struct Config {

@@ -215,22 +215,22 @@ StepResult Detector::train(std::span<const Example> examples, const Training& tr
   } const trains(*s.network);
   StepResult out;
   s.optimizer.zero_grad();
-  with_losses(
-      *s.network, s.device, s.config, s.tables, s.matching, examples, training,
-      checkpoint, [&](const StepLosses& losses) {
-        if (!losses.sum.defined()) {
-          throw std::invalid_argument("these examples have nothing that a loss is of");
-        }
-        out = losses.parts;
-        out.loss = losses.sum.item<double>();
-        if (!std::isfinite(out.loss)) throw std::runtime_error("the loss is no number");
-        losses.sum.backward();
-        checkpoint();
-        out.gradient =
-            torch::nn::utils::clip_grad_norm_(s.network->parameters(), training.clip);
-        if (!std::isfinite(out.gradient))
-          throw std::runtime_error("a gradient is no number");
-      });
+  with_losses(*s.network, s.device, s.config, s.tables, s.matching, examples, training,
+              checkpoint, [&](const StepLosses& losses) {
+                if (!losses.sum.defined()) {
+                  throw std::invalid_argument("no loss applies to these examples");
+                }
+                out = losses.parts;
+                out.loss = losses.sum.item<double>();
+                if (!std::isfinite(out.loss))
+                  throw std::runtime_error("the loss is not a number");
+                losses.sum.backward();
+                checkpoint();
+                out.gradient = torch::nn::utils::clip_grad_norm_(
+                    s.network->parameters(), training.clip);
+                if (!std::isfinite(out.gradient))
+                  throw std::runtime_error("a gradient is not a number");
+              });
   out.rate = rate_at(training, s.progress.steps);
   auto& groups = s.optimizer.param_groups();
   for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -24,7 +24,7 @@ constexpr const char* kSides[] = {"cpu", "gpu"};
 void check_finite(std::span<const float> values, const std::string& name) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
-    no_stack(name + ": value " + std::to_string(i) + " is no finite number");
+    no_stack(name + ": value " + std::to_string(i) + " is not a finite number");
   }
 }
 
@@ -45,7 +45,7 @@ void check(const Calibration& calibration) {
     for (std::size_t i = 0; i < calibration.negatives[side].size(); ++i) {
       const auto value = calibration.negatives[side][i];
       if (!(value >= 0 && value <= 1)) {
-        no_stack(name + std::to_string(i) + " is no probability");
+        no_stack(name + std::to_string(i) + " is not a probability");
       }
       if (value < last) no_stack(name + std::to_string(i) + " is not sorted");
       last = value;

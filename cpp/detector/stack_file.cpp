@@ -19,8 +19,8 @@ using Shape = std::vector<std::int64_t>;
 
 [[noreturn]] void refuse_stack(const TensorsFile& file, const std::string& what) {
   throw WeightsError(file.path + ": " + what +
-                     ". The file does not hold what it says: use weights that "
-                     "torchtraceap wrote.");
+                     ". The file's content does not match its header: use "
+                     "weights that torchtraceap wrote.");
 }
 
 // Calls visit(name, where it is kept, shape) for each tensor.
@@ -109,7 +109,7 @@ void check(const Card& card) {
     bytes += name.size() + text.size();
     if (name.empty()) throw std::invalid_argument("card: a name is empty");
     if (trace::find_bad_utf8(name).count + trace::find_bad_utf8(text).count > 0) {
-      throw std::invalid_argument("card: " + shown(name) + " is no UTF-8");
+      throw std::invalid_argument("card: " + shown(name) + " is not UTF-8");
     }
   }
   if (bytes > kMostCardBytes) {

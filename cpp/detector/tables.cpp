@@ -23,7 +23,7 @@ const std::string kTables = "tables.";
 
 [[noreturn]] void refuse_tables(
     const TensorsFile& file, const std::string& what,
-    const std::string& hint = "Use weights of this version, or train anew.") {
+    const std::string& hint = "Use weights of this version, or train again.") {
   throw WeightsError(file.path + ": " + what + ". " + hint);
 }
 
@@ -39,7 +39,7 @@ Tables read_tables(const TensorsFile& file) {
   if (format == kWithoutNames) {
     refuse_tables(
         file, "it does not name its columns",
-        "Train anew, or, if it was trained on the columns of this version, run "
+        "Train again or, if it was trained on the columns of this version, run "
         "python -m torchtraceap_train.relabel on it.");
   }
   if (format != kFormat) {
@@ -206,7 +206,7 @@ std::vector<std::int32_t> places_of(const std::vector<T>& theirs,
   }
   if (shared < least) {
     throw std::invalid_argument("of the " + std::to_string(theirs.size()) + " " + what +
-                                " that it was trained on this version has " +
+                                " that it was trained on, this version has " +
                                 std::to_string(shared) + ", of at least " +
                                 std::to_string(least));
   }
@@ -282,7 +282,7 @@ Matching match(const Tables& ours, const Tables& theirs) {
     for (const auto& other : {kind.general, std::string("other")}) {
       if (at == kNone) at = kinds.of(other);
     }
-    if (at == kNone) throw std::invalid_argument("it knows no kind \"other\"");
+    if (at == kNone) throw std::invalid_argument("it has no kind \"other\"");
     out.kinds.push_back(at);
   }
   out.usual_windows.resize(out.windows.size());

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr const char* kDamaged =
-    "The file is damaged or no file of weights: copy it anew.";
+    "The file is damaged or not a file of weights: copy it again.";
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what,
                          const std::string& hint = kDamaged) {
@@ -107,7 +107,7 @@ void add_tensors(std::vector<HeaderEntry> entries, std::span<const std::byte> da
 const std::string& TensorsFile::about(const std::string& key) const {
   const auto found = metadata.find(key);
   if (found == metadata.end()) {
-    refuse(path, "its metadata do not say \"" + key + "\"",
+    refuse(path, "its metadata lack \"" + key + "\"",
            "It was not written by torchtraceap: use a file that was.");
   }
   return found->second;
@@ -123,7 +123,7 @@ TensorsFile parse_tensors(std::vector<std::byte> bytes, std::string path) {
   std::uint64_t length = 0;
   std::memcpy(&length, out.bytes.data(), kLengthBytes);
   if (length > kMostHeaderBytes || length > out.bytes.size() - kLengthBytes) {
-    refuse(out.path, "its header is said to have " + std::to_string(length) +
+    refuse(out.path, "its header claims " + std::to_string(length) +
                          " bytes, of a file of " + std::to_string(out.bytes.size()) +
                          " and of at most " + std::to_string(kMostHeaderBytes));
   }
@@ -146,7 +146,7 @@ TensorsFile read_tensors(const std::string& path) {
   const auto end = in ? static_cast<std::streamoff>(in.tellg()) : -1;
   if (end < 0) refuse(path, "cannot be read", "Check the path.");
   if (static_cast<std::uint64_t>(end) > kMostFileBytes) {
-    refuse(path, "has " + std::to_string(end) + " bytes, more than any weights");
+    refuse(path, "has " + std::to_string(end) + " bytes, too many for weights");
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(end));
   in.seekg(0);

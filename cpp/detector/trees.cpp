@@ -32,7 +32,7 @@ void check_each(std::string_view name, const std::vector<T>& values, T least, T 
       continue;
     }
     no_forest(std::string(name) + "[" + std::to_string(i) + "] is " +
-              std::to_string(value) + ", which it cannot be");
+              std::to_string(value) + ", which is not possible");
   }
 }
 

@@ -20,13 +20,13 @@ namespace tta::detector {
   X(begin, std::int64_t, trees + 1,                                                   \
     "first node of each tree, then how many there are")                               \
   X(output, std::int64_t, trees, "which output a tree adds to")                       \
-  X(column, std::int64_t, nodes, "window column that is asked; -1: a leaf")           \
+  X(column, std::int64_t, nodes, "window column that is compared; -1: a leaf")        \
   X(bound, float, nodes, "to the left if the value is at most this")                  \
   X(missing_left, std::int64_t, nodes, "1: NaN goes to the left; 0: to the right")    \
   X(left, std::int64_t, nodes, "the node there, counted in its tree; after this one") \
   X(right, std::int64_t, nodes, "the same to the right")                              \
-  X(value, float, nodes, "what a leaf adds")                                          \
-  X(base, float, outputs, "what each output begins with")
+  X(value, float, nodes, "value that a leaf adds")                                    \
+  X(base, float, outputs, "initial value of each output")
 
 /// A forest as flat arrays. `bound` means something where there is a column, `left`,
 /// `right` and `missing_left` too; `value` at leaves. All empty: there is no forest.

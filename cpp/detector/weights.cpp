@@ -25,8 +25,8 @@ using State = torch::optim::AdamWParamState;
 
 [[noreturn]] void refuse(const TensorsFile& file, const std::string& what) {
   throw WeightsError(file.path + ": " + what +
-                     ". The file does not hold what it says: use weights that "
-                     "torchtraceap wrote.");
+                     ". The file's content does not match its header: use "
+                     "weights that torchtraceap wrote.");
 }
 
 std::map<std::string, torch::Tensor> tensors_of(const Network& network) {
@@ -94,7 +94,7 @@ class Reader {
     const auto& view = take(name);
     std::int64_t out = 0;
     if (view.dtype != Dtype::kInt64 || !view.shape.empty()) {
-      refuse(file_, "the tensor " + shown(name) + " is no number");
+      refuse(file_, "the tensor " + shown(name) + " is not a number");
     }
     std::memcpy(&out, view.data.data(), sizeof(out));
     if (out < 0) refuse(file_, "the tensor " + shown(name) + " is negative");
@@ -102,8 +102,8 @@ class Reader {
   }
   void end() const {
     if (!left_.empty()) {
-      refuse(file_,
-             "the tensor " + shown(left_.begin()->first) + " is none of this network");
+      refuse(file_, "the tensor " + shown(left_.begin()->first) +
+                        " does not belong to this network");
     }
   }
 
@@ -139,7 +139,7 @@ T number_about(const TensorsFile& file, const std::string& key) {
   T out{};
   const auto* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, out);
-  if (read.ec != std::errc() || read.ptr != end) refuse(file, key + " is no number");
+  if (read.ec != std::errc() || read.ptr != end) refuse(file, key + " is not a number");
   return out;
 }
 
@@ -180,10 +180,10 @@ Config read_config(const TensorsFile& file, const Tables& tables) {
   try {
     out = config_from_text(text, tables);
   } catch (const std::invalid_argument& error) {
-    refuse(file, std::string("it tells of no network: ") + shown(error.what()));
+    refuse(file, std::string("it describes no network: ") + shown(error.what()));
   }
   if (least_bytes(out, tables) > static_cast<double>(file.bytes.size())) {
-    refuse(file, "it is too small for the network that it tells of");
+    refuse(file, "it is too small for the network that it describes");
   }
   return out;
 }

@@ -17,7 +17,7 @@ namespace tta::features {
 struct ColumnInfo {
   std::string_view name, type;
   std::string_view unit;
-  std::string_view normalization;  ///< What it is divided by; "" if by nothing.
+  std::string_view normalization;  ///< The divisor; "" if there is none.
   /// When a value is missing: NaN in windows, -1 in tokens; "" if it never is.
   std::string_view missing;
   std::string_view doc;

@@ -25,7 +25,7 @@ enum class In : std::uint8_t {
   kOperator,    ///< An operator.
   kLaunch,      ///< A call that launches a kernel or a graph.
   kCall,        ///< Any other runtime call.
-  kMemory,      ///< A call that takes or gives back memory.
+  kMemory,      ///< A call that allocates or frees memory.
   kWait,        ///< A call that waits for a device, see timeline/host_calls.h.
   kProfiler,    ///< The profiler's own work.
   kLoader,      ///< The data loader's mark.

@@ -12,43 +12,44 @@
 namespace tta::features {
 
 // id, name, what it is
-#define TTA_KINDS(X)                                                          \
-  X(kOther, "other", "an operator of no kind below")                          \
-  X(kView, "view", "describes a tensor anew")                                 \
-  X(kReserve, "reserve", "reserves memory: aten::empty and its like")         \
-  X(kElementwise, "elementwise", "arithmetic on each element")                \
-  X(kMatrix, "matrix", "product, convolution, attention, recurrent layer")    \
-  X(kReduce, "reduce", "reduction, norm, softmax, pool, loss, sort")          \
-  X(kIndex, "index", "index, gather, scatter, embedding, cat, stack")         \
-  X(kCopy, "copy", "copy or cast")                                            \
-  X(kFill, "fill", "zeros, ones, fill")                                       \
-  X(kRandom, "random", "random numbers, dropout")                             \
-  X(kRead, "read", "the host reads a value or a shape that a tensor decides") \
-  X(kOptimizer, "optimizer", "foreach or fused optimizer, optimizer's mark")  \
-  X(kCollective, "collective", "of torch.distributed or its backend")         \
-  X(kBackward, "backward", "node of the backward graph")                      \
-  X(kCompiled, "compiled", "of torch.compile")                                \
-  X(kQuantize, "quantize", "quantize or dequantize")                          \
-  X(kCollect, "collect", "Python's garbage collector")                        \
-  X(kStep, "step", "the profiler's step")                                     \
-  X(kLoader, "loader", "the data loader's mark")                              \
-  X(kRange, "range", "any other range of the program")                        \
-  X(kLaunch, "launch", "call that launches a kernel")                         \
-  X(kGraphLaunch, "graph_launch", "call that launches a graph")               \
-  X(kWait, "wait", "call that waits for a device by its name")                \
-  X(kCopyCall, "copy_call", "call that copies or sets memory")                \
-  X(kMemory, "memory", "call that takes or gives back memory")                \
-  X(kEvent, "event", "call about events and streams")                         \
-  X(kModule, "module", "call that loads or links code")                       \
-  X(kCall, "call", "any other runtime call")                                  \
-  X(kMatrixKernel, "matrix_kernel", "product, convolution, attention")        \
-  X(kElementwiseKernel, "elementwise_kernel", "arithmetic on each element")   \
-  X(kReduceKernel, "reduce_kernel", "reduction, norm, softmax, pool")         \
-  X(kKernel, "kernel", "any other kernel")                                    \
-  X(kCommunication, "communication", "a collective's kernel")                 \
-  X(kToDevice, "to_device", "copy from the host")                             \
-  X(kToHost, "to_host", "copy to the host")                                   \
-  X(kInDevice, "in_device", "any other copy")                                 \
+#define TTA_KINDS(X)                                                         \
+  X(kOther, "other", "an operator of no kind below")                         \
+  X(kView, "view", "makes a view of a tensor")                               \
+  X(kReserve, "reserve", "reserves memory: aten::empty and similar")         \
+  X(kElementwise, "elementwise", "arithmetic on each element")               \
+  X(kMatrix, "matrix", "product, convolution, attention, recurrent layer")   \
+  X(kReduce, "reduce", "reduction, norm, softmax, pool, loss, sort")         \
+  X(kIndex, "index", "index, gather, scatter, embedding, cat, stack")        \
+  X(kCopy, "copy", "copy or cast")                                           \
+  X(kFill, "fill", "zeros, ones, fill")                                      \
+  X(kRandom, "random", "random numbers, dropout")                            \
+  X(kRead, "read",                                                           \
+    "the host reads a value, or a shape that depends on a tensor's values")  \
+  X(kOptimizer, "optimizer", "foreach or fused optimizer, optimizer's mark") \
+  X(kCollective, "collective", "of torch.distributed or its backend")        \
+  X(kBackward, "backward", "node of the backward graph")                     \
+  X(kCompiled, "compiled", "of torch.compile")                               \
+  X(kQuantize, "quantize", "quantize or dequantize")                         \
+  X(kCollect, "collect", "Python's garbage collector")                       \
+  X(kStep, "step", "the profiler's step")                                    \
+  X(kLoader, "loader", "the data loader's mark")                             \
+  X(kRange, "range", "any other range of the program")                       \
+  X(kLaunch, "launch", "call that launches a kernel")                        \
+  X(kGraphLaunch, "graph_launch", "call that launches a graph")              \
+  X(kWait, "wait", "call that waits for a device by its name")               \
+  X(kCopyCall, "copy_call", "call that copies or sets memory")               \
+  X(kMemory, "memory", "call that allocates or frees memory")                \
+  X(kEvent, "event", "call about events and streams")                        \
+  X(kModule, "module", "call that loads or links code")                      \
+  X(kCall, "call", "any other runtime call")                                 \
+  X(kMatrixKernel, "matrix_kernel", "product, convolution, attention")       \
+  X(kElementwiseKernel, "elementwise_kernel", "arithmetic on each element")  \
+  X(kReduceKernel, "reduce_kernel", "reduction, norm, softmax, pool")        \
+  X(kKernel, "kernel", "any other kernel")                                   \
+  X(kCommunication, "communication", "a collective's kernel")                \
+  X(kToDevice, "to_device", "copy from the host")                            \
+  X(kToHost, "to_host", "copy to the host")                                  \
+  X(kInDevice, "in_device", "any other copy")                                \
   X(kMemset, "memset", "memset")
 
 enum class Kind : std::uint8_t {

@@ -16,8 +16,9 @@
 
 // name, C++ type, unit, what it is divided by, when it is -1 ("": never), what it is
 #define TTA_TOKENS(X)                                                                 \
-  X(kind, std::uint8_t, "number", "", "", "what it is: see the table of kinds")       \
-  X(piece0, std::uint16_t, "hash", "", "", "first telling word of its name; 0: none") \
+  X(kind, std::uint8_t, "number", "", "", "its kind: see the table of kinds")         \
+  X(piece0, std::uint16_t, "hash", "", "",                                            \
+    "first distinctive word of its name; 0: none")                                    \
   X(piece1, std::uint16_t, "hash", "", "", "the second")                              \
   X(piece2, std::uint16_t, "hash", "", "", "the third")                               \
   X(piece3, std::uint16_t, "hash", "", "", "the fourth")                              \
@@ -40,10 +41,10 @@
   X(launch_delay, float, "log2 ratio", "launch cost",                                 \
     "no device work, no launch known, or no launch cost", "since its call ended")     \
   X(queue, float, "log2 count", "", "no device",                                      \
-    "launched work that has not begun on the window's device as it starts: a launch " \
+    "launched work that has not begun on the window's device at its start: a launch " \
     "counts its own, work does not")                                                  \
   X(device_busy, std::int8_t, "flag", "", "no device",                                \
-    "the window's device was running something just before it starts")                \
+    "the window's device was running something just before its start")                \
   X(waits, std::int8_t, "flag", "", "",                                               \
     "a call in which the host waited for a device")                                   \
   X(bytes, float, "log2 bytes", "", "not told", "of a copy or memset")                \
@@ -57,7 +58,7 @@
   X(launch, std::int32_t, "token", "", "no device work, or no launch known",          \
     "the call, also of an earlier window: its place in these arrays")                 \
   X(repeats, std::int32_t, "count", "", "",                                           \
-    "how often it comes in a row in its window, itself included; 0: it, or one "      \
+    "its consecutive repetitions in its window, itself included; 0: it, or one "      \
     "around it, continues such a row")
 
 namespace tta::features {

@@ -22,9 +22,9 @@
   X(share_of_step, float, "share", "its step", "in no step", "length of the window")   \
   X(place_in_step, float, "share", "its step", "in no step", "where its middle lies")  \
   X(new_names, float, "share", "events", "",                                           \
-    "events of a name the trace had not had before")                                   \
+    "events of a name that is new in the trace")                                       \
   X(repeats, float, "share", "events", "",                                             \
-    "events that repeat the one before, subtree and all")
+    "events that repeat the one before with its subtree")
 
 #define TTA_WINDOW_DEVICE(X)                                                           \
   X(busy, float, "share", "window", "no device", "the device ran something")           \
@@ -38,7 +38,7 @@
     "in gaps of 32 launch costs and more")                                             \
   X(gaps_per_work, float, "share", "work", "no work",                                  \
     "work that found the device idle, for longer than the trace can tell from "        \
-    "nothing")                                                                         \
+    "zero")                                                                            \
   X(gap_median, float, "log2 ratio", "launch cost", "no gap, or no launch cost",       \
     "gaps that touch the window")                                                      \
   X(gap_longest, float, "log2 ratio", "launch cost", "no gap, or no launch cost",      \
@@ -56,7 +56,7 @@
   X(launch_delay_median, float, "log2 ratio", "launch cost",                          \
     "no launch known, or no launch cost", "end of the call to start of the work")     \
   X(launch_delay_p90, float, "log2 ratio", "launch cost",                             \
-    "no launch known, or no launch cost", "the same, nine tenths are no longer")      \
+    "no launch known, or no launch cost", "the same, 90th percentile")                \
   X(queued, float, "share", "window", "no device", "launched work was waiting")       \
   X(queued_ahead, float, "share", "window", "no device",                              \
     "four launches and more were waiting")                                            \
@@ -75,9 +75,9 @@
   X(late_in_calls, float, "share", "window", "no device",                             \
     "late, its thread was in other runtime calls")                                    \
   X(late_in_memory, float, "share", "window", "no device",                            \
-    "late, its thread took or gave back memory")                                      \
+    "late, its thread allocated or freed memory")                                     \
   X(late_in_python, float, "share", "window", "no device",                            \
-    "late, its thread was in Python, or in nothing recorded")                         \
+    "late, its thread was in Python, or in no recorded event")                        \
   X(late_in_loader, float, "share", "window", "no device",                            \
     "late, its thread waited for the data loader")                                    \
   X(late_in_compile, float, "share", "window", "no device",                           \
@@ -107,7 +107,7 @@
   X(kernel_ratio_median, float, "log2 ratio", "median of its name",                    \
     "no kernel computes", "length of kernels that compute")                            \
   X(kernel_ratio_p90, float, "log2 ratio", "median of its name", "no kernel computes", \
-    "the same, nine tenths are no longer")                                             \
+    "the same, 90th percentile")                                                       \
   X(kernel_median, float, "log2 ratio", "launch cost",                                 \
     "no kernel computes, or no launch cost", "length of kernels that compute")         \
   X(kernels_short_time, float, "share", "time of kernels that compute",                \
@@ -139,11 +139,11 @@
   X(in_calls, float, "share", "host time", "no host time",                             \
     "in other calls, waits and memory apart")                                          \
   X(in_memory, float, "share", "host time", "no host time",                            \
-    "in calls that take or give back memory")                                          \
+    "in calls that allocate or free memory")                                           \
   X(in_waits, float, "share", "host time", "no host time",                             \
     "in calls that wait for a device")                                                 \
   X(in_python, float, "share", "window", "",                                           \
-    "every thread was in Python, or in nothing recorded")                              \
+    "every thread was in Python, or in no recorded event")                             \
   X(in_loader, float, "share", "host time", "no host time",                            \
     "in the data loader's marks")                                                      \
   X(in_compile, float, "share", "window", "",                                          \
@@ -160,12 +160,12 @@
     "the longest wait that begins here")                                               \
   X(waits, float, "share", "host events", "no host event", "calls that wait")          \
   X(launch_p90, float, "log2 ratio", "launch cost", "no launch, or no launch cost",    \
-    "length of launch calls, nine tenths are no longer")
+    "90th percentile of the length of launch calls")
 
 #define TTA_WINDOW_OPERATORS(X)                                                        \
   X(operators, float, "share", "host events", "no host event", "operators")            \
   X(views, float, "share", "operators", "no operator",                                 \
-    "views, and aten::empty and its like")                                             \
+    "views, and aten::empty and similar")                                              \
   X(elementwise, float, "share", "operators", "no operator", "elementwise arithmetic") \
   X(matrix, float, "share", "operators", "no operator",                                \
     "products, convolutions, attention")                                               \
@@ -193,7 +193,7 @@
   X(op_ratio_median, float, "log2 ratio", "median of its name", "no operator",         \
     "length of operators")                                                             \
   X(op_ratio_p90, float, "log2 ratio", "median of its name", "no operator",            \
-    "the same, nine tenths are no longer")                                             \
+    "the same, 90th percentile")                                                       \
   X(op_gap_median, float, "log2 ratio", "launch cost",                                 \
     "no operator, or no launch cost", "from what came before under the same parent")   \
   X(depth_mean, float, "log2 count", "", "no host event",                              \

@@ -91,7 +91,7 @@ struct Finding {
   /// The processes whose time it is, or that feed the devices whose it is, ascending;
   /// those that are known.
   std::vector<std::int64_t> pids;
-  std::string message;                 ///< One sentence, in figures.
+  std::string message;                 ///< One sentence with figures.
   std::string advice;                  ///< What to do about it.
   std::vector<std::uint32_t> events;   ///< Rows that prove it, costliest first, <= 8.
   std::vector<std::uint32_t> windows;  ///< Indices of the windows it touches.

@@ -42,21 +42,23 @@ std::string_view name_of(PatternFamily family);
 // of its sites (patterns/finding.h). The device work of a site shrinks by its share,
 // whatever the edit, and so does busy time that a pattern without sites of its own
 // claims.
-#define TTA_FIXES(X)                                                                  \
-  X(kShorten, "shorten", "the launching thread's work in the claimed idle time")      \
-  X(kHide, "hide", "the thread's own work; its waits stay")                           \
-  X(kSkip, "skip", "the thread's work and what it waits for meanwhile")               \
-  X(kDropWaits, "drop_waits",                                                         \
-    "the wait for the device, and the operator that reads with its small copy")       \
-  X(kPin, "pin", "that the host waits for the copy, and what the link is faster")     \
-  X(kCapture, "capture", "the thread's way to each launch, as of a CUDA graph")       \
-  X(kBatch, "batch", "all passes of a loop but one: their kernels join the first")    \
-  X(kFuse, "fuse", "the launches of its kernels but one, and the gaps between them")  \
-  X(kMultiTensor, "multi_tensor",                                                     \
-    "the launches and gaps of kernels of one name but the first, in each step of an " \
-    "optimizer")                                                                      \
-  X(kBucket, "bucket", "the launches of like collectives but the first of each run")  \
-  X(kOverlap, "overlap", "what of its time can run beside other work of its step")
+#define TTA_FIXES(X)                                                                   \
+  X(kShorten, "shorten", "the launching thread's work in the claimed idle time")       \
+  X(kHide, "hide", "the thread's own work; its waits stay")                            \
+  X(kSkip, "skip", "the thread's work and its waits meanwhile")                        \
+  X(kDropWaits, "drop_waits",                                                          \
+    "the wait for the device, and the reading operator with its small copy")           \
+  X(kPin, "pin",                                                                       \
+    "the host's wait for the copy, and the time that a faster link saves")             \
+  X(kCapture, "capture", "the thread's time before each launch, as with a CUDA graph") \
+  X(kBatch, "batch", "all passes of a loop but one: their kernels join the first")     \
+  X(kFuse, "fuse", "the launches of its kernels but one, and the gaps between them")   \
+  X(kMultiTensor, "multi_tensor",                                                      \
+    "the launches and gaps of kernels of one name but the first, in each step of an "  \
+    "optimizer")                                                                       \
+  X(kBucket, "bucket", "the launches of like collectives but the first of each run")   \
+  X(kOverlap, "overlap",                                                               \
+    "the part of its time that can run beside other work of its step")
 
 /// The edit of a replay that models a pattern's fix.
 enum class Fix : std::uint8_t {

@@ -23,7 +23,7 @@
     ("single_process", "multi_process", "worker_start"),                               \
     "The device waited for the next batch.",                                           \
     "Load in the background: DataLoader(num_workers=4 or more, pin_memory=True, "      \
-    "persistent_workers=True); with workers already, give more of them, a larger "     \
+    "persistent_workers=True); if it has workers, use more of them, a larger "         \
     "prefetch_factor, or cheaper decoding and augmentation.")                          \
   X(kGcPause, "gc_pause", kCpu, kWait, kHide, kFinding | kOnHost,                      \
     ("recorded", "conjectured"), "Python's garbage collector stopped the program.",    \
@@ -35,11 +35,11 @@
     ("first_iteration", "module_loading", "recompile", "late_compile",                 \
      "context_creation"),                                                              \
     "Code was compiled or loaded while the device waited.",                            \
-    "Warm up before what matters: run a few iterations first, with every shape "       \
+    "Warm up first: run a few iterations with every shape "                            \
     "that will occur.")                                                                \
   X(kAllocatorChurn, "allocator_churn", kCpu, kCompile, kSkip, kFinding,               \
     ("allocate", "release", "uncached"),                                               \
-    "Device memory was taken from or given back to the driver within the steps.",      \
+    "Device memory was allocated from or freed to the driver within the steps.",       \
     "Let the caching allocator keep its memory: do not call "                          \
     "torch.cuda.empty_cache() in the loop, keep shapes stable, or set "                \
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.")                               \
@@ -72,7 +72,7 @@
     "index_select, gather, unbind, torch.vmap.")                                       \
   X(kGraphBreak, "graph_break", kCpu, kCompile, kSkip, kFinding | kOnHost, (),         \
     "Eager code ran between the compiled regions of one step.",                        \
-    "Look where the graph breaks (TORCH_LOGS=graph_breaks, or fullgraph=True to "      \
+    "Find where the graph breaks (TORCH_LOGS=graph_breaks, or fullgraph=True to "      \
     "make it an error): move printing, .item() and data-dependent branches out "       \
     "of the compiled function.")                                                       \
   X(kUnfusedOptimizer, "unfused_optimizer", kCpu, kOptimizer, kMultiTensor,            \
@@ -92,7 +92,7 @@
     "The same kernels were launched one by one in every step.",                        \
     "This stretch of the step repeats exactly, so capture it: "                        \
     "torch.compile(mode=\"reduce-overhead\"), torch.cuda.make_graphed_callables, "     \
-    "or torch.cuda.CUDAGraph around what lies between two waits or reads.")            \
+    "or torch.cuda.CUDAGraph around the code between two waits or reads.")             \
   X(kLaunchBound, "launch_bound", kCpu, kLaunch, kCapture, kFinding,                   \
     ("kernels", "graphs"), "The device was faster than the host could launch work.",   \
     "Launch less: torch.compile(mode=\"reduce-overhead\") or CUDA graphs, larger "     \
@@ -101,20 +101,20 @@
     ("recorded", "unrecorded"),                                                        \
     "Python code between the operators kept the device waiting.",                      \
     "Move the work out of the step (precompute, cache, another thread or "             \
-    "process), or let torch.compile take the Python away.")                            \
+    "process), or let torch.compile remove the Python code.")                          \
   X(kStepOutlier, "step_outlier", kCpu, kWait, kShorten, kFinding | kOnHost,           \
     ("step", "kernel"), "Single steps or kernels took far longer than the others.",    \
     "Compare a slow step with a usual one: garbage collection, checkpoints, "          \
     "logging, evaluation, other jobs on the machine.")                                 \
   X(kCommStreamSerialised, "comm_stream_serialised", kGpu, kCommunication, kOverlap,   \
     kFinding, (),                                                                      \
-    "Communication and computation took turns though nothing says they must.",         \
+    "Communication and computation took turns without a recorded dependency.",         \
     "Start the collective with async_op=True and wait for it where its result is "     \
     "used; let FSDP or DDP prefetch.")                                                 \
   X(kCommExposed, "comm_exposed", kGpu, kCommunication, kOverlap, kFinding | kOnHost,  \
     (), "Communication ran with no computation beside it.",                            \
     "Overlap it: gradients in buckets (DDP bucket_cap_mb), FSDP prefetch, "            \
-    "async_op=True with work between; then look whether another rank is late.")        \
+    "async_op=True with work between; then check whether another rank is late.")       \
   X(kSlowCopy, "slow_copy", kGpu, kCopy, kShorten, kFinding | kEstimate,               \
     ("large", "small"), "Copies were far slower than the link allows.",                \
     "Pin the host's memory and copy in few large pieces; check the PCIe link "         \
@@ -122,20 +122,20 @@
   X(kExposedCopy, "exposed_copy", kGpu, kCopy, kOverlap, kFinding, (),                 \
     "Copies between host and device ran with no computation beside them.",             \
     "Copy the next batch while this one computes: non_blocking=True from pinned "      \
-    "memory on a stream of its own.")                                                  \
+    "memory on a separate stream.")                                                    \
   X(kRedundantD2d, "redundant_d2d", kGpu, kCopy, kSkip, kFinding | kOnHost,            \
     ("cast", "layout", "copy", "graph_buffers"),                                       \
     "The device copied or converted data that it already had.",                        \
     "Keep one dtype and one memory format through the model: cast once outside "       \
     "the loop, use channels_last throughout, avoid .contiguous() and .clone() "        \
-    "where views do.")                                                                 \
+    "where views suffice.")                                                            \
   X(kTensorCoreUnused, "tensor_core_unused", kGpu, kKernel, kShorten,                  \
     kFinding | kEstimate, (), "Matrix products ran without tensor cores.",             \
     "Run in float16 (torch.autocast), bfloat16, or allow TF32: "                       \
     "torch.set_float32_matmul_precision(\"high\") (both from Ampere on).")             \
   X(kMisalignedGemm, "misaligned_gemm", kGpu, kKernel, kShorten, kFinding | kEstimate, \
-    (), "Half-precision matrix products had sizes that are no multiple of 8.",         \
-    "Pad the sizes (vocabulary, hidden, batch) to multiples of 8, better 64.")         \
+    (), "Half-precision matrix products had sizes that are not multiples of 8.",       \
+    "Pad the sizes (vocabulary, hidden, batch) to multiples of 8, preferably 64.")     \
   X(kUnfusedAttention, "unfused_attention", kGpu, kKernel, kShorten,                   \
     kFinding | kEstimate | kOnHost, (),                                                \
     "Attention ran as separate products and softmax.",                                 \

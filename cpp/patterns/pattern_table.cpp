@@ -28,7 +28,7 @@ PatternId PatternTable::add(std::string name, PatternSide side, std::string summ
   if (!is_name(name)) {
     refuse("a name starts with a letter and has small letters, digits and _ only");
   }
-  if (name == "unattributed") refuse("it stands for time without a pattern");
+  if (name == "unattributed") refuse("it is the name of time without a pattern");
   for (const auto& row : rows_) {
     if (row.name == name) refuse("there is a pattern of this name");
   }

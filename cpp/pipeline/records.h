@@ -82,13 +82,13 @@ inline void finish(Location& made) {
   FIELD(std::int64_t, duration_ns, 0, "Length.")
 TTA_RECORD(Event, TTA_EVENT, "An event of the trace that takes time.")
 
-#define TTA_UNEXPLAINED(FIELD)                                             \
-  FIELD(std::optional<std::int32_t>, device, {},                           \
-        "None: of a process in a trace without device work.")              \
-  FIELD(std::int64_t, start_ns, 0, "Start, on the trace's clock.")         \
-  FIELD(std::int64_t, end_ns, 0, "End, on the trace's clock.")             \
-  FIELD(std::optional<Event>, during, {},                                  \
-        "What the host was in for most of it. None: nothing is recorded.") \
+#define TTA_UNEXPLAINED(FIELD)                                               \
+  FIELD(std::optional<std::int32_t>, device, {},                             \
+        "None: of a process in a trace without device work.")                \
+  FIELD(std::int64_t, start_ns, 0, "Start, on the trace's clock.")           \
+  FIELD(std::int64_t, end_ns, 0, "End, on the trace's clock.")               \
+  FIELD(std::optional<Event>, during, {},                                    \
+        "The host event that covers most of it. None: nothing is recorded.") \
   FIELD(Process, pid, {}, "The process, or the one that feeds the device.")
 TTA_RECORD(Unexplained, TTA_UNEXPLAINED,
            "A long stretch of idle time that no pattern accounts for.")
@@ -113,7 +113,7 @@ TTA_RECORD(Unexplained, TTA_UNEXPLAINED,
         "the learned detector, which claims no time (`wasted_us` is 0).")            \
   FIELD(std::int64_t, wasted_ns, 0, "Its own part of the window, each moment once.") \
   FIELD(std::optional<double>, probability, {},                                      \
-        "That patterns of this side cost 5 % and more; None for a rule.")
+        "Probability that this side's patterns cost 5 % and more; None for a rule.")
 TTA_RECORD(Label, TTA_LABEL, "A pattern that a window shows.")
 
 #define TTA_WINDOW(FIELD)                                                             \
@@ -133,8 +133,8 @@ TTA_RECORD(Label, TTA_LABEL, "A pattern that a window shows.")
         "Share wasted by patterns of the CPU side, 0 to 1.")                          \
   FIELD(double, gpu_wasted_fraction, 0, "The same for the GPU side.")                 \
   FIELD(std::optional<double>, cpu_probability, {},                                   \
-        "By the learned detector: that patterns of the CPU side cost 5 % and more. "  \
-        "None: it was not run, or abstains from this window.")                        \
+        "The learned detector's probability that CPU-side patterns cost 5 % and "     \
+        "more. None: it was not run, or abstains from this window.")                  \
   FIELD(std::optional<double>, gpu_probability, {},                                   \
         "The same for the GPU side; None also without a device.")
 TTA_RECORD(Window, TTA_WINDOW,
@@ -147,7 +147,7 @@ TTA_RECORD(Window, TTA_WINDOW,
 
 #define TTA_FINDING(FIELD)                                                             \
   FIELD(std::string, id, {},                                                           \
-        "The same for the same pattern at the same place of another trace.")           \
+        "Equal for the same pattern at the same place of another trace.")              \
   FIELD(std::string, pattern, {},                                                      \
         "Name of the pattern; \"unexplained\" for the model's.")                       \
   FIELD(std::optional<std::string>, subtype, {}, "None if the pattern has none.")      \
@@ -158,33 +158,33 @@ TTA_RECORD(Window, TTA_WINDOW,
   FIELD(std::uint64_t, count, 0, "Occurrences.")                                       \
   FIELD(std::optional<std::uint64_t>, waits, {},                                       \
         "Of `sync_stall`, in a trace that lists the waits of a dry run: how often "    \
-        "the host waits here, whatever that costs.")                                   \
+        "the host waits here, regardless of the cost.")                                \
   FIELD(std::int64_t, wasted_ns, 0,                                                    \
         "Idle and excess time; no moment is in two findings.")                         \
   FIELD(Basis, basis, Basis::kMeasured,                                                \
         "\"measured\"; \"simulated\" in a simulated trace; \"estimate\": mostly an "   \
-        "upper bound, what faster work could save; \"model\": claims no time.")        \
+        "upper bound, the saving of faster work; \"model\": claims no time.")          \
   FIELD(std::int64_t, idle_ns, 0,                                                      \
         "The part of `wasted_us` in which the device was idle.")                       \
   FIELD(std::optional<std::int64_t>, recoverable_ns, {},                               \
-        "What the replay takes off the trace without what this finding alone claims "  \
-        "(a fix may do less or more). None if the replay is unreliable; "              \
+        "Time that the trace is shorter when replayed without this finding's claims "  \
+        "(a fix may save less or more). None if the replay is unreliable; "            \
         "`Report.recovery` says why.")                                                 \
   FIELD(std::optional<std::int64_t>, recoverable_low_ns, {},                           \
-        "What can be counted on of that: 3/4, or 0.")                                  \
+        "The reliable part of it: 3/4, or 0.")                                         \
   FIELD(std::optional<double>, recoverable_fraction, {},                               \
         "`recoverable_us` as a share of the span.")                                    \
   FIELD(std::string, edit, {},                                                         \
-        "What the replay does in place of a fix, see docs/replay.md.")                 \
+        "The edit that models the fix in the replay, see docs/replay.md.")             \
   FIELD(std::vector<std::string>, shares_gain_with, {},                                \
         "Patterns of other findings whose fixes save a quarter of the same idle time " \
-        "and more, the most first: do not add up gains of findings that share.")       \
+        "and more, largest first: do not add up gains of findings that share.")        \
   FIELD(std::optional<Location>, location, {},                                         \
         "None: no Python frames, or several places.")                                  \
   FIELD(std::string, operator_, {},                                                    \
         "Deepest operator above the evidence; of a line, the one with over half of "   \
         "the time; or \"\".")                                                          \
-  FIELD(std::string, message, {}, "One sentence, in figures.")                         \
+  FIELD(std::string, message, {}, "One sentence with figures.")                        \
   FIELD(std::string, advice, {}, "How to fix it.")                                     \
   FIELD(std::vector<std::uint32_t>, windows, {}, "Indices into `Report.windows`.")     \
   FIELD(std::vector<Event>, events, {}, "Costliest first, at most eight.")             \
@@ -193,7 +193,7 @@ TTA_RECORD(Window, TTA_WINDOW,
   FIELD(Origin, origin, Origin::kRule,                                                 \
         "\"rule\": found in a recording; \"dry-run\": by the same rules in a "         \
         "simulated trace; \"model\": windows that the learned detector flags and no "  \
-        "rule explains. That is no proof; `events` are those it attended to most.")    \
+        "rule explains. This is not proof; `events` are those it attended to most.")   \
   FIELD(std::optional<Location>, deepest, {},                                          \
         "Deepest function below `location` with four fifths of the time and more.")    \
   FIELD(std::string, docs, {},                                                         \
@@ -238,7 +238,7 @@ TTA_RECORD(TraceFacts, TTA_TRACE_FACTS, "Basic facts about a trace.")
   FIELD(std::uint64_t, count, 0, "How often.")                                  \
   FIELD(std::string, detail, {}, "A sentence or more.")                         \
   FIELD(Verdict, verdict, Verdict::kOk, "Verdict on the trace from this note alone.")
-TTA_RECORD(Note, TTA_NOTE, "Something that readers of the figures should know.")
+TTA_RECORD(Note, TTA_NOTE, "A remark on how to read the figures.")
 
 #define TTA_QUALITY(FIELD)                                                           \
   FIELD(Verdict, verdict, Verdict::kOk,                                              \
@@ -264,7 +264,7 @@ TTA_RECORD(Quality, TTA_QUALITY, "How far the trace can be trusted.")
   FIELD(std::int64_t, unattributed_ns, 0, "Idle time that no pattern explains.")       \
   FIELD(TimesByName, excess_ns, {}, "Part of `busy_us` that a pattern wastes.")        \
   FIELD(std::uint32_t, devices, 1,                                                     \
-        "Number of devices it adds up; 0 without device work.")                        \
+        "Number of devices added up; 0 without device work.")                          \
   FIELD(std::int64_t, delay_ns, 0,                                                     \
         "Of a device, part of `unattributed_us`: gaps under 3 us between kernels "     \
         "that were queued, its own delay from one to the next. 0 for a step.")         \
@@ -308,15 +308,15 @@ TTA_RECORD(Stage, TTA_STAGE, "One question about the trace, answered in figures.
 // --- The replay
 // -----------------------------------------------------------------------
 
-#define TTA_GAIN(FIELD)                                                              \
-  FIELD(std::int64_t, low_ns, 0,                                                     \
-        "What can be counted on: 3/4 of what is saved without the edits that count " \
-        "for nothing, so 0 where all do, as they do without device work.")           \
-  FIELD(std::int64_t, high_ns, 0, "As replayed.")                                    \
-  FIELD(std::optional<double>, recomputed_share, {},                                 \
-        "Share of `high_us` that is waits made shorter, not work taken away: it "    \
-        "depends on the rules of the replay. None: scheduled by events.")            \
-  FIELD(std::optional<double>, inferred_share, {},                                   \
+#define TTA_GAIN(FIELD)                                                               \
+  FIELD(std::int64_t, low_ns, 0,                                                      \
+        "The reliable part: 3/4 of the saving without unreliable edits, so 0 if all " \
+        "edits are unreliable, as they are without device work.")                     \
+  FIELD(std::int64_t, high_ns, 0, "As replayed.")                                     \
+  FIELD(std::optional<double>, recomputed_share, {},                                  \
+        "Share of `high_us` that comes from shorter waits, not from removed work: "   \
+        "it depends on the rules of the replay. None: scheduled by events.")          \
+  FIELD(std::optional<double>, inferred_share, {},                                    \
         "Share of the critical path afterwards on inferred dependencies.")
 TTA_RECORD(Gain, TTA_GAIN, "Time that a fix takes off the trace, and its evidence.")
 
@@ -327,30 +327,31 @@ TTA_RECORD(Gain, TTA_GAIN, "Time that a fix takes off the trace, and its evidenc
 TTA_RECORD(Recomputed, TTA_RECOMPUTED,
            "Waits that the replay computes instead of copying them.")
 
-#define TTA_FIDELITY(FIELD)                                                          \
-  FIELD(bool, replayable, false, "Whether gains are given.")                         \
-  FIELD(std::vector<std::string>, refusals, {}, "The reasons not to, in sentences.") \
-  FIELD(std::int64_t, span_ns, 0, "As recorded.")                                    \
-  FIELD(std::int64_t, replayed_span_ns, 0, "Replayed unchanged.")                    \
-  FIELD(std::int64_t, null_span_ns, 0,                                               \
-        "Replayed without any wait: where it is near `span_us`, a right span is "    \
-        "little evidence.")                                                          \
-  FIELD(bool, informative, false, "They are over 2 % of `span_us` apart.")           \
-  FIELD(Recomputed, long_waits, {},                                                  \
-        "Synchronizations and blocking copies over 100 us.")                         \
-  FIELD(Recomputed, queue_waits, {}, "Launches that found the queue full.")          \
-  FIELD(Recomputed, hand_overs, {}, "Gaps of threads that waited for another one.")  \
-  FIELD(std::int64_t, copied_waits_ns, 0,                                            \
-        "Long calls without known work to wait for.")                                \
-  FIELD(double, explained_share, 1,                                                  \
-        "Share of launched device work that starts when its predecessors allow.")    \
-  FIELD(std::int64_t, unexplained_ns, 0, "Sum of how late the rest starts.")         \
-  FIELD(SharesByName, shares, {},                                                    \
-        "The critical path by source, 0 to 1: copied, recomputed, anchored.")        \
-  FIELD(std::int64_t, anchored_ns, 0,                                                \
+#define TTA_FIDELITY(FIELD)                                                         \
+  FIELD(bool, replayable, false, "Whether gains are given.")                        \
+  FIELD(std::vector<std::string>, refusals, {},                                     \
+        "The reasons against it, in sentences.")                                    \
+  FIELD(std::int64_t, span_ns, 0, "As recorded.")                                   \
+  FIELD(std::int64_t, replayed_span_ns, 0, "Replayed unchanged.")                   \
+  FIELD(std::int64_t, null_span_ns, 0,                                              \
+        "Replayed without any wait: if it is near `span_us`, a correct span is "    \
+        "little evidence.")                                                         \
+  FIELD(bool, informative, false, "They are over 2 % of `span_us` apart.")          \
+  FIELD(Recomputed, long_waits, {},                                                 \
+        "Synchronizations and blocking copies over 100 us.")                        \
+  FIELD(Recomputed, queue_waits, {}, "Launches that found the queue full.")         \
+  FIELD(Recomputed, hand_overs, {}, "Gaps of threads that waited for another one.") \
+  FIELD(std::int64_t, copied_waits_ns, 0,                                           \
+        "Long calls without known work to wait for.")                               \
+  FIELD(double, explained_share, 1,                                                 \
+        "Share of launched device work that starts when its predecessors allow.")   \
+  FIELD(std::int64_t, unexplained_ns, 0, "Sum of the delays of the rest.")          \
+  FIELD(SharesByName, shares, {},                                                   \
+        "The critical path by source, 0 to 1: copied, recomputed, anchored.")       \
+  FIELD(std::int64_t, anchored_ns, 0,                                               \
         "Part of the critical path before work from before the trace had begun.")
 TTA_RECORD(Fidelity, TTA_FIDELITY,
-           "How near the unchanged replay comes to the recording.")
+           "How close the unchanged replay is to the recording.")
 
 #define TTA_STEP_TIMES(FIELD)                                            \
   FIELD(std::int64_t, number, 0, "N of ProfilerStep#N.")                 \
@@ -366,7 +367,7 @@ TTA_RECORD(StepTimes, TTA_STEP_TIMES, "Length of one step, replayed with edits."
   FIELD(double, us, 0, "Its part, in microseconds.")
 TTA_RECORD(PathPlace, TTA_PATH_PLACE,
            "A line's part of a critical path. No event counts with more than its "
-           "length: time between events, or in a queue, is in no place.")
+           "length: time between events, or in a queue, belongs to no place.")
 
 #define TTA_CRITICAL_PATH(FIELD)                                                       \
   FIELD(std::optional<std::int64_t>, step, {}, "None: the whole trace.")               \
@@ -374,8 +375,8 @@ TTA_RECORD(PathPlace, TTA_PATH_PLACE,
   FIELD(TimesByName, by_category, {}, "Microseconds by category, see docs/replay.md.") \
   FIELD(std::vector<PathPlace>, places, {}, "Ten at most, the longest first.")
 TTA_RECORD(CriticalPath, TTA_CRITICAL_PATH,
-           "What bounds a step, or the whole trace: chained work without which it "
-           "would be shorter.")
+           "The critical path of a step, or of the whole trace: chained work that "
+           "sets its length.")
 
 #define TTA_RECOVERY(FIELD)                                                    \
   FIELD(std::optional<Fidelity>, fidelity, {},                                 \
@@ -390,7 +391,7 @@ TTA_RECORD(CriticalPath, TTA_CRITICAL_PATH,
   FIELD(std::string, together_doubt, {},                                       \
         "Why that is missing although findings have gains; or \"\".")          \
   FIELD(std::vector<double>, windows, {},                                      \
-        "Share of each window that is saved then; or empty.")
+        "Share of each window that fixing all of them saves; or empty.")
 TTA_RECORD(Recovery, TTA_RECOVERY, "The replay of a report's trace.")
 
 #define TTA_RULE_OUTCOME(FIELD)                                                     \
@@ -403,7 +404,7 @@ TTA_RECORD(Recovery, TTA_RECOVERY, "The replay of a report's trace.")
   FIELD(bool, counted, false,                                                       \
         "False: too little, so it is in no finding and no balance.")
 TTA_RECORD(RuleOutcome, TTA_RULE_OUTCOME,
-           "Claims of a user's own rule, and what it got of them.")
+           "Claims of a user's own rule, and the time credited to it.")
 
 // --- What ran
 // -------------------------------------------------------------------------
@@ -422,7 +423,7 @@ TTA_RECORD(RuleOutcome, TTA_RULE_OUTCOME,
 
 #define TTA_KERNEL(FIELD)                                                      \
   FIELD(std::string, name, {}, "Name of the kernel.")                          \
-  FIELD(bool, communication, false, "Of NCCL, RCCL and their like.")           \
+  FIELD(bool, communication, false, "Of NCCL, RCCL and similar libraries.")    \
   TTA_WORK_TIMES(FIELD)                                                        \
   FIELD(double, busy_share, 0,                                                 \
         "`union_us` as a share of the busy time of all devices.")              \
@@ -481,45 +482,45 @@ TTA_RECORD(Counts, TTA_COUNTS, "Kernels in each of several parts of a trace.")
         "Started in each of `Report.windows`, on its device.")
 TTA_RECORD(KernelCounts, TTA_KERNEL_COUNTS, "Numbers of kernels, no copies.")
 
-#define TTA_OVERLAP(FIELD)                                                           \
-  FIELD(std::int32_t, device, 0, "Its number.")                                      \
-  FIELD(Process, pid, {}, "The process that feeds it.")                              \
-  FIELD(std::int64_t, compute_ns, 0, "Kernels but those of communication.")          \
-  FIELD(std::int64_t, communication_ns, 0, "Kernels of collectives.")                \
-  FIELD(std::int64_t, copy_ns, 0, "Copies; memsets are not.")                        \
-  FIELD(std::int64_t, communication_hidden_ns, 0, "With a computing kernel beside.") \
-  FIELD(std::int64_t, copy_hidden_ns, 0, "With a computing kernel beside.")
+#define TTA_OVERLAP(FIELD)                                                         \
+  FIELD(std::int32_t, device, 0, "Its number.")                                    \
+  FIELD(Process, pid, {}, "The process that feeds it.")                            \
+  FIELD(std::int64_t, compute_ns, 0, "Kernels except those of communication.")     \
+  FIELD(std::int64_t, communication_ns, 0, "Kernels of collectives.")              \
+  FIELD(std::int64_t, copy_ns, 0, "Copies, without memsets.")                      \
+  FIELD(std::int64_t, communication_hidden_ns, 0, "While a computing kernel ran.") \
+  FIELD(std::int64_t, copy_hidden_ns, 0, "While a computing kernel ran.")
 TTA_RECORD(Overlap, TTA_OVERLAP,
            "One device's time by kind of work, each a union over all streams: work of "
            "two kinds at once counts for both.")
 
-#define TTA_THREAD(FIELD)                                                      \
-  FIELD(Process, pid, {}, "As the file has it.")                               \
-  FIELD(Process, tid, {}, "As the file has it.")                               \
-  FIELD(std::string, name, {}, "\"\" if the trace does not name it.")          \
-  FIELD(std::uint64_t, events, 0, "Events on it.")                             \
-  FIELD(std::int64_t, busy_ns, 0, "Sum of the next four.")                     \
-  FIELD(std::int64_t, operators_ns, 0,                                         \
-        "Inside operators, with all that they call but waits.")                \
-  FIELD(std::int64_t, calls_ns, 0,                                             \
-        "Inside calls of CUDA, HIP and their like, outside of operators.")     \
-  FIELD(std::int64_t, compile_ns, 0, "torch.compile or Triton compiling.")     \
-  FIELD(std::int64_t, python_ns, 0,                                            \
-        "In Python frames or ranges of the program, in none of the above.")    \
-  FIELD(std::int64_t, waiting_ns, 0, "Sum of the next four.")                  \
-  FIELD(std::int64_t, wait_loader_ns, 0, "Inside the data loader's marks.")    \
-  FIELD(std::int64_t, wait_comm_ns, 0,                                         \
-        "In collectives between CPU tensors: waiting for one, or running it.") \
-  FIELD(std::int64_t, wait_device_ns, 0, "In calls that wait for a device.")   \
-  FIELD(std::int64_t, wait_other_ns, 0,                                        \
-        "For locks, files, processes, autograd's threads; asleep.")            \
-  FIELD(std::int64_t, profiler_ns, 0, "Inside the profiler's own work.")       \
-  FIELD(std::int64_t, idle_ns, 0, "Without any event, steps aside.")           \
+#define TTA_THREAD(FIELD)                                                        \
+  FIELD(Process, pid, {}, "As in the file.")                                     \
+  FIELD(Process, tid, {}, "As in the file.")                                     \
+  FIELD(std::string, name, {}, "\"\" if the trace does not name it.")            \
+  FIELD(std::uint64_t, events, 0, "Events on it.")                               \
+  FIELD(std::int64_t, busy_ns, 0, "Sum of the next four.")                       \
+  FIELD(std::int64_t, operators_ns, 0,                                           \
+        "Inside operators, with everything they call except waits.")             \
+  FIELD(std::int64_t, calls_ns, 0,                                               \
+        "Inside calls of CUDA, HIP and similar runtimes, outside of operators.") \
+  FIELD(std::int64_t, compile_ns, 0, "torch.compile or Triton compiling.")       \
+  FIELD(std::int64_t, python_ns, 0,                                              \
+        "In Python frames or ranges of the program, in none of the above.")      \
+  FIELD(std::int64_t, waiting_ns, 0, "Sum of the next four.")                    \
+  FIELD(std::int64_t, wait_loader_ns, 0, "Inside the data loader's marks.")      \
+  FIELD(std::int64_t, wait_comm_ns, 0,                                           \
+        "In collectives between CPU tensors: waiting for one, or running it.")   \
+  FIELD(std::int64_t, wait_device_ns, 0, "In calls that wait for a device.")     \
+  FIELD(std::int64_t, wait_other_ns, 0,                                          \
+        "For locks, files, processes and autograd's threads, or asleep.")        \
+  FIELD(std::int64_t, profiler_ns, 0, "Inside the profiler's own work.")         \
+  FIELD(std::int64_t, idle_ns, 0, "Without any event except steps.")             \
   FIELD(double, busy_share, 0, "`busy_us` as a share of the span, 0 to 1.")
 TTA_RECORD(Thread, TTA_THREAD,
            "One thread's time: busy, waiting, profiler and idle add up to the span. "
            "Each moment counts once, by the innermost event that has a meaning; inside "
            "a loader's mark, a compilation or a collective of the backend it counts as "
-           "that, whatever runs inside.")
+           "that, regardless of the events inside.")
 
 }  // namespace tta::pipeline

@@ -45,10 +45,10 @@ void accept(Fidelity& f) {
   if (const auto e = std::abs(ratio(f.span.replayed - f.span.recorded, rest));
       e > kMostSpanError) {
     const bool late = f.span.replayed > f.span.recorded;
-    refuse("span", std::string("replayed as recorded, ") +
-                       (f.anchored_ns > 0 ? "what began in the trace" : "the trace") +
-                       " comes out " + percent(e) + " too " +
-                       (late ? "long" : "short"));
+    refuse("span",
+           std::string("replayed as recorded, ") +
+               (f.anchored_ns > 0 ? "work that began in the trace" : "the trace") +
+               " comes out " + percent(e) + " too " + (late ? "long" : "short"));
   }
   for (const auto& s : f.steps) {
     if (error(s.times) <= kMostStepError) continue;
@@ -64,8 +64,8 @@ void accept(Fidelity& f) {
   }
   if (f.contradicted > kMostAlone && of_tasks(f.contradicted) > kMostContradicted) {
     refuse("contradicted", std::to_string(f.contradicted) +
-                               " times, work began before what it should have waited "
-                               "for had ended");
+                               " times, work began before the work it should have "
+                               "waited for had ended");
   }
   // However few the waits are next to the work: a rule wrong this often is useless.
   if (const auto e = ratio(static_cast<std::int64_t>(f.contradicted_waits),
@@ -73,8 +73,8 @@ void accept(Fidelity& f) {
       f.contradicted_waits > kMostAlone && e > kMostWaitsContradicted) {
     refuse("contradicted_waits",
            "in " + percent(e) +
-               " of the calls that wait, what they should wait for had not "
-               "ended when they returned");
+               " of the calls that wait, the awaited work had not ended when "
+               "they returned");
   }
   if (f.launched > 0) {
     const auto e = ratio(static_cast<std::int64_t>(f.explained),
@@ -82,19 +82,19 @@ void accept(Fidelity& f) {
     if (e < kLeastExplained) {
       refuse("unexplained_starts",
              "only " + percent(e) +
-                 " of the device work starts when what it waits for has ended; what "
-                 "held up the rest is not recorded");
+                 " of the device work starts when the awaited work has ended; the "
+                 "cause of the other delays is not recorded");
     }
   }
   if (const auto e = ratio(f.unexplained_ns, rest); e > kMostUnexplained) {
     refuse("unexplained_time", "device work starts late by " + percent(e) +
-                                   " of the recorded time, and nothing says why");
+                                   " of the recorded time, for no recorded reason");
   }
   if (const auto e = ratio(f.anchored_ns, f.span.replayed); e > kMostAnchored) {
     refuse("anchored",
            percent(e) +
                " of the critical path (the chain of work that sets the trace's length) "
-               "hangs on work from before the recording");
+               "depends on work from before the recording");
   }
   if (const auto e = ratio(static_cast<std::int64_t>(f.launch_calls_without_work),
                            static_cast<std::int64_t>(f.launch_calls));

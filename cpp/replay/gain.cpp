@@ -64,7 +64,7 @@ std::optional<Refusal> Pricer::longer_step(const WhatIf& changed) const {
     return Refusal{
         "hand_over",
         longer_text(s, *by,
-                    "a thread waits for something that the replay takes for its work")};
+                    "a thread waits, and the replay treats this wait as its work")};
   }
   return {};
 }

@@ -30,7 +30,7 @@ namespace {
       text.insert(0, std::string(name) + (text.empty() ? "" : " -> "));
     at = edges[back[at]].from;
   } while (at != begin);
-  throw CycleError("work waits for itself: a circle of " + std::to_string(length) +
+  throw CycleError("work waits for itself: a cycle of " + std::to_string(length) +
                    " dependencies (" + text + (length > 12 ? ", ..." : "") + ")");
 }
 

@@ -35,7 +35,8 @@ enum class Provenance : std::uint8_t {
 
 // id, name in reports, the usual source of its length, the meaning of the edge
 #define TTA_EDGE_KINDS(X)                                                              \
-  X(kAnchor, "anchor", kAnchored, "start of the trace -> what nothing in it explains") \
+  X(kAnchor, "anchor", kAnchored,                                                      \
+    "start of the trace -> work that nothing in it explains")                          \
   X(kThink, "think", kCopied, "end of a call -> begin of the thread's next")           \
   X(kCall, "call", kCopied, "begin -> end of a call that waits for nothing")           \
   X(kWaitCost, "wait_cost", kRecomputed, "begin -> end of a call that may wait")       \

@@ -36,7 +36,7 @@ const char* name_of_launch(const DeviceWork& w) {
 void check_given(std::int64_t ns, const char* what) {
   if (ns == kByConstant || ns >= 0) return;
   throw ProgramError(std::string(what) + " of " + std::to_string(ns) +
-                     " ns is less than none");
+                     " ns is negative");
 }
 
 Operation wait_call(const Program& p, OpKind kind, std::uint32_t id,

@@ -32,7 +32,7 @@ class Checker {
     for (const auto& thread : p_.threads) {
       where_ = "thread \"" + thread.name + "\"";
       if (thread.begin < 0) refuse("begins before 0");
-      if (thread.begin >= trace::kTimeLimit) refuse("begins beyond all time");
+      if (thread.begin >= trace::kTimeLimit) refuse("begins outside the time range");
       std::size_t open = 0;
       for (std::size_t i = 0; i < thread.operations.size(); ++i) {
         where_ = "operation " + std::to_string(i) + " (" + thread.operations[i].name +
@@ -44,7 +44,7 @@ class Checker {
     all(launched_, 1, "work", "is launched");
     for (std::size_t i = 0; i < p_.events; ++i) {
       if (awaited_[i] && !recorded_[i]) {
-        refuse("waits for event " + std::to_string(i) + ", which nobody records");
+        refuse("waits for event " + std::to_string(i) + ", which nothing records");
       }
     }
     for (std::size_t i = 0; i < p_.signals; ++i) {
@@ -66,7 +66,7 @@ class Checker {
     throw ProgramError(where_ + " " + what);
   }
   void within(std::uint32_t id, std::size_t size, const char* what) const {
-    if (id >= size) refuse(std::string("refers to ") + what + " that is not there");
+    if (id >= size) refuse(std::string("refers to ") + what + " that does not exist");
   }
   void all(const std::vector<std::uint32_t>& counts, std::uint32_t want,
            const char* what, const char* how) const {
@@ -80,8 +80,8 @@ class Checker {
   void work(const DeviceWork& w) {
     where_ = "work \"" + w.name + "\"";
     within(w.stream, p_.streams.size(), "a stream");
-    if (w.ns < 0) refuse("takes less than no time");
-    if (w.not_before >= trace::kTimeLimit) refuse("begins beyond all time");
+    if (w.ns < 0) refuse("has a negative length");
+    if (w.not_before >= trace::kTimeLimit) refuse("begins outside the time range");
     for (const auto ns : {w.ns, w.latency, w.gap}) add(ns);
     args(w.args);
     for (const auto& a : w.after) {
@@ -93,7 +93,7 @@ class Checker {
     ++arrivals_[w.collective];
   }
   void operation(const HostThread& thread, const Operation& op, std::size_t& open) {
-    if (op.ns < 0 && op.kind != OpKind::kWait) refuse("takes less than no time");
+    if (op.ns < 0 && op.kind != OpKind::kWait) refuse("has a negative length");
     for (const auto ns : {op.ns, op.back}) add(ns);
     args(op.args);
     for (const auto w : op.work) {
@@ -114,7 +114,7 @@ class Checker {
         ++open;
         break;
       case OpKind::kClose:
-        if (open-- == 0) refuse("closes what was not opened");
+        if (open-- == 0) refuse("closes something that was not opened");
         break;
       case OpKind::kEventRecord:
       case OpKind::kStreamWait:
@@ -141,12 +141,12 @@ class Checker {
   // lengths add nothing.
   void add(std::int64_t ns) {
     if (ns <= 0) return;
-    if (ns >= trace::kTimeLimit - total_) refuse("ends beyond all time");
+    if (ns >= trace::kTimeLimit - total_) refuse("ends outside the time range");
     total_ += ns;
   }
   void args(const std::string& text) const {
     if (text.empty() || trace::is_members(text)) return;
-    refuse("has args that are no members of a JSON object: " + text.substr(0, 80));
+    refuse("has args that are not members of a JSON object: " + text.substr(0, 80));
   }
   void stream(const Operation& op) const {
     within(op.stream, p_.streams.size(), "a stream");

@@ -70,7 +70,7 @@ class Reader {
   }
   bool done() const { return left_.empty(); }
   [[noreturn]] static void fail() {
-    throw std::invalid_argument("these bytes are no rank's work, or cut short");
+    throw std::invalid_argument("these bytes are not a rank's work, or are truncated");
   }
 
  private:

@@ -77,9 +77,9 @@ std::int64_t host_lead(const IntervalSet& limits, std::int64_t when);
 struct OverlapFacts {
   std::int32_t device = 0;          ///< Its number in the file.
   std::int64_t pid = -1;            ///< The process that feeds it, as of DeviceTime.
-  std::int64_t compute_ns = 0;      ///< Kernels but those of communication.
+  std::int64_t compute_ns = 0;      ///< Kernels except those of communication.
   std::int64_t comm_ns = 0;         ///< Kernels of collectives, is_communication().
-  std::int64_t copy_ns = 0;         ///< Copies; memsets are not.
+  std::int64_t copy_ns = 0;         ///< Copies, without memsets.
   std::int64_t comm_hidden_ns = 0;  ///< Of comm_ns, with a compute kernel beside.
   std::int64_t copy_hidden_ns = 0;  ///< Of copy_ns, with a compute kernel beside.
 };

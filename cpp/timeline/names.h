@@ -40,7 +40,7 @@ namespace tta::timeline {
   X(kHipCall, kName, "hip*", "HIP's")                                                  \
   X(kLaunch, kName,                                                                    \
     "*LaunchKernel*|*KernelLaunch*|*GraphLaunch*|*LaunchCooperativeKernel*",           \
-    "launches a kernel or a graph, by its name: whether it did, its link decides")     \
+    "launches a kernel or a graph, by its name: its link shows whether it did")        \
   X(kGraphLaunch, kName, "*GraphLaunch*", "launches a graph")                          \
   X(kLaunchLike, kName, "*Launch*", "its length is its own as far as it loads code")   \
   X(kStreamWaitEvent, kName, "*StreamWaitEvent*", "makes a stream wait for an event")  \
@@ -58,7 +58,7 @@ namespace tta::timeline {
   X(kAllocates, kCall,                                                                 \
     "Malloc|MallocHost|MallocManaged|MallocPitch|HostAlloc|HostMalloc|HostRegister|"   \
     "MemAlloc|MemCreate|MemMap|MemAddressReserve|MemSetAccess|ExtMallocWithFlags",     \
-    "takes device memory, or pinned memory, from the driver")                          \
+    "allocates device memory, or pinned memory, from the driver")                      \
   X(kReleases, kCall,                                                                  \
     "Free|FreeHost|HostFree|HostUnregister|MemUnmap|MemRelease|MemFree|MemAddressFree",\
     "gives it back")                                                                   \
@@ -77,7 +77,7 @@ namespace tta::timeline {
   /* One of these four is what a driver's call is: MTIA's ranges around whole models go\
      by the category of calls too. */                                                  \
   X(kLoads, kDerived, "", "loads device code")                                         \
-  X(kMemory, kDerived, "", "takes or gives back the driver's memory")                  \
+  X(kMemory, kDerived, "", "allocates or frees the driver's memory")                   \
   X(kInOrder, kDerived, "", "waits or queues: its length is not its own")              \
   X(kSetsUp, kDerived, "", "any other: long only if it is the first")                  \
   X(kNoOperator, kDerived, "", "any of these, or compiles, loads or imports code")     \
@@ -101,7 +101,7 @@ namespace tta::timeline {
     "aten::empty_like|aten::empty_strided|aten::new_empty|aten::new_empty_strided|"    \
     "aten::resize_|aten::set_|aten::size|aten::unflatten_dense_tensors|"               \
     "aten::view_as_real",                                                              \
-    "only describes a tensor anew, or reserves one")                                   \
+    "only makes a view of a tensor, or reserves one")                                  \
   X(kIndexes, kName, "aten::select|aten::slice", "takes one element, or some")         \
   X(kReadsInputs, kName,                                                               \
     "aten::mm|aten::bmm|aten::addmm|aten::baddbmm|aten::matmul|aten::linear|"          \
@@ -112,7 +112,7 @@ namespace tta::timeline {
     "aten::convolution_backward|aten::softmax|aten::to|aten::_to_copy|aten::copy_|"    \
     "aten::clone|aten::contiguous|aten::fill_|aten::zero_|aten::normal_|"              \
     "aten::uniform_|aten::random_|aten::bernoulli_|aten::exponential_|*attention*",    \
-    "a rule tells by its inputs what it does, so that they are read")                  \
+    "a rule needs its inputs to see its effect, so they are read")                     \
   /* Attention: product, softmax, product. */                                          \
   X(kBatchedProduct, kName, "aten::bmm|aten::baddbmm|aten::baddbmm_",                  \
     "its first or second product")                                                     \
@@ -132,7 +132,7 @@ namespace tta::timeline {
     "aten::detach|aten::empty|aten::empty_like|aten::empty_strided|aten::resize_|"     \
     "aten::scalar_tensor|aten::to|aten::dropout|aten::contiguous|aten::reshape|"       \
     "aten::result_type|aten::resolve_conj",                                            \
-    "prepares a mask or the other operand; needed all the same")                       \
+    "prepares a mask or the other operand; needed in any case")                        \
   X(kConvolution, kName, "aten::conv1d|aten::conv2d|aten::conv3d", "a convolution")    \
   X(kBatchNorm, kName, "aten::*batch_norm*", "a batch norm")                           \
   X(kFills, kName,                                                                     \
@@ -142,7 +142,7 @@ namespace tta::timeline {
   X(kMakesRoom, kName,                                                                 \
     "aten::empty|aten::empty_strided|aten::empty_like|aten::pin_memory|"               \
     "aten::is_pinned|aten::detach|aten::_has_compatible_shallow_copy_type",            \
-    "makes memory without content, or stands between a tensor and its copy")           \
+    "makes memory without content, or comes between a tensor and its copy")            \
   /* _copy_from: copy_ of backends outside torch. */                                   \
   X(kHostCopy, kName,                                                                  \
     "aten::copy_|aten::_to_copy|aten::to|aten::cpu|aten::cuda|aten::_copy_from",       \
@@ -193,7 +193,7 @@ namespace tta::timeline {
     "*triton/compiler/compiler.py(*): compile",                                        \
     "torch.compile or Triton compiling, as range or frame")                            \
   X(kDynamo, kName, "*(dynamo_timed)|dynamo", "torch.compile compiling, as a range")   \
-  X(kRegion, kName, "Torch-Compiled Region*", "what torch.compile made runs")          \
+  X(kRegion, kName, "Torch-Compiled Region*", "code from torch.compile runs")          \
   X(kNumberedRegion, kName, "Torch-Compiled Region: *", "the same, with its number")   \
   X(kGraphCall, kName, "## Call CompiledFxGraph *", "inductor's call of a graph")      \
   X(kLazyLoad, kName, "*Lazy Function Loading*", "CUPTI: a function's first use")      \
@@ -214,11 +214,11 @@ namespace tta::timeline {
     "<built-in method appendleft of collections.deque object*|"                        \
     "<built-in method setdefault of dict object*|"                                     \
     "<built-in method add of set object*",                                             \
-    "puts an element into a container: no I/O, no lock, no code of others")            \
+    "puts an element into a container: no I/O, no lock, no other code")                \
   X(kWaitsForOthers, kBuiltin,                                                         \
     "acquire|poll|select|recv|recv_into|accept|waitpid|connect|recvfrom|"              \
     "__enter__ of _thread|run_backward|wait",                                          \
-    "returns when another thread, process or device has done something")               \
+    "returns after an action of another thread, process or device")                    \
   X(kSleeps, kName, "<built-in function sleep>", "waits for the time to pass")         \
   X(kWaitMethod, kName, "<built-in method wait of *",                                  \
     "waits: for a collective, or for a condition")                                     \
@@ -239,15 +239,15 @@ namespace tta::timeline {
   X(kCompiledCall, kName, "torch/_dynamo/eval_frame.py(*: compile_wrapper",            \
     "a call of a compiled function")                                                   \
   X(kResumes, kName, "*torch_dynamo_resume_in_*|*<resume in *",                        \
-    "goes on after a break of a graph: its line is the break's")                       \
-  X(kInductorCode, kName, "*torchinductor_*", "what torch.compile wrote")              \
+    "continues after a graph break: its line is the break's")                          \
+  X(kInductorCode, kName, "*torchinductor_*", "code from torch.compile")               \
   X(kProfilerFile, kName,                                                              \
     "torch/profiler/profiler.py(*|torchtraceap/profiling/session.py(*|"                \
     "torchtraceap/checking/trace_check.py(*",                                          \
     "of torch's profiler, or of torchtraceap around it")                               \
   X(kProfilerStep, kName,                                                              \
     "*): start|*): stop|*): step|*): start_trace|*): stop_trace|*): _transit_action",  \
-    "if of the profiler: goes from one state to the next, or writes the file")         \
+    "if of the profiler: changes its state, or writes the file")                       \
   X(kStopsProfiler, kName,                                                             \
     "torch/profiler/profiler.py*: stop_trace|torch/profiler/profiler.py*: stop",       \
     "stops torch's profiler")                                                          \
@@ -268,7 +268,7 @@ namespace tta::timeline {
   X(kOrdinaryUnits, kName,                                                             \
     "*sgemm*|*dgemm*|*simt*|*ffma*|*scudnn*|*dcudnn*|*dgrad_engine<float*|"            \
     "*wgrad_alg0_engine<float*|*dgrad2d_alg1*|*wgrad2d_*",                             \
-    "the same on ordinary units; names that say neither are common")                   \
+    "the same on ordinary units; names without either are common")                     \
   X(kAligned, kName, "*align8*|*align16*", "a product that found its data aligned")    \
   /* Parts that are in no other word; whole words, as parts they are in "gamma",       \
      "convert", "comm", "bilinear". */                                                 \
@@ -291,9 +291,9 @@ namespace tta::timeline {
   X(kElementwise, kName,                                                               \
     "*elementwise_kernel*|*layer_norm*|*LayerNorm*|*rms_norm*|*RmsNorm*|*rmsnorm*|"    \
     "*batch_norm_transform_input*|*fused_dropout_kernel*",                             \
-    "a kernel that hands data on element by element")                                  \
+    "a kernel that passes data on element by element")                                 \
   X(kCarried, kName, "*FillFunctor*|*reduce_kernel*",                                  \
-    "may stand within a chain of these, and is not counted: sums, fills")              \
+    "may be within a chain of these, and is not counted: sums, fills")                 \
   X(kMultiTensor, kName, "*multi_tensor*", "a kernel over many tensors: no chain's")   \
   X(kCasts, kName, "*WithCast*|*float16_copy_kernel*|*float8_copy_kernel*",            \
     "torch's copy kernel to another dtype")                                            \
@@ -303,7 +303,7 @@ namespace tta::timeline {
   X(kChangesFormat, kName,                                                             \
     "*batched_transpose_*|*nchwToNhwcKernel*|*nhwcToNchwKernel*|"                      \
     "*nchwToFoldedNhwcKernel*|*foldedNhwcToNchwKernel*",                               \
-    "a transpose of MIOpen or cuDNN for a kernel that wants the other memory format")  \
+    "a transpose of MIOpen or cuDNN for a kernel that needs the other memory format")  \
   /* As Kineto writes it ("Memcpy HtoD (Pageable -> Device)"), or as roctracer did. */ \
   X(kToDevice, kName, "*HtoD*|*HostToDevice*", "a copy from the host")                 \
   X(kToHost, kName, "*DtoH*|*DeviceToHost*", "a copy to the host")                     \

@@ -41,7 +41,7 @@ constexpr std::array kBeginnings = {
     Beginning{"\xFF\xFE"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
     Beginning{"\xFE\xFF"sv, "utf16", "this text is UTF-16, JSON is UTF-8", kUtf8},
     Beginning{"version https://git-lfs"sv, "git_lfs",
-              "this is a git-lfs pointer, not the file it stands for",
+              "this is a git-lfs pointer, not the file itself",
               "Run `git lfs pull` and try again."},
     Beginning{"\x80\x02"sv, "pickle", "this is a Python pickle, not a trace", kExport},
     Beginning{"\x80\x04"sv, "pickle", "this is a Python pickle, not a trace", kExport},
@@ -107,7 +107,7 @@ void check_beginning(TextWindowReader& windows, const std::string& path) {
     text = windows.peek();
   }
   if (has_nul) {
-    fail("not_json", "NUL bytes stand before the text",
+    fail("not_json", "there are NUL bytes before the text",
          "The file has a hole where nothing was written: copy or record it again.");
   }
   const char c = *first;

@@ -81,9 +81,9 @@ namespace {
 constexpr const char* kTruncated = "truncated";
 constexpr const char* kRecordAgain =
     "The file was cut: the run was killed, or the disk was full. Copy or record it "
-    "again, or use recover (recover=True, --recover) to read what there is.";
+    "again, or use recover (recover=True, --recover) to read the rest.";
 constexpr const char* kExpectTrace =
-    "Expected is what torch.profiler exports: an object with a list traceEvents.";
+    "torch.profiler exports an object with a list traceEvents.";
 constexpr const char* kBrokenWriter =
     "The program that wrote the trace left something unescaped or unfinished there "
     "(newer versions of torch may not), or two processes wrote to this path at once "
@@ -135,7 +135,7 @@ void Document::fail_grammar(const Mistake& mistake) const {
   if (mistake.expected == nullptr) {
     fail("too_deep",
          "brackets are nested more than " + std::to_string(kMaxDepth) + " deep",
-         "This is hardly a profiler trace. If it is, use recover (recover=True, "
+         "This is probably not a profiler trace. If it is, use recover (recover=True, "
          "--recover) to skip that event.",
          offset);
   }

@@ -18,7 +18,7 @@ constexpr std::uint64_t kRatioExempt = std::uint64_t{64} << 20;
 
 constexpr const char* kAgain =
     "Copy or download the file again, or use recover (recover=True, --recover) to read "
-    "what there is.";
+    "the rest.";
 
 class GzipReader final : public TextReader {
  public:
@@ -67,7 +67,7 @@ class GzipReader final : public TextReader {
         return fail(
             "gzip_truncated", "the gzip data ends in the middle: the file was cut",
             "Copy or download it again; if the run was killed, record again, or use "
-            "recover (recover=True, --recover) to read what there is.");
+            "recover (recover=True, --recover) to read the rest.");
       case Inflater::Status::kMemberEnd:
         ++members_;
         next_member();
@@ -76,8 +76,8 @@ class GzipReader final : public TextReader {
         return fail("gzip_damaged", "the gzip data is damaged", kAgain);
       case Inflater::Status::kBadCheck:
         return fail("gzip_checksum",
-                    "the gzip checksum does not match: the content is not what was "
-                    "written",
+                    "the gzip checksum does not match: the content differs from the "
+                    "one written",
                     kAgain);
       case Inflater::Status::kBadHeader:
         return fail_header();
@@ -129,8 +129,7 @@ class GzipReader final : public TextReader {
                std::to_string(std::llround(limits_.max_ratio)) +
                " times its size, where a trace shrinks 10 to 20 times",
            "If the file is trusted, raise the limit (max_ratio=, --max-ratio), or "
-           "unpack "
-           "it with gunzip first.");
+           "unpack it with gunzip first.");
     }
   }
 
@@ -150,7 +149,7 @@ class GzipReader final : public TextReader {
   }
 
   void fail_trailing() {
-    fail("gzip_trailing", "something that is no gzip follows the gzip data", kAgain);
+    fail("gzip_trailing", "data that is not gzip follows the gzip data", kAgain);
   }
 
   void fail(const char* kind, std::string cause, const char* hint) {

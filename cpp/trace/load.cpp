@@ -194,7 +194,7 @@ Trace load(std::shared_ptr<const Source> source, const LoadOptions& options) {
   const auto refuse_changed = [&] {
     if (!source->changed()) return;
     throw TraceError("changed", trace.path, "the file was changed while it was read",
-                     "Load it again when it is whole.");
+                     "Load it again when it is complete.");
   };
   try {
     read(*source, options, progress, trace);

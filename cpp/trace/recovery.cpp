@@ -176,8 +176,8 @@ bool Recovery::go_on(const Damaged& damage, TextWindowReader& windows,
   const bool affordable = charge(damage);
   if (!affordable && !in_tail) {
     throw first_->with_cause(
-        "; recovery gave up: so much is damaged that reading it "
-        "again and again would take too long");
+        "; recovery gave up: rereading a trace with this much damage would take too "
+        "long");
   }
   windows.leave(damage.item);
   if ((in_tail || region_ == Region::kEvents) &&

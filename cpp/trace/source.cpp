@@ -47,12 +47,12 @@ class OpenFile final : public ByteReader {
     if (!S_ISREG(status.st_mode)) {
       close(descriptor_);
       const bool folder = S_ISDIR(status.st_mode);
-      throw TraceError(
-          folder ? "folder" : "not_a_file", path,
-          folder ? "this is a folder, not a trace file"
-                 : "this is a pipe or a device, not a trace file",
-          folder ? "Give the path of one .json or .json.gz file in it."
-                 : "Save what it gives to a file, or pass the bytes in Python.");
+      throw TraceError(folder ? "folder" : "not_a_file", path,
+                       folder ? "this is a folder, not a trace file"
+                              : "this is a pipe or a device, not a trace file",
+                       folder
+                           ? "Give the path of one .json or .json.gz file in it."
+                           : "Save its output to a file, or pass the bytes in Python.");
     }
     stamp_ = stamp_of(status);
   }
@@ -72,7 +72,7 @@ class OpenFile final : public ByteReader {
         throw TraceError(
             "read_error", path_,
             std::string("the system cannot read it: ") + std::strerror(errno),
-            "Copy the file to a sound disk and try again.",
+            "Copy the file to another disk and try again.",
             static_cast<std::int64_t>(offset + done));
       }
       if (n == 0) break;
@@ -112,8 +112,8 @@ class FileSource final : public Source {
       return std::make_unique<OpenFile>(path());
     } catch (const FileNotFound& error) {
       throw FileNotFound(std::string(error.what()) +
-                         ". It was there when it was loaded, and this needs to read "
-                         "it again: put it back, or load a copy that stays.");
+                         ". It existed when it was loaded and has to be read again: "
+                         "restore it, or load a copy that stays.");
     }
   }
 

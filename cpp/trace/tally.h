@@ -17,15 +17,15 @@ namespace tta::trace {
 // id, Warning::kind, what was done
 #define TTA_ANOMALIES(X)                                                               \
   X(kSkippedElement, "skipped_element",                                                \
-    "elements of traceEvents that are no objects were skipped")                        \
+    "elements of traceEvents that are not objects were skipped")                       \
   X(kNoPhase, "no_phase", "events without a text 'ph' were skipped")                   \
   X(kOddPhase, "odd_phase",                                                            \
     "events whose 'ph' is not one ASCII letter have phase '?'")                        \
-  X(kBadName, "bad_name", "events whose 'name' is no text were kept without a name")   \
-  X(kBadCategory, "bad_category", "events whose 'cat' is no text have no category")    \
+  X(kBadName, "bad_name", "events whose 'name' is not text were kept without a name")  \
+  X(kBadCategory, "bad_category", "events whose 'cat' is not text have no category")   \
   X(kBadIdentity, "bad_identity",                                                      \
     "a 'pid' or 'tid' that is a list or object was ignored")                           \
-  X(kBadTs, "bad_ts", "events whose 'ts' is no number in range are untimed")           \
+  X(kBadTs, "bad_ts", "events whose 'ts' is not a number in range are untimed")        \
   X(kFarTime, "far_time",                                                              \
     "complete events (ph X) with a 'ts' or 'dur' of 73 years or more are untimed")     \
   X(kMissingTs, "missing_ts", "complete events (ph X) without 'ts' are untimed")       \
@@ -33,36 +33,35 @@ namespace tta::trace {
     "complete events (ph X) without a usable 'dur' are untimed")                       \
   X(kNegativeDur, "negative_dur", "negative durations were kept, but count in no sum") \
   X(kTextNumber, "text_number", "numbers written as text were read as numbers")        \
-  X(kBadId, "bad_id", "ids that are no integers were ignored")                         \
+  X(kBadId, "bad_id", "ids that are not integers were ignored")                        \
   X(kIdOutOfRange, "id_out_of_range", "ids beyond 64 signed bits were ignored")        \
   X(kBadValue, "bad_value",                                                            \
-    "values that are no JSON (NaN, inf, 007) were read as missing")                    \
-  X(kBadArgs, "bad_args", "'args' that are no objects were ignored")                   \
-  X(kDuplicateKey, "duplicate_key", "of keys that repeat, the last value was taken")   \
+    "values that are not JSON (NaN, inf, 007) were read as missing")                   \
+  X(kBadArgs, "bad_args", "'args' that are not objects were ignored")                  \
+  X(kDuplicateKey, "duplicate_key", "the last value of repeated keys was used")        \
   X(kUnknownCategory, "unknown_category", "categories this version does not know")     \
   X(kLoneSurrogate, "lone_surrogate",                                                  \
     "escapes of half a character (\\ud800) were replaced in names")                    \
   X(kUnclosedList, "unclosed_list",                                                    \
     "the list has no closing bracket, which the format allows; it may have been cut")  \
   X(kTruncated, "truncated",                                                           \
-    "recovered: the text ends too early; what is unfinished there is lost")            \
+    "recovered: the text ends too early; the unfinished part is lost")                 \
   X(kDamagedEvent, "damaged_event",                                                    \
     "recovered: damaged places among the events were skipped")                         \
   X(kDamagedMetadata, "damaged_metadata",                                              \
     "recovered: damaged top-level members were skipped")                               \
-  X(kBadUtf8, "bad_utf8", "recovered: bytes that are no UTF-8 were replaced")          \
+  X(kBadUtf8, "bad_utf8", "recovered: bytes that are not UTF-8 were replaced")         \
   X(kTwoEventLists, "two_event_lists",                                                 \
     "recovered: further lists called traceEvents were read after the first")           \
   X(kTrailingContent, "trailing_content",                                              \
-    "recovered: what follows the end of the trace was not read")                       \
+    "recovered: data after the end of the trace was not read")                         \
   X(kGzipTruncated, "gzip_truncated",                                                  \
-    "recovered: the gzip data ends in the middle; what comes before was read")         \
+    "recovered: the gzip data ends in the middle; the data before was read")           \
   X(kGzipDamaged, "gzip_damaged",                                                      \
-    "recovered: the gzip data is damaged; what comes before was read")                 \
+    "recovered: the gzip data is damaged; the data before was read")                   \
   X(kGzipChecksum, "gzip_checksum",                                                    \
     "recovered: the gzip checksum does not match; names and numbers may be wrong")     \
-  X(kGzipTrailing, "gzip_trailing",                                                    \
-    "recovered: what follows the gzip data was not read")
+  X(kGzipTrailing, "gzip_trailing", "recovered: data after the gzip data was not read")
 
 enum class Anomaly : std::uint8_t {
 #define TTA_ID(id, kind, text) id,

@@ -105,9 +105,9 @@ const TextWindow& TextWindowReader::next(std::size_t used) {
     if (index()) return window_;
     fits = grow();
   }
-  stop(0,
-       {"too_large", "a single event or member is larger than 1 GiB",
-        "This is hardly a profiler trace; look at the file's first lines.", 0, true});
+  stop(0, {"too_large", "a single event or member is larger than 1 GiB",
+           "This is probably not a profiler trace; look at the file's first lines.", 0,
+           true});
   return window_;
 }
 

@@ -75,7 +75,7 @@ std::string Trace::identity(std::int64_t pid_or_tid) const {
   const auto id = pid_or_tid - kTextIdentity;
   if (static_cast<std::uint64_t>(id) >= strings.size()) {
     throw std::out_of_range("identity: " + std::to_string(pid_or_tid) +
-                            " is no pid or tid of this trace");
+                            " is not a pid or tid of this trace");
   }
   return std::string(strings.view(static_cast<std::uint32_t>(id)));
 }
@@ -113,7 +113,8 @@ void Trace::visit_args(
     if (before == nullptr || rows[*before] != row) {
       text = reader.read(columns.args_offset[row], columns.args_length[row]);
       if (text.front() != '{' || text.back() != '}') {
-        throw TraceError("changed", path, "the file's content is not what was loaded",
+        throw TraceError("changed", path,
+                         "the file's content differs from the loaded one",
                          "Load the trace again.",
                          static_cast<std::int64_t>(columns.args_offset[row]), row);
       }

@@ -48,7 +48,7 @@ class Text {
 
   [[noreturn]] void fail() const {
     throw TraceError("changed", trace_.path,
-                     "the file's content is not what was loaded",
+                     "the file's content differs from the loaded one",
                      "Load the trace again.", static_cast<std::int64_t>(at_));
   }
 
@@ -73,7 +73,7 @@ bool has_whole_text(const Trace& trace) {
 void copy_text(const Trace& trace, std::ostream& out,
                const std::function<void(bool)>& insert) {
   if (!has_whole_text(trace)) {
-    throw std::invalid_argument(trace.path + ": not read from a sound document");
+    throw std::invalid_argument(trace.path + ": not read from a valid document");
   }
   const bool mends = trace::needs_mending(trace.warnings);
   Text text(trace);

@@ -17,9 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const std::string& path, const char* why) {
-  throw std::invalid_argument(path + ": cannot be written: " + why +
-                              ". Choose a file in a folder that exists, may be written "
-                              "to and has room");
+  throw std::invalid_argument(
+      path + ": cannot be written: " + why +
+      ". Choose a file in an existing, writable folder with free "
+      "space");
 }
 
 // The file that a path means: its own, or the one that a link leads to.
@@ -30,7 +31,7 @@ fs::path meant_by(const std::string& path) {
     return ignored ? fs::path(path) : real;
   }
   if (fs::is_symlink(fs::symlink_status(path, ignored))) {
-    refuse(path, "it is a link that leads nowhere");
+    refuse(path, "it is a broken link");
   }
   return path;
 }

@@ -109,7 +109,7 @@ __all__: list[str] = [
 
 class Warning:
     """
-    Something odd, counted by kind.
+    An anomaly, counted by kind.
     """
     @property
     def count(self) -> int: ...
@@ -127,7 +127,7 @@ class Trace:
         self, pid_or_tid: typing.SupportsInt | typing.SupportsIndex
     ) -> int | str:
         """
-        A pid or tid as the file had it.
+        A pid or tid as in the file.
         """
     def name(self, row: typing.SupportsInt | typing.SupportsIndex) -> str: ...
     def of_processes(
@@ -136,7 +136,7 @@ class Trace:
         rank: typing.SupportsInt | typing.SupportsIndex | None = None,
     ) -> Trace:
         """
-        The trace of these processes alone, as columns['pid'] has them: rows are counted anew, and its rank is `rank`, or not told.
+        The trace of these processes alone, by their values in columns['pid']: rows are renumbered, and its rank is `rank`, or unknown.
         """
     def read_args(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
@@ -157,7 +157,7 @@ class Trace:
     @property
     def left_out(self) -> int:
         """
-        Sound events that the options of loading left out; no rows.
+        Valid events that the loading options left out; they have no rows.
         """
     @property
     def metadata(self) -> dict[str, str]:
@@ -233,7 +233,7 @@ class PatternInfo:
     @property
     def family(self) -> str:
         """
-        What the time is lost to: patterns of one family have one color.
+        The kind of loss: patterns of one family have one color.
         """
     @property
     def name(self) -> str: ...
@@ -297,12 +297,12 @@ class Location:
     @property
     def names(self) -> tuple[str, str]:
         """
-        The names to ask for it by: also with the line in the trace, so that a name stays right where the source file is not at hand.
+        The names that select it: also with the line in the trace, so that a name stays valid without the source file.
         """
     @property
     def nearest_line(self) -> int | None:
         """
-        The line; where it is not known, the one at which the function begins.
+        The line; if unknown, the first line of the function.
         """
     @property
     def recorded_at(self) -> str:
@@ -440,7 +440,7 @@ class Finding:
     @property
     def basis(self) -> str:
         """
-        "measured"; "simulated" in a simulated trace; "estimate": mostly an upper bound, what faster work could save; "model": claims no time.
+        "measured"; "simulated" in a simulated trace; "estimate": mostly an upper bound, the saving of faster work; "model": claims no time.
         """
     @property
     def count(self) -> int:
@@ -460,7 +460,7 @@ class Finding:
     @property
     def edit(self) -> str:
         """
-        What the replay does in place of a fix, see docs/replay.md.
+        The edit that models the fix in the replay, see docs/replay.md.
         """
     @property
     def events(self) -> tuple[Event, ...]:
@@ -470,7 +470,7 @@ class Finding:
     @property
     def id(self) -> str:
         """
-        The same for the same pattern at the same place of another trace.
+        Equal for the same pattern at the same place of another trace.
         """
     @property
     def idle_ns(self) -> int:
@@ -495,7 +495,7 @@ class Finding:
     @property
     def message(self) -> str:
         """
-        One sentence, in figures.
+        One sentence with figures.
         """
     @property
     def operator(self) -> str:
@@ -505,7 +505,7 @@ class Finding:
     @property
     def origin(self) -> str:
         """
-        "rule": found in a recording; "dry-run": by the same rules in a simulated trace; "model": windows that the learned detector flags and no rule explains. That is no proof; `events` are those it attended to most.
+        "rule": found in a recording; "dry-run": by the same rules in a simulated trace; "model": windows that the learned detector flags and no rule explains. This is not proof; `events` are those it attended to most.
         """
     @property
     def pattern(self) -> str:
@@ -525,22 +525,22 @@ class Finding:
     @property
     def recoverable_low_ns(self) -> int | None:
         """
-        What can be counted on of that: 3/4, or 0.
+        The reliable part of it: 3/4, or 0.
         """
     @property
     def recoverable_low_us(self) -> float | None:
         """
-        What can be counted on of that: 3/4, or 0.
+        The reliable part of it: 3/4, or 0.
         """
     @property
     def recoverable_ns(self) -> int | None:
         """
-        What the replay takes off the trace without what this finding alone claims (a fix may do less or more). None if the replay is unreliable; `Report.recovery` says why.
+        Time that the trace is shorter when replayed without this finding's claims (a fix may save less or more). None if the replay is unreliable; `Report.recovery` says why.
         """
     @property
     def recoverable_us(self) -> float | None:
         """
-        What the replay takes off the trace without what this finding alone claims (a fix may do less or more). None if the replay is unreliable; `Report.recovery` says why.
+        Time that the trace is shorter when replayed without this finding's claims (a fix may save less or more). None if the replay is unreliable; `Report.recovery` says why.
         """
     @property
     def severity(self) -> str:
@@ -550,7 +550,7 @@ class Finding:
     @property
     def shares_gain_with(self) -> tuple[str, ...]:
         """
-        Patterns of other findings whose fixes save a quarter of the same idle time and more, the most first: do not add up gains of findings that share.
+        Patterns of other findings whose fixes save a quarter of the same idle time and more, largest first: do not add up gains of findings that share.
         """
     @property
     def side(self) -> str:
@@ -565,7 +565,7 @@ class Finding:
     @property
     def waits(self) -> int | None:
         """
-        Of `sync_stall`, in a trace that lists the waits of a dry run: how often the host waits here, whatever that costs.
+        Of `sync_stall`, in a trace that lists the waits of a dry run: how often the host waits here, regardless of the cost.
         """
     @property
     def wasted_ns(self) -> int:
@@ -585,7 +585,7 @@ class Finding:
 
 class RuleContext:
     """
-    What a rule sees; torchtraceap.RuleView wraps it.
+    A rule's view of the trace; torchtraceap.RuleView wraps it.
     """
     def busy(
         self, device: typing.SupportsInt | typing.SupportsIndex
@@ -647,7 +647,7 @@ class Gpu:
 
 class Threshold:
     """
-    A number that a rule decides by.
+    A threshold of a rule.
     """
     @property
     def default(self) -> float: ...
@@ -702,7 +702,7 @@ class RankCollective:
         end: typing.SupportsInt | typing.SupportsIndex,
     ) -> None:
         """
-        `key`: the same of all members; begin and end: stops.
+        `key`: equal for all members; begin and end: stops.
         """
 
 class RankWork:
@@ -738,7 +738,7 @@ class RankWork:
         ],
     ) -> None:
         """
-        Of operations that no trace holds: `recorded` are nanoseconds of stops, the first the begin of the recording; passages (from, to, ns, parts), parts (place in `kinds`, ns); steps (number, begin, end).
+        Made from operations without a trace: `recorded` are nanoseconds of stops, the first one the beginning of the recording; passages (from, to, ns, parts), parts (place in `kinds`, ns); steps (number, begin, end).
         """
     def to_bytes(self) -> bytes: ...
     @property
@@ -767,7 +767,7 @@ class Job:
         kind: str | None = None,
     ) -> float:
         """
-        The mean step: as it was or, with `usual`, with what is selected as others have it, everything if nothing is selected.
+        The mean step: unchanged or, with `usual`, with the selected work at the others' time; all work if nothing is selected.
         """
     @property
     def kinds(self) -> set[str]:
@@ -779,7 +779,7 @@ class Job:
     @property
     def steps(self) -> dict[int, tuple[int, int]]:
         """
-        By number: length recorded, length replayed as it was.
+        By number: recorded length, length replayed unchanged.
         """
 
 class RankRow:
@@ -1000,7 +1000,7 @@ class RankFinding:
     @property
     def message(self) -> str:
         """
-        One sentence, in figures.
+        One sentence with figures.
         """
     @property
     def operator(self) -> str:
@@ -1040,7 +1040,7 @@ class RankFinding:
 
 class Late:
     """
-    What made one rank late, and the waiting of the others for it.
+    The cause that made one rank late, and the others' waiting for it.
     """
     @staticmethod
     def from_dict(form: typing.Any, where: str = "") -> Late:
@@ -1073,7 +1073,7 @@ class Late:
     @property
     def culprit(self) -> bool:
         """
-        Not chance: a step would gain 2 % and a quarter of the spread between steps (their middle half), and others wait for it in three of four steps. Never for what nothing explains.
+        Not chance: a step would gain 2 % and a quarter of the spread between steps (their middle half), and others wait for it in three of four steps. Never if nothing explains it.
         """
     @property
     def finding(self) -> RankFinding | None:
@@ -1093,12 +1093,12 @@ class Late:
     @property
     def late_ns(self) -> int:
         """
-        Longer than others took, at most.
+        The largest excess over the others' time.
         """
     @property
     def late_us(self) -> float:
         """
-        Longer than others took, at most.
+        The largest excess over the others' time.
         """
     @property
     def location(self) -> Location | None:
@@ -1176,12 +1176,12 @@ class CollectiveWait:
     @property
     def late_ns(self) -> int:
         """
-        Longer than others took.
+        Excess over the others' time.
         """
     @property
     def late_us(self) -> float:
         """
-        Longer than others took.
+        Excess over the others' time.
         """
     @property
     def rank(self) -> int:
@@ -1496,7 +1496,7 @@ class Culprit:
     @property
     def share(self) -> float:
         """
-        Of all that is lost; above 1 where others make up for it.
+        Share of all losses; above 1 if other parts make up for it.
         """
     @property
     def what(self) -> str:
@@ -1539,7 +1539,7 @@ class JobFacts:
     @property
     def contradicted(self) -> int:
         """
-        Collectives whose ranks were not in them at one time: not joined.
+        Collectives whose ranks were not in them at the same time: not joined.
         """
     @property
     def culprit(self) -> int | None:
@@ -1594,7 +1594,7 @@ class JobFacts:
     @property
     def source(self) -> str:
         """
-        As named: a folder, a pattern, a file, or "the list".
+        As given: a folder, a pattern, a file, or "the list".
         """
     @property
     def step_us(self) -> float:
@@ -1629,7 +1629,7 @@ class JobFacts:
 
 class RankRecord:
     """
-    What a job needs of one rank.
+    The data of one rank that a job needs.
     """
     def __init__(
         self,
@@ -1701,7 +1701,7 @@ class Unexplained:
     @property
     def during(self) -> Event | None:
         """
-        What the host was in for most of it. None: nothing is recorded.
+        The host event that covers most of it. None: nothing is recorded.
         """
     @property
     def end_ns(self) -> int:
@@ -1731,7 +1731,7 @@ class Unexplained:
 
 class Note:
     """
-    Something that readers of the figures should know.
+    A remark on how to read the figures.
     """
     @staticmethod
     def from_dict(form: typing.Any, where: str = "") -> Note:
@@ -1916,7 +1916,7 @@ class TraceFacts:
     @property
     def device_time_us(self) -> float:
         """
-        The span once for each working device, or for each process of a trace without: findings are a share of it.
+        The span once for each working device, or for each process in a trace without device work: shares of findings refer to it.
         """
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -2039,7 +2039,7 @@ class Balance:
     @property
     def devices(self) -> int:
         """
-        Number of devices it adds up; 0 without device work.
+        Number of devices added up; 0 without device work.
         """
     @property
     def excess_ns(self) -> dict[str, int]:
@@ -2182,7 +2182,7 @@ class Step:
 
 class RuleOutcome:
     """
-    Claims of a user's own rule, and what it got of them.
+    Claims of a user's own rule, and the time credited to it.
     """
     @staticmethod
     def from_dict(form: typing.Any, where: str = "") -> RuleOutcome:
@@ -2283,7 +2283,7 @@ class Label:
     @property
     def probability(self) -> float | None:
         """
-        That patterns of this side cost 5 % and more; None for a rule.
+        Probability that this side's patterns cost 5 % and more; None for a rule.
         """
     @property
     def saved_fraction(self) -> float:
@@ -2346,7 +2346,7 @@ class Window:
     @property
     def cpu_probability(self) -> float | None:
         """
-        By the learned detector: that patterns of the CPU side cost 5 % and more. None: it was not run, or abstains from this window.
+        The learned detector's probability that CPU-side patterns cost 5 % and more. None: it was not run, or abstains from this window.
         """
     @property
     def cpu_wasted_fraction(self) -> float:
@@ -2471,7 +2471,7 @@ class Node:
 
 class Report:
     """
-    What an analysis says. Times in nanoseconds.
+    The result of an analysis. Times in nanoseconds.
     """
     def append_rank(
         self,
@@ -2506,7 +2506,7 @@ class Report:
         ],
     ) -> tuple[Finding, ...]:
         """
-        `line_of(location, calls, wasted_ns)` returns the line of the call where the trace does not have it; `calls`: names, outermost first, and nanoseconds.
+        `line_of(location, calls, wasted_ns)` returns the line of the call if the trace does not have it; `calls`: names, outermost first, and nanoseconds.
         """
     def frames(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
@@ -2543,7 +2543,7 @@ class Report:
         trace_from: typing.SupportsFloat | typing.SupportsIndex,
     ) -> Verdicts:
         """
-        Verdicts of what `Model.say` returned; ValueError names an array of another shape.
+        Verdicts from the result of `Model.say`; ValueError names an array of another shape.
         """
     def occurrences_ns(
         self, finding: typing.SupportsInt | typing.SupportsIndex
@@ -2561,11 +2561,11 @@ class Report:
         clock_begin_ns: typing.SupportsInt | typing.SupportsIndex,
     ) -> RankWork:
         """
-        The trace reduced to what a job of many ranks needs of it; -1: unknown.
+        The trace reduced to the data that a job of many ranks needs; -1: unknown.
         """
     def replay(self) -> Replay:
         """
-        The replay of the trace, how far it may be believed, and what fixes would gain.
+        The replay of the trace, its reliability, and the gains of fixes.
         """
     def sorts(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
@@ -2592,7 +2592,7 @@ class Report:
         self, findings: collections.abc.Sequence[tuple[str, str]], path: str
     ) -> None:
         """
-        Writes a copy of the trace with tracks of its own; `findings` are name and args (a JSON object) of each finding.
+        Writes a copy of the trace with additional tracks; `findings` are name and args (a JSON object) of each finding.
         """
     @property
     def balance(self) -> tuple[Balance, ...]: ...
@@ -2726,7 +2726,7 @@ class Kernel:
     @property
     def communication(self) -> bool:
         """
-        Of NCCL, RCCL and their like.
+        Of NCCL, RCCL and similar libraries.
         """
     @property
     def count(self) -> int:
@@ -3086,12 +3086,12 @@ class Overlap:
     @property
     def communication_hidden_ns(self) -> int:
         """
-        With a computing kernel beside.
+        While a computing kernel ran.
         """
     @property
     def communication_hidden_us(self) -> float:
         """
-        With a computing kernel beside.
+        While a computing kernel ran.
         """
     @property
     def communication_ns(self) -> int:
@@ -3106,32 +3106,32 @@ class Overlap:
     @property
     def compute_ns(self) -> int:
         """
-        Kernels but those of communication.
+        Kernels except those of communication.
         """
     @property
     def compute_us(self) -> float:
         """
-        Kernels but those of communication.
+        Kernels except those of communication.
         """
     @property
     def copy_hidden_ns(self) -> int:
         """
-        With a computing kernel beside.
+        While a computing kernel ran.
         """
     @property
     def copy_hidden_us(self) -> float:
         """
-        With a computing kernel beside.
+        While a computing kernel ran.
         """
     @property
     def copy_ns(self) -> int:
         """
-        Copies; memsets are not.
+        Copies, without memsets.
         """
     @property
     def copy_us(self) -> float:
         """
-        Copies; memsets are not.
+        Copies, without memsets.
         """
     @property
     def device(self) -> int:
@@ -3146,7 +3146,7 @@ class Overlap:
 
 class Thread:
     """
-    One thread's time: busy, waiting, profiler and idle add up to the span. Each moment counts once, by the innermost event that has a meaning; inside a loader's mark, a compilation or a collective of the backend it counts as that, whatever runs inside.
+    One thread's time: busy, waiting, profiler and idle add up to the span. Each moment counts once, by the innermost event that has a meaning; inside a loader's mark, a compilation or a collective of the backend it counts as that, regardless of the events inside.
     """
     @staticmethod
     def from_dict(form: typing.Any, where: str = "") -> Thread:
@@ -3184,12 +3184,12 @@ class Thread:
     @property
     def calls_ns(self) -> int:
         """
-        Inside calls of CUDA, HIP and their like, outside of operators.
+        Inside calls of CUDA, HIP and similar runtimes, outside of operators.
         """
     @property
     def calls_us(self) -> float:
         """
-        Inside calls of CUDA, HIP and their like, outside of operators.
+        Inside calls of CUDA, HIP and similar runtimes, outside of operators.
         """
     @property
     def compile_ns(self) -> int:
@@ -3209,12 +3209,12 @@ class Thread:
     @property
     def idle_ns(self) -> int:
         """
-        Without any event, steps aside.
+        Without any event except steps.
         """
     @property
     def idle_us(self) -> float:
         """
-        Without any event, steps aside.
+        Without any event except steps.
         """
     @property
     def name(self) -> str:
@@ -3224,17 +3224,17 @@ class Thread:
     @property
     def operators_ns(self) -> int:
         """
-        Inside operators, with all that they call but waits.
+        Inside operators, with everything they call except waits.
         """
     @property
     def operators_us(self) -> float:
         """
-        Inside operators, with all that they call but waits.
+        Inside operators, with everything they call except waits.
         """
     @property
     def pid(self) -> int | str | None:
         """
-        As the file has it.
+        As in the file.
         """
     @property
     def profiler_ns(self) -> int:
@@ -3259,7 +3259,7 @@ class Thread:
     @property
     def tid(self) -> int | str | None:
         """
-        As the file has it.
+        As in the file.
         """
     @property
     def wait_comm_ns(self) -> int:
@@ -3294,12 +3294,12 @@ class Thread:
     @property
     def wait_other_ns(self) -> int:
         """
-        For locks, files, processes, autograd's threads; asleep.
+        For locks, files, processes and autograd's threads, or asleep.
         """
     @property
     def wait_other_us(self) -> float:
         """
-        For locks, files, processes, autograd's threads; asleep.
+        For locks, files, processes and autograd's threads, or asleep.
         """
     @property
     def waiting_ns(self) -> int:
@@ -3382,12 +3382,12 @@ class FeatureColumn:
     @property
     def normalization(self) -> str:
         """
-        What it is divided by; "" if by nothing.
+        The divisor; "" if there is none.
         """
     @property
     def type(self) -> str:
         """
-        As NumPy calls it.
+        NumPy's name of the type.
         """
     @property
     def unit(self) -> str:
@@ -3512,7 +3512,7 @@ class Verdicts:
     """
     def __init__(self) -> None:
         """
-        Of no windows.
+        Without windows.
         """
     @property
     def abstained(self) -> numpy.ndarray: ...
@@ -3539,7 +3539,7 @@ class Verdicts:
     @property
     def strange(self) -> bool:
         """
-        The trace as a whole is unlike those learned from.
+        The trace as a whole is unlike the training traces.
         """
     @property
     def unexplained(self) -> numpy.ndarray: ...
@@ -3589,17 +3589,17 @@ class Gain:
     @property
     def low_ns(self) -> int:
         """
-        What can be counted on: 3/4 of what is saved without the edits that count for nothing, so 0 where all do, as they do without device work.
+        The reliable part: 3/4 of the saving without unreliable edits, so 0 if all edits are unreliable, as they are without device work.
         """
     @property
     def low_us(self) -> float:
         """
-        What can be counted on: 3/4 of what is saved without the edits that count for nothing, so 0 where all do, as they do without device work.
+        The reliable part: 3/4 of the saving without unreliable edits, so 0 if all edits are unreliable, as they are without device work.
         """
     @property
     def recomputed_share(self) -> float | None:
         """
-        Share of `high_us` that is waits made shorter, not work taken away: it depends on the rules of the replay. None: scheduled by events.
+        Share of `high_us` that comes from shorter waits, not from removed work: it depends on the rules of the replay. None: scheduled by events.
         """
 
 class Recomputed:
@@ -3652,7 +3652,7 @@ class Recomputed:
 
 class Fidelity:
     """
-    How near the unchanged replay comes to the recording.
+    How close the unchanged replay is to the recording.
     """
     @staticmethod
     def from_dict(form: typing.Any, where: str = "") -> Fidelity:
@@ -3685,7 +3685,7 @@ class Fidelity:
     @property
     def caveat(self) -> str:
         """
-        A sentence for people where a right span is no evidence, or gains too low.
+        A sentence for users if a correct span is no evidence, or gains are too low.
         """
     @property
     def copied_waits_ns(self) -> int:
@@ -3720,12 +3720,12 @@ class Fidelity:
     @property
     def null_span_ns(self) -> int:
         """
-        Replayed without any wait: where it is near `span_us`, a right span is little evidence.
+        Replayed without any wait: if it is near `span_us`, a correct span is little evidence.
         """
     @property
     def null_span_us(self) -> float:
         """
-        Replayed without any wait: where it is near `span_us`, a right span is little evidence.
+        Replayed without any wait: if it is near `span_us`, a correct span is little evidence.
         """
     @property
     def queue_waits(self) -> Recomputed:
@@ -3735,7 +3735,7 @@ class Fidelity:
     @property
     def refusals(self) -> tuple[str, ...]:
         """
-        The reasons not to, in sentences.
+        The reasons against it, in sentences.
         """
     @property
     def replayable(self) -> bool:
@@ -3770,17 +3770,17 @@ class Fidelity:
     @property
     def unexplained_ns(self) -> int:
         """
-        Sum of how late the rest starts.
+        Sum of the delays of the rest.
         """
     @property
     def unexplained_us(self) -> float:
         """
-        Sum of how late the rest starts.
+        Sum of the delays of the rest.
         """
 
 class PathPlace:
     """
-    A line's part of a critical path. No event counts with more than its length: time between events, or in a queue, is in no place.
+    A line's part of a critical path. No event counts with more than its length: time between events, or in a queue, belongs to no place.
     """
     @staticmethod
     def from_dict(form: typing.Any, where: str = "") -> PathPlace:
@@ -3818,7 +3818,7 @@ class PathPlace:
 
 class CriticalPath:
     """
-    What bounds a step, or the whole trace: chained work without which it would be shorter.
+    The critical path of a step, or of the whole trace: chained work that sets its length.
     """
     @staticmethod
     def from_dict(form: typing.Any, where: str = "") -> CriticalPath:
@@ -3919,7 +3919,7 @@ class Recovery:
     @property
     def windows(self) -> tuple[float, ...]:
         """
-        Share of each window that is saved then; or empty.
+        Share of each window that fixing all of them saves; or empty.
         """
 
 class StepTimes:
@@ -4003,7 +4003,7 @@ class Outcome:
 
 class Edit:
     """
-    A change asked for, see pipeline/pricing/what_if.h.
+    A requested change, see pipeline/pricing/what_if.h.
     """
     def __init__(
         self,
@@ -4030,7 +4030,7 @@ class Replay:
 
 class Program:
     """
-    Threads, streams and what they do, see replay/program.h. Each add_... returns the place by which the others name it. Lengths in nanoseconds; `args` are more members for a row, as JSON text: `"key": value, ...`.
+    Threads, streams and their operations, see replay/program.h. Each add_... returns the index by which the others refer to it. Lengths in nanoseconds; `args` are more members for a row, as JSON text: `"key": value, ...`.
     """
     def __init__(self) -> None: ...
     def add_device(
@@ -4084,7 +4084,7 @@ class Program:
         call: str = "",
     ) -> int:
         """
-        The name tells what it is, as in Kineto: Memcpy HtoD (Pageable -> Device).
+        The name gives direction and memory, as in Kineto: Memcpy HtoD (Pageable -> Device).
         """
     def device_sync(
         self,
@@ -4096,7 +4096,7 @@ class Program:
         back: typing.SupportsInt | typing.SupportsIndex | None = None,
     ) -> None:
         """
-        `name`: of another call that waits for the device on its way, as cudaFree does; `ns`: what it takes if there is nothing to wait for; `back`: from the end of what it waits for to its return.
+        `name`: another call that waits for the device, such as cudaFree; `ns`: its length if it does not have to wait; `back`: from the end of the awaited work to its return.
         """
     def event_sync(
         self,
@@ -4194,7 +4194,7 @@ class Program:
     ) -> None: ...
     def times(self) -> tuple[numpy.typing.NDArray[numpy.int64], int]:
         """
-        Schedules the program and returns int64 [work, 2], begin and end of each work in the order of its launches' return values, and when the last of all ends. Raises as trace_text does.
+        Schedules the program and returns int64 [work, 2], begin and end of each piece of work in the order of its launches' return values, and the end of the last one. Raises as trace_text does.
         """
     def trace_text(
         self,
@@ -4202,7 +4202,7 @@ class Program:
         rank: typing.SupportsInt | typing.SupportsIndex = 0,
     ) -> bytes:
         """
-        Schedules the program and returns one rank's trace as JSON. `note` goes beside the mark that says it is simulated. Raises ValueError if the program means nothing or never ends.
+        Schedules the program and returns one rank's trace as JSON. `note` is written next to the mark of a simulated trace. Raises ValueError if the program is invalid or never ends.
         """
     def wait(
         self,
@@ -4213,7 +4213,7 @@ class Program:
     @property
     def resolution_ns(self) -> int:
         """
-        Moments are written as multiples of it, rounded down.
+        Times are written as multiples of it, rounded down.
         """
     @resolution_ns.setter
     def resolution_ns(
@@ -4253,7 +4253,7 @@ def category_number(name: str) -> int | None:
 
 def duration_text(us: typing.SupportsFloat | typing.SupportsIndex) -> str:
     """
-    Microseconds for people, with three digits: 412 µs, 12.4 ms.
+    Microseconds as text, with three digits: 412 µs, 12.4 ms.
     """
 
 def event_kinds() -> list[tuple[str, str]]:
@@ -4270,7 +4270,7 @@ def fields(record: type) -> list[tuple[str, str, str]]:
 
 def gpus() -> list[Gpu]:
     """
-    All of them; those without a name have a bandwidth alone.
+    All of them; those without a name have only a bandwidth.
     """
 
 def judge(trace: Trace) -> Quality:
@@ -4282,13 +4282,13 @@ def load_bytes(data: bytes, options: LoadOptions = ...) -> Trace: ...
 def load_file(path: str, options: LoadOptions = ...) -> Trace: ...
 def pattern_edits() -> list[tuple[str, str]]:
     """
-    Name of each edit that stands for a fix, and what it takes away.
+    Name of each edit that models a fix, and what it removes.
     """
 
 def patterns() -> list[PatternInfo]: ...
 def rank_processes(trace: Trace) -> list[tuple[str, list[int]]]:
     """
-    Of a file merged from several ranks, what each is called ('' if nothing) and the pids of its processes and devices; empty of any other.
+    Of a file merged from several ranks, the name of each ('' if it has none) and the pids of its processes and devices; empty for any other file.
     """
 
 def restore_record(record: str, values: tuple[typing.Any, ...]) -> typing.Any:

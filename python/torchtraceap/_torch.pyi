@@ -58,13 +58,13 @@ class Example:
 
 class Config:
     """
-    What a network is: see detector/config.h.
+    The settings of a network: see detector/config.h.
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
     @property
     def dropout(self) -> float:
         """
-        of what passes a layer in training
+        of activations that are zeroed in training
         """
     @dropout.setter
     def dropout(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None: ...
@@ -99,7 +99,7 @@ class Config:
     @property
     def name_dropout(self) -> float:
         """
-        of events lose their names in training
+        of events whose names are hidden in training
         """
     @name_dropout.setter
     def name_dropout(
@@ -108,7 +108,7 @@ class Config:
     @property
     def reach(self) -> int:
         """
-        windows before and after that one looks at
+        windows before and after that a window attends to
         """
     @reach.setter
     def reach(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
@@ -122,7 +122,7 @@ class Config:
     @property
     def width(self) -> int:
         """
-        values that an event and a window are described by
+        values that describe an event and a window
         """
     @width.setter
     def width(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
@@ -133,14 +133,14 @@ class Config:
     @property
     def word_width(self) -> int:
         """
-        values that a word of a name is described by
+        values that describe a word of a name
         """
     @word_width.setter
     def word_width(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None: ...
 
 class LossWeights:
     """
-    What each loss counts.
+    The weight of each loss.
     """
     def __init__(self, **kwargs: typing.Any) -> None: ...
     @property
@@ -172,7 +172,7 @@ class LossWeights:
 
 class Training:
     """
-    How weights move.
+    The settings of a training.
     """
 
     weights: LossWeights
@@ -222,7 +222,7 @@ class Training:
 
 class StepResult:
     """
-    What a step did.
+    The result of a training step.
     """
     @property
     def any(self) -> float: ...
@@ -260,7 +260,7 @@ class Network:
     def fit_columns(self, traces: collections.abc.Sequence[Arrays]) -> None: ...
     def restart(self, seed: typing.SupportsInt | typing.SupportsIndex) -> None:
         """
-        Keep the weights; the next step is the first of a training of this seed.
+        Keep the weights and start a new training with this seed.
         """
     def save(
         self, path: str, *, training: bool, card: collections.abc.Mapping[str, str] = {}
@@ -280,7 +280,7 @@ class Network:
     @property
     def card(self) -> dict[str, str]:
         """
-        What the file it was read from tells of itself.
+        The metadata of the file that it was read from.
         """
     @property
     def config(self) -> Config: ...
@@ -343,21 +343,21 @@ class Model:
     @property
     def patterns(self) -> list[str]:
         """
-        What the columns of `types` are of: the patterns that it was trained on.
+        The patterns of the columns of `types`: those it was trained on.
         """
     @property
     def trace_from(self) -> float: ...
     @property
     def unknown_patterns(self) -> list[str]:
         """
-        Those of them that this version does not have, or means otherwise.
+        Those of them that this version does not have or defines differently.
         """
     @property
     def window_from(self) -> float: ...
 
 def pattern_names() -> list[str]:
     """
-    The patterns of this version: what the labels `types` of an example are of.
+    The patterns of this version: those of the labels `types` of an example.
     """
 
 def relabel(from_file: str, to_file: str) -> None:
@@ -367,21 +367,21 @@ def relabel(from_file: str, to_file: str) -> None:
 
 def rules_input(windows: numpy.ndarray) -> numpy.ndarray:
     """
-    What the rules say of CPU and GPU, as a logit.
+    The rules' verdict on CPU and GPU, as a logit.
     """
 
 def rules_logit(
     share: typing.Annotated[numpy.typing.ArrayLike, numpy.float64],
 ) -> typing.Any:
     """
-    Shares that rules claim, as rules_input() has them.
+    Shares that rules claim, as rules_input() returns them.
     """
 
 def strangeness(
     known: collections.abc.Mapping[str, typing.Any], windows: numpy.ndarray
 ) -> numpy.ndarray:
     """
-    How far windows are from those that are known: see detector/stack.h.
+    The distance of windows from known ones: see detector/stack.h.
     """
 
 def trees_raw(
@@ -391,5 +391,5 @@ def trees_raw(
     threads: typing.SupportsInt | typing.SupportsIndex = 1,
 ) -> numpy.ndarray:
     """
-    What trees alone add up to, for each window and output.
+    The sum of the trees alone, for each window and output.
     """

@@ -296,5 +296,5 @@ def test_a_trace_that_is_gone_when_a_file_is_written(
     err = capsys.readouterr().err
     assert (code, target.exists()) == (2, False)
     assert err.startswith(f"torchtraceap: --{form} {target}: {path}: cannot be opened")
-    assert "put it back, or load a copy that stays" in err
+    assert "restore it, or load a copy that stays" in err
     assert "folder" not in err  # That is not what is wrong.

@@ -162,7 +162,9 @@ def test_a_file_that_changes_while_it_is_read(touched: Path, text: bytes) -> Non
     # Cut so far, which is no damage: it is being written.
     touched.write_bytes(text[: len(text) // 2])
     for recover in (False, True):
-        with pytest.raises(torchtraceap.TraceError, match="when it is whole") as error:
+        with pytest.raises(
+            torchtraceap.TraceError, match="when it is complete"
+        ) as error:
             load(touched, recover=recover)
         assert error.value.kind == "changed"
 
@@ -173,7 +175,7 @@ def test_a_file_that_goes_while_it_is_read(data: Path, tmp_path: Path) -> None:
     path.write_bytes((data / STEPS).read_bytes())
     trace = load(path)
     path.unlink()
-    again = r"trace\.json\.gz: cannot be opened: .* put it back, or load a copy that st"
+    again = r"trace\.json\.gz: cannot be opened: .* restore it, or load a copy that st"
     with pytest.raises(FileNotFoundError, match=again):
         trace.read_args([0])
 

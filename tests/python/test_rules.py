@@ -131,7 +131,7 @@ def test_a_view_shows_the_trace() -> None:
     seen: list[RuleView] = []
     report = analyze(look, thresholds={"min_us": 3})
     assert report.rules[0].claims == 0 and "0 claims" in report.summary()
-    with pytest.raises(RuntimeError, match="only while it runs"):
+    with pytest.raises(RuntimeError, match="only while the rule runs"):
         seen[0].idle(0)
     assert seen[0].parents[2] == 1  # Arrays that were asked for stay.
 

@@ -23,9 +23,10 @@ trace::Category category_named(std::string_view name, OpKind kind) {
 DeviceWork made_of(DraftedWork w, std::uint32_t place) {
   check_length(w.ns);
   check_args(w.args);
-  if (w.bytes < -1) throw std::invalid_argument("work moves less than no bytes");
+  if (w.bytes < -1)
+    throw std::invalid_argument("work moves a negative number of bytes");
   if (!(w.blocks_per_sm >= 0 || w.blocks_per_sm == -1)) {
-    throw std::invalid_argument("work has less than no blocks");
+    throw std::invalid_argument("work has a negative number of blocks");
   }
   DeviceWork out{std::move(w.name), w.kind, place, w.ns};
   out.bytes = w.bytes;

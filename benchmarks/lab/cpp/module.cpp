@@ -85,9 +85,9 @@ void bind_insertion(py::module_& m) {
       .value("MEMSET", TaskKind::kMemset);
   py::class_<InsertionDraft>(
       m, "Insertion",
-      "What a thread of a report's trace does besides, at a recorded moment of the "
-      "trace's clock: see insertion_draft.h. Lengths in nanoseconds, `args` "
-      "more members of a row as JSON text. What means nothing is a ValueError.")
+      "Additional operations of a thread of a report's trace, at a recorded moment "
+      "of the trace's clock: see insertion_draft.h. Lengths in nanoseconds, `args` "
+      "more members of a row as JSON text. Invalid input raises ValueError.")
       .def(py::init([](const Analysis& a, std::int64_t pid, std::int64_t tid,
                        std::int64_t at) {
              return InsertionDraft(scheduled_model(a), pid, tid, at);
@@ -147,11 +147,11 @@ void bind_insertion(py::module_& m) {
           py::kw_only(), py::arg("device"), py::arg("stream"),
           py::arg("category") = "cuda_runtime", "Records an event and waits for it.")
       .def("stand_for", &InsertionDraft::stand_for, py::arg("row"),
-           "It is done in place of this device work.");
+           "It replaces this device work.");
 }
 
 void bind_perturbation(py::module_& m) {
-  py::class_<Perturbation>(m, "Perturbation", "What is put into a trace.")
+  py::class_<Perturbation>(m, "Perturbation", "The insertions into a trace.")
       .def(py::init<>())
       .def("insert", [](Perturbation& p,
                         const InsertionDraft& d) { p.insertions.push_back(d.made()); })
@@ -164,15 +164,15 @@ void bind_perturbation(py::module_& m) {
       .def(
           "replace",
           [](Perturbation& p, std::uint32_t row) { p.replaced.push_back(row); },
-          py::arg("row"), "This device work is not done.")
+          py::arg("row"), "This device work is left out.")
       .def(
           "leave_out",
           [](Perturbation& p, std::uint32_t row) { p.unwritten.push_back(row); },
-          py::arg("row"), "This row of the host is not written.")
+          py::arg("row"), "This row of the host is left out.")
       .def("__len__", [](const Perturbation& p) {
         return p.insertions.size() + p.longer.size() + p.replaced.size();
       });
-  py::class_<Run>(m, "Perturbed", "A trace scheduled with what was put in.")
+  py::class_<Run>(m, "Perturbed", "A trace scheduled with its insertions.")
       .def_property_readonly("span_ns", [](const Run& r) { return r.schedule.span; })
       .def("moments", &moments, py::arg("without"), py::arg("device"),
            "Moments of a device in this schedule and without: int64 [2, n] on the "
@@ -196,7 +196,7 @@ void bind_perturbation(py::module_& m) {
   m.def("perturb", &run, py::arg("report"), py::arg("perturbation"),
         py::arg("edits") = std::vector<Edit>{}, py::keep_alive<0, 1>(),
         "Schedules a trace by events with a perturbation and edits made. Raises "
-        "ValueError for what is put in elsewhere, or into another trace.");
+        "ValueError for an insertion elsewhere, or into another trace.");
 }
 
 // What programs of the dry run do not have.

@@ -44,24 +44,24 @@ class PerturbationChecker {
  private:
   void insertion(const Insertion& in) {
     if (in.model.get() != &m_)
-      refuse_put_in("what is put in was made for another trace");
+      refuse_put_in("the insertion was made for another trace");
     if (in.lane >= m_.sequences.size() || m_.sequences[in.lane].empty()) {
       refuse_put_in("an insertion into a thread that is not scheduled");
     }
     check_moment(in.at);
     if (in.stands_for != timeline::kNoRow) check_device_work(m_, in.stands_for);
     if (in.categories.size() != in.operations.size()) {
-      refuse_put_in("operations that are put in have a category each");
+      refuse_put_in("inserted operations need a category each");
     }
     std::size_t open = 0;
     for (std::size_t i = 0; i < in.operations.size(); ++i) {
       operation(in, in.operations[i], in.categories[i]);
       if (opens(in.operations[i].kind)) ++open;
       if (in.operations[i].kind == OpKind::kClose && open-- == 0) {
-        refuse_put_in("what is put in closes what it did not open");
+        refuse_put_in("the insertion closes something that it did not open");
       }
     }
-    if (open > 0) refuse_put_in("what is put in leaves something open");
+    if (open > 0) refuse_put_in("the insertion leaves something open");
     for (const auto& w : in.work) work(w);
   }
 
@@ -89,11 +89,10 @@ class PerturbationChecker {
     add_if_given(w.gap);
     check_args(w.args);
     if (w.collective != kNone || !w.after.empty()) {
-      refuse_put_in(
-          "work that is put in belongs to no collective and waits for no other");
+      refuse_put_in("inserted work belongs to no collective and waits for no other");
     }
     if (w.not_before < 0 || w.not_before >= trace::kTimeLimit) {
-      refuse_put_in("work that is put in begins outside of all time");
+      refuse_put_in("inserted work begins outside the time range");
     }
   }
 
@@ -103,20 +102,19 @@ class PerturbationChecker {
         !lanes.lanes[lanes.lane[row]].is_stream) {
       return;
     }
-    refuse_put_in("row " + std::to_string(row) + " is none of the host");
+    refuse_put_in("row " + std::to_string(row) + " is not a row of the host");
   }
 
   static void within(std::uint32_t id, std::size_t size, const char* what) {
     if (id >= size)
-      refuse_put_in("what is put in refers to " + std::string(what) +
-                    " that is not there");
+      refuse_put_in("the insertion refers to " + std::string(what) +
+                    " that does not exist");
   }
 
   // All together, so that no sum of the schedule leaves 64 bits.
   void add(std::int64_t ns) {
     check_length(ns);
-    if (ns >= trace::kTimeLimit - total_)
-      refuse_put_in("what is put in takes too long");
+    if (ns >= trace::kTimeLimit - total_) refuse_put_in("the insertion takes too long");
     total_ += ns;
   }
   void add_if_given(std::int64_t ns) {
@@ -131,21 +129,21 @@ class PerturbationChecker {
 }  // namespace
 
 void check_length(std::int64_t ns) {
-  if (ns < 0)
-    refuse_put_in("a length of " + std::to_string(ns) + " ns is less than no time");
+  if (ns < 0) refuse_put_in("a length of " + std::to_string(ns) + " ns is negative");
   if (ns >= trace::kTimeLimit) {
-    refuse_put_in("a length of " + std::to_string(ns) + " ns is beyond all time");
+    refuse_put_in("a length of " + std::to_string(ns) +
+                  " ns is outside the time range");
   }
 }
 
 void check_moment(std::int64_t at) {
   if (at > -trace::kTimeLimit && at < trace::kTimeLimit) return;
-  refuse_put_in("a moment of " + std::to_string(at) + " ns is beyond all time");
+  refuse_put_in("a moment of " + std::to_string(at) + " ns is outside the time range");
 }
 
 void check_args(const std::string& args) {
   if (args.empty() || trace::is_members(args)) return;
-  refuse_put_in("args are no members of a JSON object: " + args.substr(0, 80));
+  refuse_put_in("args are not members of a JSON object: " + args.substr(0, 80));
 }
 
 void check_category(Category category, OpKind kind) {
@@ -154,12 +152,12 @@ void check_category(Category category, OpKind kind) {
     return;
   }
   refuse_put_in("category " + std::string(info.name) + " is none of " +
-                (is_part_of_thread(kind) ? "what a thread does itself" : "a call"));
+                (is_part_of_thread(kind) ? "a thread's own operations" : "a call"));
 }
 
 void check_device_work(const Model& m, std::uint32_t row) {
   if (row < m.tasks.of_row.size() && m.tasks.of_row[row] != kNone) return;
-  refuse_put_in("row " + std::to_string(row) + " is no device work");
+  refuse_put_in("row " + std::to_string(row) + " is not device work");
 }
 
 void check_perturbation(const Model& model, const Perturbation& perturbation) {

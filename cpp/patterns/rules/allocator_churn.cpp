@@ -21,7 +21,7 @@ enum : std::uint8_t { kTakes, kGives, kUncached };  // sub-types
 
 enum : std::size_t { kMinShare, kMinSteps, kMinCalls };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"min_steps", 2, "count",
               "memory that grows in one step is growth; in two it is churn"},
     Threshold{"min_calls", 3, "count", "fewer calls are incidents, steps known or not"},
@@ -72,7 +72,7 @@ std::string describe(const Context& context, const Finding& f) {
   }
   return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " during " +
          count_text(f.count, "call", "calls") + " that " +
-         (f.subtype == kTakes ? "took memory from" : "gave memory back to") +
+         (f.subtype == kTakes ? "took memory from" : "freed memory to") +
          " the driver (" + call + ").";
 }
 
@@ -82,8 +82,8 @@ std::string advise(const Context& context, const Finding& f) {
   return std::string("Unset PYTORCH_NO_CUDA_MEMORY_CACHING") +
          (hip ? " and PYTORCH_NO_HIP_MEMORY_CACHING" : "") +
          " in the environment, and leave out caching_allocator_enable(False): without "
-         "the cache each tensor asks the driver for memory, and waits for the device "
-         "when it goes. It is for memory checkers only.";
+         "the cache each tensor allocates from the driver, and waits for the device "
+         "when it is freed. It is for memory checkers only.";
 }
 
 }  // namespace

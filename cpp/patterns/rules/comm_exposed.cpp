@@ -32,16 +32,15 @@ enum : std::size_t {
   kMinAlike
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
-    Threshold{
-        "exposed_share", 0.05, "share",
-        "HTA and TraceLens: so much of the window counts however well the rest is "
-        "hidden"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
+    Threshold{"exposed_share", 0.05, "share",
+              "HTA and TraceLens: this share of the window counts, even if the rest is "
+              "hidden"},
     Threshold{"min_overlap", 0.7, "share",
-              "TraceLens: with less hidden nothing overlaps as it should, which counts "
-              "below exposed_share too"},
+              "TraceLens: if less is hidden, overlap failed, which counts below "
+              "exposed_share too"},
     Threshold{"min_comm", 100, "us",
-              "TraceLens: the overlap of less communication says nothing"},
+              "TraceLens: the overlap of less communication has no meaning"},
     Threshold{
         "rate_bytes", 1 << 20, "bytes",
         "msprof-analyze: from 1 MB on the link's rate shows, below it is latency"},
@@ -49,7 +48,7 @@ constexpr std::array kThresholds = {
               "a microsecond, 1 GB/s: a few percent of PCIe 4 x16 (32 GB/s) or of one "
               "link between accelerators (25-64 GB/s)"},
     Threshold{"min_alike", 3, "count",
-              "of two collectives alike, nobody knows which is the usual one"},
+              "of two like collectives, either may be the usual one"},
 };
 
 struct Waiting {
@@ -238,11 +237,11 @@ std::string advise(const Context& context, const Finding& f) {
   }();
   const auto rate = context.timeline.host ? -1 : rate_of(context, f);
   if (waits_most_likely(context, f, rate)) {
-    return "Look first which rank comes late, and why: compare the ranks' traces. "
+    return "First find out which rank is late, and why: compare the ranks' traces. "
            "Then: " +
            overlap;
   }
-  return overlap + " Then look whether another rank is late.";
+  return overlap + " Then check whether another rank is late.";
 }
 
 }  // namespace

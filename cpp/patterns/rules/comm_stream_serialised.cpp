@@ -21,10 +21,10 @@ namespace {
 
 enum : std::size_t { kMinShare, kMaxLatency };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"max_latency", 50, "us",
-              "work held by a stream or an event starts 1-10 µs after; what starts "
-              "later waited for something else"},
+              "work held by a stream or an event starts 1-10 µs after; later work "
+              "waited for something else"},
 };
 
 using trace::Category;
@@ -146,8 +146,8 @@ std::vector<Claim> propose(const Context& context) {
 }
 
 std::string describe(const Context&, const Finding& f) {
-  return "The backward pass stood still for " + duration_text(f.wasted_ns) +
-         " behind " + count_text(f.count, "reduction", "reductions") +
+  return "The backward pass stopped for " + duration_text(f.wasted_ns) + " behind " +
+         count_text(f.count, "reduction", "reductions") +
          " of gradients that it does not need.";
 }
 

@@ -19,7 +19,7 @@ namespace conv_bias_bn {
 namespace {
 
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
 };
 
 using trace::Category;
@@ -118,7 +118,7 @@ std::vector<Claim> propose(const Context& context) {
 
 std::string describe(const Context&, const Finding& f) {
   return count_text(f.count, "operator", "operators") +
-         " on the bias of convolutions before a batch norm, which takes it out "
+         " on the bias of convolutions before a batch norm, which removes it "
          "again: " +
          duration_text(f.wasted_ns) + ".";
 }

@@ -25,7 +25,7 @@ namespace {
 
 enum : std::size_t { kMinShare, kMaxCall };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"max_call", 1000, "us",
               "besides the copy itself its operators take 50-150 µs; where they take "
               "longer, something else began in them (the first one sets CUDA up: 30 s "

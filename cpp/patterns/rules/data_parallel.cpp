@@ -25,7 +25,7 @@ namespace {
 
 enum : std::size_t { kMinShare, kMinDevices };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"min_devices", 2, "count",
               "with one device nn.DataParallel only calls the module"},
 };
@@ -222,8 +222,8 @@ std::string describe(const Context&, const Finding& f) {
 
 std::string advise(const Context&, const Finding& f) {
   if (f.subtype == kModule) return std::string(info(PatternId::kDataParallel).advice);
-  return "If the ranks need not have equal buffers in training (the running statistics "
-         "of batch norm seldom have to), build DistributedDataParallel with "
+  return "If the ranks do not need equal buffers in training (running statistics of "
+         "batch norm rarely do), build DistributedDataParallel with "
          "broadcast_buffers=False; they can be sent once, before evaluation.";
 }
 

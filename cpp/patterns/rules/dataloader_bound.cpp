@@ -24,7 +24,7 @@ namespace {
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.02, "share",
               "tb_plugin warns from 5 % of a step on, gpu-idle from 20 %; severity "
-              "grades it here, so that smaller cases are listed and not shouted"},
+              "grades it here, so that smaller cases are listed with a low severity"},
 };
 
 using timeline::Span;
@@ -313,11 +313,10 @@ std::string describe(const Context& context, const Finding& f) {
 std::string advise(const Context&, const Finding& f) {
   if (f.subtype != of(LoaderKind::kWorkerStart))
     return std::string(info(f.pattern).advice);
-  return "This is paid once an iterator, not in each step: keep the workers from epoch "
-         "to epoch (DataLoader(persistent_workers=True)), make the iterator while "
-         "other "
-         "setting-up goes on, and import and open little in the dataset; leave first "
-         "batches out of a recording (torch.profiler.schedule(wait=1, warmup=1, "
+  return "This costs time once per iterator, not in each step: keep the workers "
+         "between epochs (DataLoader(persistent_workers=True)), create the iterator "
+         "during other setup, and import and open little in the dataset; leave the "
+         "first batches out of a recording (torch.profiler.schedule(wait=1, warmup=1, "
          "active=3)).";
 }
 

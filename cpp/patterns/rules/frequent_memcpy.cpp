@@ -23,15 +23,15 @@ namespace {
 
 enum : std::size_t { kMinShare, kMinPerStep, kSmallBytes, kMaxCall };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"min_per_step", 10, "count",
-              "TraceLens: more than 10 copies; of a trace without steps, in all of it"},
+              "TraceLens: more than 10 copies; without steps, in the whole trace"},
     Threshold{"small_bytes", 1 << 16, "bytes",
               "CUDA stages up to 64 KiB at once; under that, latency is all of it"},
     Threshold{
         "max_call", 1000, "us",
-        "a call for a small copy takes 10-100 µs on every machine seen; in longer "
-        "ones something else began (lazy initialization) or was waited for"},
+        "a call for a small copy takes 10-100 µs on every machine seen; longer ones "
+        "contain lazy initialization or a wait"},
 };
 
 enum : std::uint8_t { kSmall, kRoundTrip };
@@ -165,9 +165,10 @@ std::string describe(const Context& context, const Finding& f) {
 std::string advise(const Context&, const Finding& f) {
   if (f.subtype == kSmall) return std::string(info(PatternId::kFrequentMemcpy).advice);
   return "These operators ran on the host, most likely because the device's backend "
-         "has no kernel for them as they are called. Use other operators (out= and "
-         "in-place forms less, torch.empty for torch.zeros where all is written), "
-         "other dtypes or contiguous tensors; or ask the backend's makers for them.";
+         "has no kernel for them as they are called. Use other operators (fewer out= "
+         "and in-place forms, torch.empty for torch.zeros if all is overwritten), "
+         "other dtypes or contiguous tensors; or ask the backend's maintainers for "
+         "them.";
 }
 
 }  // namespace

@@ -22,15 +22,15 @@ namespace {
 enum : std::size_t { kMinShare, kMinLength, kMaxLength, kMinRepeats, kSavedShare };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "msprof-analyze: 1 % of the time"},
-    Threshold{"min_length", 3, "count", "two save too little to change code for"},
+    Threshold{"min_length", 3, "count", "two save too little for a change of code"},
     Threshold{"max_length", 16, "count",
               "msprof-analyze: 10; longer runs go from parameter to parameter and "
-              "hand nothing on"},
+              "pass no data on"},
     Threshold{"min_repeats", 5, "count", "msprof-analyze: 5 times the same sequence"},
     Threshold{
         "saved_share", 0.67, "share",
-        "of all but one of a chain: what it reads and writes again, two passes "
-        "over memory of two or three; less where backward needs what lies between"},
+        "of all but one of a chain: its repeated reads and writes, two passes "
+        "over memory of two or three; less if backward needs the results between"},
 };
 
 using trace::Category;
@@ -166,9 +166,8 @@ std::vector<Claim> propose(const Context& context) {
 
 std::string describe(const Context&, const Finding& f) {
   return count_text(f.count, "chain", "chains") +
-         " of elementwise kernels handed data on through memory: fused, they would "
-         "take "
-         "up to " +
+         " of elementwise kernels passed data through memory: fused, they would "
+         "take up to " +
          duration_text(f.wasted_ns) + " less.";
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 enum : std::size_t { kMinShare, kMinPause, kMinGuess };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"min_pause", 100, "us",
               "collections of the youngest generation take 10-100 µs and are part of "
               "running Python (msprof lists those above 1000 µs)"},
@@ -65,9 +65,9 @@ std::string describe(const Context& context, const Finding& f) {
     return count_text(f.count, "collection", "collections") +
            " of Python's garbage: " + waited + ".";
   }
-  return "Storing one element took as long as only a garbage collection does, " +
+  return "Storing one element took as long as a garbage collection, " +
          count_text(f.count, "time", "times") + ": " + waited +
-         " (record_python_gc_info=True would tell for sure).";
+         " (record_python_gc_info=True would confirm it).";
 }
 
 }  // namespace

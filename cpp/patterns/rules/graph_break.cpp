@@ -21,7 +21,7 @@ namespace {
 
 enum : std::size_t { kMinShare };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
 };
 
 using timeline::FileOwner;
@@ -168,7 +168,7 @@ std::string describe(const Context& context, const Finding& f) {
   return "The compiled code was left " + count_text(f.count, "time", "times") +
          " in the middle of a call: " +
          (on_host ? "" : devices_text(f, false) + " idled for ") +
-         duration_text(f.wasted_ns) + (on_host ? " went into" : " while there was") +
+         duration_text(f.wasted_ns) + (on_host ? " went into" : " during") +
          " eager code and guard checks before the next compiled piece.";
 }
 

@@ -24,7 +24,7 @@ constexpr std::array kThresholds = {
               "the max_pause of launch_bound: shorter pauses are dispatch"},
     Threshold{"dense_frames", 10, "count",
               "Python frames a launch (without a device: an operator): recording each "
-              "takes about a microsecond, and as many slow a launch down twofold"},
+              "takes about a microsecond, and this many double a launch's time"},
 };
 
 IntervalSet all_steps(const timeline::Timeline& t) {
@@ -97,9 +97,9 @@ std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kUnrecorded) {
     return devices_text(f) + " idled " + duration_text(f.wasted_ns) +
-           " because the launching thread ran nothing that is recorded, " +
+           " because the launching thread ran nothing recorded, " +
            count_text(f.count, "time", "times") +
-           " between two operators: most likely Python of the program.";
+           " between two operators: most likely the program's Python code.";
   }
   const auto stretches = stretches_of(f);
   const auto call = costliest_call(context, stretches);
@@ -109,7 +109,7 @@ std::string describe(const Context& context, const Finding& f) {
            std::string(t.trace->name(cost.row));
   };
   auto out = t.host ? "No operator ran for " : devices_text(f) + " idled ";
-  out += duration_text(f.wasted_ns) + " while Python ran for itself";
+  out += duration_text(f.wasted_ns) + " while only Python ran";
   if (call) out += text(*call, "in");
   if (deepest && (!call || t.trace->name(deepest->row) != t.trace->name(call->row))) {
     out += text(*deepest, call && deepest->ns > call->ns ? "below" : "in");
@@ -139,11 +139,9 @@ std::string advise(const Context& context, const Finding& f) {
   }
   const auto call = costliest_call(context, stretches_of(f));
   if (call && is_compiled(t, call->row)) {
-    return "This Python is what torch.compile made: let a CUDA graph replay the "
-           "kernels "
-           "(torch.compile(mode=\"reduce-overhead\")), or leave out its checks of "
-           "sizes "
-           "(torch._inductor.config.size_asserts = False).";
+    return "torch.compile generated this Python code: let a CUDA graph replay the "
+           "kernels (torch.compile(mode=\"reduce-overhead\")), or leave out its checks "
+           "of sizes (torch._inductor.config.size_asserts = False).";
   }
   return std::string(info(f.pattern).advice);
 }

@@ -25,7 +25,7 @@ constexpr std::array kThresholds = {
     kSlowLaunchThreshold,
     kMaxLatencyThreshold,
     Threshold{"min_launches", 10, "count",
-              "chosen: fewer late launches are incidents and not a way of running"},
+              "chosen: fewer late launches are single incidents"},
 };
 static_assert(kThresholds[kMinLaunches].name == "min_launches");
 
@@ -112,7 +112,7 @@ std::string describe(const Context& context, const Finding& f) {
          (f.count == 1 ? " launch" : " launches") +
          " the device had already run dry, " + duration_text(f.wasted_ns) +
          " in all, while the host was still launching; "
-         "what it launched ran for " +
+         "the launched work ran for " +
          duration_text(timeline::lower_median(std::move(lengths))) + " (median).";
 }
 
@@ -150,7 +150,7 @@ std::set<std::int64_t> processes_that_decode(const timeline::Timeline& t) {
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kGraphs) {
-    return "A graph's first launch uploads it: replay each once before what matters. "
+    return "A graph's first launch uploads it: replay each once in a warm-up. "
            "Later ones take longer the more nodes it has: fuse its kernels "
            "(torch.compile), or launch the next graph while the one before it runs.";
   }
@@ -168,8 +168,8 @@ std::string advise(const Context& context, const Finding& f) {
     return decoding.contains(t.columns().pid[claim.evidence]);
   };
   if (std::any_of(f.claims.begin(), f.claims.end(), decodes)) {
-    return "Each token launches the whole model anew: give the key-value cache a fixed "
-           "size (a static cache) and compile the forward pass with "
+    return "Each token launches the whole model again: give the key-value cache a "
+           "fixed size (a static cache) and compile the forward pass with "
            "torch.compile(mode=\"reduce-overhead\"), which fuses its elementwise "
            "kernels and replays each token as one CUDA graph; or generate for more "
            "requests at once.";

@@ -36,16 +36,17 @@ enum : std::size_t {
   kMaxPause
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"min_repeats", 10, "count", "TorchTidy: 10 times the same operators"},
     Threshold{"max_body", 16, "count",
               "calls of one pass; layers of a model, the look-alike, have more"},
     Threshold{"min_unproven", 100, "count",
               "without Python frames and indexes in the file, layers look the same; no "
               "model has a hundred alike"},
-    Threshold{"real_work", 20, "us",
-              "calling an operator takes 1-10 µs; one on the CPU that works for longer "
-              "would have to do so in a batch as well"},
+    Threshold{
+        "real_work", 20, "us",
+        "calling an operator takes 1-10 µs; a longer one on the CPU would take as "
+        "long in a batch"},
     Threshold{"max_pause", 200, "us",
               "Python between two operators takes less; longer is other work"},
 };

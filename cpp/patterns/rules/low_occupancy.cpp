@@ -28,12 +28,12 @@ using timeline::OccupancyLimit;
 enum : std::size_t { kMinShare, kMaxOccupancy, kMinKernel };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.02, "share",
-              "what is claimed is an estimate: less is within its error"},
+              "the claim is an estimate: less is within its error"},
     Threshold{"max_occupancy", 25, "percent",
               "memory-bound kernels reach full bandwidth from about a quarter of the "
               "threads on; fournex warns from 40 % on"},
     Threshold{"min_kernel", 20, "us",
-              "shorter ones start and end for much of their time"},
+              "shorter ones spend much of their time starting and ending"},
 };
 
 /// Kernels of one name.
@@ -114,7 +114,7 @@ std::string reason(const timeline::WorkArgs& work, OccupancyLimit limit) {
     case OccupancyLimit::kUnknown:
       break;
   }
-  return "the trace does not tell why";
+  return "the trace does not show why";
 }
 
 std::string describe(const Context& context, const Finding& f) {

@@ -49,13 +49,13 @@ enum : std::size_t {
 };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.02, "share",
-              "what is claimed is an estimate: less is within its error"},
+              "the claim is an estimate: less is within its error"},
     Threshold{"multiple", 8, "count",
               "TorchTidy and NVIDIA's guide: 16 bytes, 8 half-precision numbers"},
     Threshold{"min_kernel", 20, "us",
-              "shorter ones start and end for much of their time"},
+              "shorter ones spend much of their time starting and ending"},
     Threshold{"min_peers", 3, "count",
-              "the rate to compare with is a median: of fewer it is an accident"},
+              "the rate to compare with is a median: of fewer it is chance"},
     Threshold{"max_rate", 0.6, "share",
               "of the aligned products' rate: tile sizes alone make products of like "
               "size differ by a third"},
@@ -241,7 +241,7 @@ std::string describe(const Context& context, const Finding& f) {
             " x " + std::to_string(p->columns) + ")";
   }
   return count_text(f.count, "product", "products") +
-         " with sizes that are no multiple of " + number + sizes +
+         " with sizes that are not multiples of " + number + sizes +
          " ran at well under the rate of aligned ones of the same trace: up to " +
          duration_text(f.wasted_ns) + " more than at theirs.";
 }

@@ -32,7 +32,7 @@ enum : std::size_t {
   kMaxLatency
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.05, "share", "as launch_bound, whose time it takes"},
+    Threshold{"min_share", 0.05, "share", "as launch_bound, whose time it claims"},
     Threshold{"min_steps", 3, "count",
               "two equal steps may be chance; a capture needs warm-up steps anyway"},
     Threshold{"min_kernels", 10, "count", "fewer launches are not worth a graph"},

@@ -22,7 +22,7 @@ namespace {
 
 enum : std::size_t { kMinShare, kMinBytes, kLargeBytes, kMaxLag };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"min_bytes", 1 << 16, "bytes",
               "CUDA stages up to 64 KiB at once: such a call takes the 10 µs that a "
               "pinned one takes"},
@@ -31,7 +31,7 @@ constexpr std::array kThresholds = {
     Threshold{
         "max_lag", 1000, "us",
         "before a copy starts its first part is staged, a few MB at most: 200-300 "
-        "us seen of 19 MB; of more, something else is the cause"},
+        "us seen of 19 MB; longer ones have another cause"},
 };
 
 struct Call {

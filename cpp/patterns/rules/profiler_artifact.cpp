@@ -19,7 +19,7 @@ using trace::Category;
 
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0, "share",
-              "always accounted for: it must not be laid at the user's door"},
+              "always claimed: the user's code did not cause it"},
 };
 
 // torch's profiler going from one state to the next: start, stop, and writing the file;

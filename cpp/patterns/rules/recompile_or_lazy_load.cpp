@@ -31,7 +31,7 @@ enum : std::size_t {
   kContext
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{
         "slow_call", 2000, "us",
         "a warm call into the runtime takes 1-10 µs, a graph's launch up to 1 ms; "
@@ -40,18 +40,17 @@ constexpr std::array kThresholds = {
               "a statement that finds its module loaded takes microseconds"},
     Threshold{"cold_factor", 10, "count",
               "medians of an operator's calls; cold ones were seen to take 25 to 3000"},
-    Threshold{
-        "min_cold", 1000, "us",
-        "of a first call that shows no loading: a shorter one may be an accident"},
+    Threshold{"min_cold", 1000, "us",
+              "of a first call that shows no loading: a shorter one may be chance"},
     Threshold{"launch_factor", 50, "count",
-              "median launches; a full queue's launch is no first one of its kernel"},
+              "median launches; a launch into a full queue is not a kernel's first"},
     Threshold{
         "launch_share", 0.05, "share",
         "of a trace without steps: the first launch of a decode step of 7.7 ms takes "
         "0.6 ms (public B300 trace)"},
     Threshold{"context", 50'000, "us",
-              "to set up a device takes 0.1 s and more, a first call that does not "
-              "up to 10 ms"},
+              "setting up a device takes 0.1 s and more, a first call without it up "
+              "to 10 ms"},
 };
 
 using trace::Category;
@@ -224,8 +223,7 @@ std::string describe(const Context& context, const Finding& f) {
       return count_text(f.count, "load", "loads") + " of device code: " + waited + ".";
     case LoadingKind::kRecompile:
       return "torch.compile compiled " + times +
-             " a function that it had compiled before for other inputs: " + waited +
-             ".";
+             " a function already compiled for other inputs: " + waited + ".";
     case LoadingKind::kLateCompile:
       return "Code was compiled " + times + " after the first step: " + waited + ".";
     case LoadingKind::kContextCreation:
@@ -253,7 +251,7 @@ std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   switch (static_cast<LoadingKind>(f.subtype)) {
     case LoadingKind::kModuleLoading:
-      return std::string("Use every kernel once before what matters: run a few ") +
+      return std::string("Use every kernel once in a warm-up: run a few ") +
              "iterations with each shape first" +
              (on_amd(t) ? "."
                         : "; CUDA_MODULE_LOADING=EAGER moves loading to the start.");
@@ -263,12 +261,11 @@ std::string advise(const Context& context, const Finding& f) {
              "TORCH_LOGS=recompiles says which guard failed.";
     case LoadingKind::kLateCompile:
       return "Run every compiled function once, in each mode (training, evaluation) "
-             "and shape that will occur, before what matters.";
+             "and shape that will occur, in a warm-up.";
     case LoadingKind::kContextCreation:
-      return "It is done once in a process: touch the device before recording "
+      return "It happens once per process: use the device before recording "
              "(torch.cuda.init(), torch.cuda.synchronize()), and keep the process "
-             "alive "
-             "where many short jobs pay for it.";
+             "alive if many short jobs each pay for it.";
     default:
       return "Warm up before measuring: run a few iterations first, or leave them out "
              "of the recording with torch.profiler.schedule(wait=1, warmup=2, "

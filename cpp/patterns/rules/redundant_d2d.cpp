@@ -24,7 +24,7 @@ namespace {
 
 enum : std::size_t { kMinShare, kMinBusy };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"min_busy", 0.05, "share",
               "of the busy time: TraceLens reports copies from 5 % of it on; training "
               "in mixed precision casts 1-4 % of its time without harm"},
@@ -285,21 +285,20 @@ std::string advise(const Context&, const Finding& f) {
   switch (static_cast<DeviceCopy>(f.subtype)) {
     case DeviceCopy::kCast:
       return "Keep one dtype: cast weights and tables once, outside the loop; or, "
-             "where "
-             "a norm or softmax is cast up and down again, use the operator that "
+             "where a norm or softmax is cast up and down again, use the operator that "
              "computes in float32 by itself (F.rms_norm, F.layer_norm, F.softmax) or "
-             "torch.compile, which puts the casts into the kernels beside.";
+             "torch.compile, which fuses the casts into neighboring kernels.";
     case DeviceCopy::kLayout:
       return "Keep one memory format through the model (channels_last for "
              "convolutions, inputs too), and leave out .contiguous() where the next "
              "operator takes strides.";
     case DeviceCopy::kCopy:
-      return "Leave out .clone() where nobody writes to the tensor, write results "
-             "where they belong (out=), and let DDP use its buckets as gradients "
+      return "Leave out .clone() if nothing writes to the tensor, write results to "
+             "their destination (out=), and let DDP use its buckets as gradients "
              "(gradient_as_bucket_view=True).";
     case DeviceCopy::kGraphBuffers:
-      return "Let the graph find its inputs where it reads them: write each batch "
-             "straight into the static input, keep parameters and state at fixed "
+      return "Keep the graph's inputs where it reads them: write each batch "
+             "directly into the static input, keep parameters and state at fixed "
              "addresses (torch._dynamo.mark_static_address), and clone only outputs "
              "that are needed after the next replay.";
   }

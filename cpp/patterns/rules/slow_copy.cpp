@@ -20,7 +20,7 @@ namespace {
 
 enum : std::size_t { kMinShare, kMinRate, kLargeBytes, kSmallBytes, kMinSmall };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{
         "min_rate", 0.5, "share",
         "of the link's rate: pageable memory, a link of half its lanes and the "
@@ -82,7 +82,7 @@ std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kSmall) {
     return count_text(f.count, "copy", "copies") +
-           " of less than 64 KiB took latency and hardly any data: " +
+           " of less than 64 KiB consisted mostly of latency: " +
            duration_text(f.wasted_ns) + " more than at the link's rate.";
   }
   const auto row = f.events.front();

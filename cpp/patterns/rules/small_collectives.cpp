@@ -43,7 +43,7 @@ enum : std::size_t {
   kMinRun
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"small_bytes", 1 << 20, "bytes", "msprof-analyze: under 1 MB over RDMA"},
     Threshold{"small_share", 0.2, "share",
               "msprof-analyze: a fifth of the communication in small messages"},
@@ -51,7 +51,7 @@ constexpr std::array kThresholds = {
               "a loop over gradients scales each (one kernel); a layer between two "
               "collectives of tensor parallelism is three kernels and more"},
     Threshold{"bytes_per_us", 5000, "bytes",
-              "5 GB/s, half of PCIe 3 x16: what merged messages take at most, unless "
+              "5 GB/s, half of PCIe 3 x16: the most that merged messages take, unless "
               "the trace's own large collectives are slower"},
     Threshold{"small_time", 50, "us",
               "of unknown size: NCCL takes 10-30 µs for next to nothing inside a "

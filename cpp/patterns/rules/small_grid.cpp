@@ -21,7 +21,7 @@ namespace {
 enum : std::size_t { kMinShare, kMinBusyShare, kMaxFill, kMinKernel };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.02, "share",
-              "what is claimed is an estimate: less is within its error"},
+              "the claim is an estimate: less is within its error"},
     Threshold{"min_busy_share", 0.20, "share",
               "such kernels make a fifth of the device's busy time: a few are part of "
               "every program"},
@@ -83,7 +83,7 @@ std::string describe(const Context& context, const Finding& f) {
          count_text(static_cast<std::uint64_t>(work.blocks), "block", "blocks") +
          " on " + std::to_string(multiprocessors(work, device)) + " " + units +
          "): " + duration_text(f.wasted_ns) +
-         " would be saved if all of it had been at work.";
+         " would be saved if all of it had been used.";
 }
 
 }  // namespace

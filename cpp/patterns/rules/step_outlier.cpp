@@ -37,9 +37,9 @@ enum : std::size_t {
   kEvenRange
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"min_steps", 5, "count",
-              "without the first: of fewer steps no usual length can be told"},
+              "without the first: fewer steps have no usual length"},
     Threshold{"deviations", 4.45, "count",
               "median absolute deviations over the median: of normally spread lengths, "
               "3 standard deviations, as SageMaker takes"},
@@ -47,12 +47,13 @@ constexpr std::array kThresholds = {
               "of the median: steps of equal length deviate by almost nothing"},
     Threshold{"min_runs", 5, "count",
               "of equal kernels, without the first: as with steps"},
-    Threshold{"min_kernel", 1000, "us",
-              "chosen: clocks change over milliseconds; shorter kernels differ by what "
-              "the caches hold"},
+    Threshold{
+        "min_kernel", 1000, "us",
+        "chosen: clocks change over milliseconds; shorter kernels differ with the "
+        "contents of caches"},
     Threshold{
         "even_share", 0.75, "share",
-        "chosen: of equal kernels; where more differ, their inputs' values decide"},
+        "chosen: of equal kernels; if more differ, their inputs' values are the cause"},
     Threshold{"even_range", 0.1, "share",
               "of the median: eight of ten equal attentions in a public MI300 trace "
               "are within 4 %"},
@@ -279,8 +280,8 @@ std::string describe(const Context& context, const Finding& f) {
 
 std::string advise(const Context&, const Finding& f) {
   if (f.subtype == kStep) return std::string(info(PatternId::kStepOutlier).advice);
-  return "Look what else had the device: its clocks under load (power or temperature "
-         "limits), another process on it; or inputs whose values make the kernel "
+  return "Check the device's clocks under load (power or temperature limits), other "
+         "processes on it, and inputs whose values make the kernel "
          "longer.";
 }
 

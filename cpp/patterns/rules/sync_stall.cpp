@@ -28,16 +28,16 @@ namespace {
 
 enum : std::size_t { kMinShare, kMinWait, kMaxThreads, kSmallBytes };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{
         "min_wait", 50, "us",
         "chosen, as most profilers flag waits from there on; the calls alone take "
         "4-20 µs on an idle device in public traces"},
     Threshold{"max_threads", 2, "count",
-              "chosen: of more threads that wait or launch, nobody knows which waits "
-              "for whom (a pool that serves requests)"},
+              "chosen: with more threads that wait or launch, it is unknown which "
+              "waits for which (a pool that serves requests)"},
     Threshold{"small_bytes", 1 << 16, "bytes",
-              "as frequent_memcpy: what is read to decide on it; more is data"},
+              "as frequent_memcpy: values read for a decision; more is data"},
 };
 
 // A wait that drained a device, and how much of what followed is its fault.

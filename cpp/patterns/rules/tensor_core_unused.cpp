@@ -28,13 +28,13 @@ namespace {
 enum : std::size_t { kMinShare, kMinIntensity, kMinKernel, kSpeedup };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.02, "share",
-              "what is claimed is an estimate: less is within its error"},
+              "the claim is an estimate: less is within its error"},
     Threshold{"min_intensity", 50, "FLOPs/byte",
               "without tensor cores, memory stops being the limit at 17 on V100, 10 on "
               "A100, 20 on H100; twice as fast needs twice that"},
     Threshold{"min_kernel", 10, "us",
-              "TraceLens calls kernels under 10 µs short: starting and ending is their "
-              "time"},
+              "TraceLens calls kernels under 10 µs short: they mostly start and "
+              "end"},
     Threshold{"speedup", 2, "times",
               "tensor cores peak at 8 times float32 on V100, A100 and H100, at 2 times "
               "on consumer devices; the least of these is claimed"},
@@ -143,8 +143,8 @@ std::string advise(const Context& context, const Finding& f) {
            "(torch.autocast).";
   }
   return "Run in float16: torch.autocast(\"cuda\", dtype=torch.float16), with "
-         "torch.amp.GradScaler for training. This device's tensor cores take neither "
-         "TF32 nor bfloat16.";
+         "torch.amp.GradScaler for training. This device's tensor cores support "
+         "neither TF32 nor bfloat16.";
 }
 
 }  // namespace

@@ -22,10 +22,11 @@ namespace {
 
 enum : std::size_t { kMinShare, kCpuShare };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
-    Threshold{"cpu_share", 0.5, "share",
-              "of these operators' time on a CPU, what is memory and not exponentials: "
-              "a softmax passes over its data three times and computes in one of them"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
+    Threshold{
+        "cpu_share", 0.5, "share",
+        "of these operators' time on a CPU, the part for memory, not exponentials: "
+        "a softmax passes over its data three times and computes in one of them"},
 };
 
 std::vector<Claim> propose(const Context& context) {
@@ -60,14 +61,14 @@ bool in_math_fallback(const timeline::Timeline& t, std::uint32_t row) {
 
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
-  std::string text =
-      count_text(f.count, "attention", "attentions") +
-      " ran as product, softmax, product: what lies between the products took up to " +
-      duration_text(f.wasted_ns) + (t.host ? " more than" : " that") +
-      " a fused kernel " + (t.host ? "needs." : "does without.");
+  std::string text = count_text(f.count, "attention", "attentions") +
+                     " ran as product, softmax, product: the operators between the "
+                     "products took up to " +
+                     duration_text(f.wasted_ns) + (t.host ? " more than" : " that") +
+                     " a fused kernel " + (t.host ? "needs." : "saves.");
   if (in_math_fallback(t, f.events.front())) {
     text +=
-        " scaled_dot_product_attention itself fell back to this: look at its mask, "
+        " scaled_dot_product_attention itself fell back to this: check its mask, "
         "dtype and head size.";
   }
   return text;

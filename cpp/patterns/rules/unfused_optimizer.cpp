@@ -35,7 +35,7 @@ enum : std::size_t {
   kMaxPause
 };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{
         "min_ops", 20, "count",
         "small kernels, or updates on a CPU, of one step; the fused form launches "
@@ -165,7 +165,7 @@ std::string describe(const Context& context, const Finding& f) {
   std::string text = count_text(f.count, "step", "steps") + " (" + std::string(name) +
                      ") updated the parameters one by one: ";
   if (t.host)
-    return text + "calling so many operators took " + duration_text(f.wasted_ns) + ".";
+    return text + "calling the operators took " + duration_text(f.wasted_ns) + ".";
   return text + devices_text(f, false) + " idled " + duration_text(f.idle_ns) +
          " meanwhile, and small kernels took up to " +
          duration_text(f.wasted_ns - f.idle_ns) + " beyond their work.";

@@ -21,7 +21,7 @@ namespace {
 
 enum : std::size_t { kMinShare, kMaxPause };
 constexpr std::array kThresholds = {
-    Threshold{"min_share", 0.01, "share", "a hundredth of the time is worth a line"},
+    Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
     Threshold{"max_pause", 200, "us",
               "Python between two fills takes less; longer is other work"},
 };
@@ -124,7 +124,7 @@ std::string describe(const Context& context, const Finding& f) {
   const auto filled = f.wasted_ns - f.idle_ns;
   return fills + ": " + devices_text(f, false) +
          (filled > 0 ? " filled for " + duration_text(filled) + " and" : "") +
-         " idled " + duration_text(f.idle_ns) + " while the host called for it.";
+         " idled " + duration_text(f.idle_ns) + " during the host's calls.";
 }
 
 }  // namespace

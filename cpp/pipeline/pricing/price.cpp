@@ -303,7 +303,7 @@ std::string caveat_of(const Fidelity& f) {
   // Of traces of the host alone, and of those whose host never waits for the device.
   if (!f.informative) {
     return "Nothing in this trace tests the replay: the host hardly ever waits for a "
-           "device, so that recorded times are only repeated. Take these gains as "
+           "device, so recorded times are only repeated. Treat these gains as "
            "rough.";
   }
   // Of traces that began while the device was busy: from this share of the span on.
@@ -314,8 +314,8 @@ std::string caveat_of(const Fidelity& f) {
   char percent[16];
   std::snprintf(percent, sizeof percent, "%.0f%%", 100 * share);
   return std::string(percent) +
-         " of the time hangs on work from before the trace: what a fix gains there is "
-         "not known and not counted.";
+         " of the time depends on work from before the trace: the gain of a fix there "
+         "is unknown and not counted.";
 }
 
 }  // namespace tta::pipeline

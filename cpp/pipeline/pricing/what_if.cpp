@@ -76,7 +76,8 @@ class Editor {
     }
     if (rows.empty()) {
       throw std::invalid_argument(std::string(info(edit.kind).name) +
-                                  " takes names of " + of + ", and these are none");
+                                  " takes names of " + of +
+                                  ", and none of these matches");
     }
     return rows;
   }
@@ -235,7 +236,7 @@ std::string schedule_by_events(const Report& r, const replay::Model& m,
   // place of the step's own work: then it is the wrong work to let go.
   for (std::size_t i = 1; i < m.steps.size(); ++i) {
     if (const auto by = replay::longer_by(m.steps[i], before.times, after.times)) {
-      return replay::longer_text(m.steps[i], *by, "what overlaps gets in its way");
+      return replay::longer_text(m.steps[i], *by, "overlapped work delays it");
     }
   }
   return "";

@@ -38,7 +38,7 @@ void find_clock_skew(const timeline::Timeline& t, Quality& q) {
               patterns::duration_text(skews.back()) +
               ": the clocks of host and device differ.";
   if (grave) {
-    text += " What the host did while the device was idle is uncertain by as much.";
+    text += " The host's activity while the device was idle is uncertain by as much.";
   }
   add(q, grave ? Verdict::kDegraded : Verdict::kOk, "clock_skew", skews.size(), text);
 }
@@ -59,8 +59,8 @@ void describe_links(const timeline::Timeline& t, Quality& q) {
   if (links.without_id > 0) {
     add(q, Verdict::kOk, "work_without_id", links.without_id,
         of(links.without_id, links.device_rows) +
-            " device events carry no id by which to find their launch: what led to "
-            "them is unknown.");
+            " device events carry no id that links them to their launch: their cause "
+            "is unknown.");
   }
   for (const auto& d : t.devices) {
     if (d.foreign_share < kLostShare) continue;
@@ -78,7 +78,7 @@ void describe_links(const timeline::Timeline& t, Quality& q) {
     add(q, Verdict::kOk, "merged_devices", alike,
         "The file holds devices of several processes under one number, as files merged "
         "from several ranks do: each has times of its own here, told apart by process. "
-        "What two ranks say of each other rests on how well their clocks agree.");
+        "Comparisons between ranks are only as accurate as their clocks agree.");
   }
 }
 
@@ -138,9 +138,9 @@ void read_load_notes(const timeline::Timeline& t, Quality& q) {
   if (trace.left_out > 0) {
     add(q, Verdict::kOk, "filtered", trace.left_out,
         std::to_string(trace.left_out) +
-            " events were left out on loading, as asked: the figures are those of the "
-            "part that was loaded. Whether records are missing from the trace was not "
-            "judged; load all of it for that.");
+            " events were left out on loading, as requested: the figures cover the "
+            "loaded part. The check for missing records was skipped; load the whole "
+            "trace to run it.");
   }
   for (const auto& w : trace.warnings) {
     const bool grave =

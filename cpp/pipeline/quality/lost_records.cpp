@@ -101,12 +101,13 @@ void find_lost_steps(const timeline::Timeline& t, Quality& q) {
   if (t.spans.steps.size() < 2) return;
   const auto steps = measure(t);
   if (const auto empty = find_empty(steps); !empty.empty()) {
-    add_loss(q, "steps_without_device_work", empty.size(),
-             of(empty.size(), steps.size()) +
-                 " steps have no device event, the first of them step " +
-                 std::to_string(empty.front()->number) +
-                 ", though they ran what the others ran: records were lost, and idle "
-                 "time is overstated.");
+    add_loss(
+        q, "steps_without_device_work", empty.size(),
+        of(empty.size(), steps.size()) +
+            " steps have no device event, the first of them step " +
+            std::to_string(empty.front()->number) +
+            ", though they ran the same as the others: records were lost, and idle "
+            "time is overstated.");
   }
   StepCounts rest;
   for (const auto& step : steps) {
@@ -185,7 +186,7 @@ void find_unlaunched_work(const timeline::Timeline& t, Quality& q) {
     add(q, grave ? Verdict::kDegraded : Verdict::kOk, "work_without_launch", unlinked,
         of(unlinked, links.device_rows) +
             " device events have no launch in the trace: records of the host were "
-            "lost, and what it did before them is unknown.");
+            "lost, and its activity before them is unknown.");
   }
 }
 

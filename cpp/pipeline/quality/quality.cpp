@@ -98,7 +98,7 @@ void note_other_processes(const timeline::Timeline& t, Quality& q) {
       std::to_string(many) + " processes have many events. " +
           std::to_string(t.host.size()) +
           (t.host.size() == 1 ? " has a balance" : " have a balance each") +
-          "; findings add up what they lost, and shares are of their time together.");
+          "; findings add up their losses, and shares refer to their total time.");
 }
 
 // Whether there is anything to judge: time, and a device's work where some was
@@ -110,14 +110,14 @@ void find_what_there_is(const timeline::Timeline& t, const TraceFacts& facts,
   if (find_other_profiler(t, q)) return;
   if (t.span.length() == 0) {
     add(q, Verdict::kUnusable, "no_timed_events", 1,
-        "No event of a category that is known takes time: there is nothing to "
-        "analyze. `torchtraceap inspect` counts what there is.");
+        "No event of a known category has a duration: there is nothing to "
+        "analyze. `torchtraceap inspect` counts the events.");
   } else if (t.devices.empty() && launches > 0 && whole) {
     q.incomplete = true;
     add(q, Verdict::kUnusable, "no_device_work", launches,
         "The program launched device work " + std::to_string(launches) +
             " times, but the trace holds no kernel, copy or memset. The device's "
-            "records were lost or never taken; its time cannot be judged. Record "
+            "records were lost or never recorded; its time cannot be judged. Record "
             "again with ProfilerActivity.CUDA and without a second profiler attached.");
   } else if (t.devices.empty() && !facts.devices.empty() && whole) {
     add(q, Verdict::kDegraded, "device_not_recorded", facts.devices.size(),

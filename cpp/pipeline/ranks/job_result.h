@@ -59,7 +59,7 @@ TTA_RECORD(RankRow, TTA_RANK_ROW, "One rank, compared with the others.")
   FIELD(std::int64_t, wasted_ns, 0, "Idle and excess time.")                         \
   FIELD(std::optional<std::int64_t>, recoverable_ns, {},                             \
         "Gain of a fix in the rank's own replay; None if that is unreliable.")       \
-  FIELD(std::string, message, {}, "One sentence, in figures.")                       \
+  FIELD(std::string, message, {}, "One sentence with figures.")                      \
   FIELD(std::string, advice, {}, "How to fix it.")
 TTA_RECORD(RankFinding, TTA_RANK_FINDING,
            "A finding of one rank's own report, as far as a job needs it.")
@@ -76,14 +76,13 @@ struct RankRecord {
   FIELD(std::int64_t, rank, -1, "The rank that was late.")                             \
   FIELD(std::string, kind, {},                                                         \
         "Kind of its work: \"host\", \"runtime_calls\", \"compute\" or \"copies\"; "   \
-        "\"\" "                                                                        \
-        "if nothing that was recorded explains it.")                                   \
+        "\"\" if nothing that was recorded explains it.")                              \
   FIELD(std::optional<Location>, location, {}, "The line of that work, if known.")     \
   FIELD(std::string, name, {}, "Operator or kernel, where no line is known; or \"\".") \
   FIELD(std::optional<RankFinding>, finding, {},                                       \
         "The finding of its own report that claims most of that time; None: no "       \
         "finding does, or only one about collectives, which explains no lateness.")    \
-  FIELD(std::int64_t, late_ns, 0, "Longer than others took, at most.")                 \
+  FIELD(std::int64_t, late_ns, 0, "The largest excess over the others' time.")         \
   FIELD(std::int64_t, waited_ns, 0, "By all others together, in `count` collectives.") \
   FIELD(std::uint64_t, count, 0, "Collectives in which others waited for it.")         \
   FIELD(std::string, collective, {}, "Where others waited longest for it.")            \
@@ -95,16 +94,16 @@ struct RankRecord {
   FIELD(bool, culprit, false,                                                          \
         "Not chance: a step would gain 2 % and a quarter of the spread between steps " \
         "(their middle half), and others wait for it in three of four steps. Never "   \
-        "for what nothing explains.")
+        "if nothing explains it.")
 TTA_RECORD(Late, TTA_LATE,
-           "What made one rank late, and the waiting of the others for it.")
+           "The cause that made one rank late, and the others' waiting for it.")
 
 #define TTA_COLLECTIVE_WAIT(FIELD)                                                     \
   FIELD(std::uint32_t, collective, 0, "Place in `JobReport.joined_collectives`.")      \
   FIELD(std::int64_t, rank, -1, "The rank that was waited for.")                       \
   FIELD(std::optional<std::uint32_t>, late, {},                                        \
         "Its cause: place in `JobReport.late`; None: too little to have a row there.") \
-  FIELD(std::int64_t, late_ns, 0, "Longer than others took.")                          \
+  FIELD(std::int64_t, late_ns, 0, "Excess over the others' time.")                     \
   FIELD(std::int64_t, waited_ns, 0, "By all others together.")
 TTA_RECORD(CollectiveWait, TTA_COLLECTIVE_WAIT,
            "Waiting in one collective because of one rank.")
@@ -155,14 +154,14 @@ TTA_RECORD(CollectiveRow, TTA_COLLECTIVE_ROW, "All collectives of one name and s
         "The rank, the stage, or the kind of work: \"host\", \"runtime_calls\", " \
         "\"compute\", \"copies\", or a collective.")                              \
   FIELD(double, gain_us, 0, "How much shorter a step would be.")                  \
-  FIELD(double, share, 0, "Of all that is lost; above 1 where others make up for it.")
+  FIELD(double, share, 0, "Share of all losses; above 1 if other parts make up for it.")
 TTA_RECORD(Culprit, TTA_CULPRIT,
            "How much shorter a step would be if one part of the work took its usual "
            "time.")
 
 #define TTA_JOB_FACTS(FIELD)                                                          \
   FIELD(std::string, source, {},                                                      \
-        "As named: a folder, a pattern, a file, or \"the list\".")                    \
+        "As given: a folder, a pattern, a file, or \"the list\".")                    \
   FIELD(std::string, recording, {}, "The recording there.")                           \
   FIELD(std::uint64_t, ranks, 0, "Those with a trace that could be read.")            \
   FIELD(std::optional<std::int64_t>, world_size, {}, "None if no trace has it.")      \
@@ -184,7 +183,7 @@ TTA_RECORD(Culprit, TTA_CULPRIT,
         "Collectives and messages that two ranks or more recorded.")                  \
   FIELD(std::uint64_t, unmatched, 0, "Collectives that only one rank recorded.")      \
   FIELD(std::uint64_t, contradicted, 0,                                               \
-        "Collectives whose ranks were not in them at one time: not joined.")          \
+        "Collectives whose ranks were not in them at the same time: not joined.")     \
   FIELD(std::int64_t, clock_residual_ns, 0, "Of the worst rank.")                     \
   FIELD(std::optional<std::int64_t>, culprit, {},                                     \
         "Rank of the first culprit in `late`; None: there is none.")                  \

@@ -147,7 +147,7 @@ std::vector<Stage> tell_story(const Report& r) {
   if (r.quality.verdict == Verdict::kUnusable) {
     return {{"busy",
              "Is the device busy?",
-             "That cannot be said: the trace is unusable, for the reasons given.",
+             "Undetermined: the trace is unusable, for the reasons given.",
              "",
              false,
              {},

@@ -111,13 +111,13 @@ Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
   const auto busy = share(sum.busy_ns, sum.span_ns);
   if (sum.devices > 0 && share(sum.unattributed_ns, sum.span_ns) < busy) {
     const auto [kernel, ns] = longest_kernel(*r.timeline);
-    s.answer = "No pattern costs as much as 3 %; the work itself does.";
+    s.answer = "No pattern costs 3 % or more; the work itself takes the time.";
     s.verdict = "kernels";
     s.figures = {{"longest_kernel", ns}};
     if (share(sum.unattributed_ns, sum.span_ns) >= kNotable) {
-      s.answer = "No pattern costs as much as 3 %, but " +
+      s.answer = "No pattern costs 3 % or more, but " +
                  share_text(sum.unattributed_ns, sum.span_ns) +
-                 " of the time passes for reasons that no rule knows; most of the rest "
+                 " of the time has no cause that a rule knows; most of the rest "
                  "is the work itself.";
       s.figures.push_back({"unattributed", sum.unattributed_ns});
     }
@@ -127,11 +127,11 @@ Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
         ".";
   } else {
     const bool operators = sum.devices == 0 && sum.busy_ns >= sum.unattributed_ns;
-    s.answer = "No pattern costs as much as 3 %. ";
+    s.answer = "No pattern costs 3 % or more. ";
     s.answer += operators ? "The operators themselves take " +
                                 share_text(sum.busy_ns, sum.span_ns) + " of the time."
                           : share_text(sum.unattributed_ns, sum.span_ns) +
-                                " of the time passes for reasons that no rule knows.";
+                                " of the time has no cause that a rule knows.";
     s.verdict = operators ? "operators" : "unattributed";
     s.figures = {{"unattributed", sum.unattributed_ns}};
   }
@@ -143,14 +143,13 @@ Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
 Stage gain_stage(const Report& r, const Totals& sum) {
   Stage s{"gain", "What would matter most?", "", "", true, {}, {}};
   if (r.quality.verdict != Verdict::kOk) {
-    return unknown(s, "That is not said of a recording whose quality is degraded.");
+    return unknown(s, "Not answered: the quality of the recording is degraded.");
   }
   if (auto little = too_little(r); !little.empty()) return unknown(s, little);
   if (mostly_profiler(r, sum)) {
-    return unknown(
-        s,
-        "That cannot be said: the devices waited for the profiler nearly all "
-        "of the time.");
+    return unknown(s,
+                   "Undetermined: the devices waited for the profiler nearly all "
+                   "of the time.");
   }
   const auto name = [&](const Cost& cost) {
     return std::string(r.patterns[cost.pattern].name);
@@ -188,7 +187,7 @@ Stage gain_stage(const Report& r, const Totals& sum) {
     }
     s.answer += ".";
     if (sum.unattributed_ns > ns) {
-      s.answer += " More passes for reasons that no rule knows (" +
+      s.answer += " More time has no cause that a rule knows (" +
                   share_text(sum.unattributed_ns, span) + ").";
       s.figures.push_back({"unattributed", sum.unattributed_ns});
     }

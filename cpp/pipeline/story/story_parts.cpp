@@ -121,28 +121,28 @@ std::string stacks_text(const Report& r) {
 Stage limit_stage(const Report& r, const Totals& sum) {
   Stage s{"limit", "Which side is the limit, host or device?", "", "", true, {}, {}};
   if (r.quality.verdict != Verdict::kOk) {
-    return unknown(s, "That is not said of a recording whose quality is degraded.");
+    return unknown(s, "Not answered: the quality of the recording is degraded.");
   }
   if (auto little = too_little(r); !little.empty()) return unknown(s, little);
   const auto sides = measure_sides(*r.timeline, r.profiler_idle);
   if (!sides) {
     return unknown(s,
-                   "That cannot be said: the calls that launched most of the work "
+                   "Undetermined: the calls that launched most of the work "
                    "are not in the trace.");
   }
   if (share(sides->profiler_ns, sides->all_ns) > kProfilerRules) {
-    return unknown(s, "That cannot be said: for " +
+    return unknown(s, "Undetermined: for " +
                           share_text(sides->profiler_ns, sides->all_ns) +
                           " of the time the profiler kept the device waiting.");
   }
   if (share(sides->unrecorded_ns, sides->all_ns) > kSilenceRules) {
-    return unknown(s, "That cannot be said: nothing is recorded of the host for " +
+    return unknown(s, "Undetermined: nothing is recorded of the host for " +
                           share_text(sides->unrecorded_ns, sides->all_ns) +
                           " of the time.");
   }
   if (share(sides->span_ns, sides->all_ns) < 1 - kProfilerRules) {
     return unknown(s,
-                   "That cannot be said: nearly all of the time is the profiler's, "
+                   "Undetermined: nearly all of the time is the profiler's, "
                    "without an event of the host, or of work queued before.");
   }
   const auto span = sides->span_ns, device = sides->device_ns, host = sides->host_ns;
@@ -161,7 +161,7 @@ Stage limit_stage(const Report& r, const Totals& sum) {
   if (share(idle, span) < kHardlyIdle) {
     s.verdict = "device";
     s.answer = "The device, idle for only " + share_text(idle, span) +
-               ". A faster host would gain next to nothing.";
+               ". A faster host would gain almost nothing.";
   } else if (share(std::max(host, device), span) < kInTurns) {
     s.verdict = "turns";
     s.answer = "Neither. " + needs + "they wait for each other in turns.";

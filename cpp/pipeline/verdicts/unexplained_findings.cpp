@@ -20,9 +20,9 @@ constexpr const char* kUnexplained = "unexplained";
 constexpr std::size_t kMostPlaces = 10;
 constexpr std::size_t kMostEvents = 8;
 constexpr const char* kAdvice =
-    "No rule knows what this is: look at these events in the timeline (--html) or in "
-    "Perfetto. If it is nothing, or you find out, torchtraceap analyze --review FILE "
-    "lists such windows for you to say so.";
+    "No rule knows the cause: look at these events in the timeline (--html) or in "
+    "Perfetto. If it is harmless, or you find the cause, torchtraceap analyze --review "
+    "FILE lists such windows so that you can label them.";
 
 // Windows with one place.
 struct Group {
@@ -188,12 +188,12 @@ class ModelFindings {
     const auto& guess = scores_.patterns[static_cast<std::size_t>(verdicts_.guess[at])];
     return "No rule explains " + windows_text(chosen.size()) + " here (" +
            patterns::duration_text_us(length) +
-           ") of which the learned detector says, with a probability of " +
+           "). The learned detector reports, with a probability of " +
            (chosen.size() > 1 ? "up to " : "") + patterns::share_text(probability) +
            ", that something on the " + (side == 1 ? "GPU" : "CPU") +
            "'s side costs 5 % and more, most likely " + guess + ". It guesses that " +
            patterns::duration_text_us(saved_us(chosen)) +
-           " could be saved. The events are those that it looked at most.";
+           " could be saved. The events are those that it attended to most.";
   }
 
   const Report& report_;

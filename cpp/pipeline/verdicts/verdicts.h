@@ -54,7 +54,7 @@ TTA_RECORD(Agreement, TTA_AGREEMENT,
 TTA_RECORD(VerdictCounts, TTA_VERDICT_COUNTS, "Windows by the verdict of a model.")
 
 struct Verdicts {
-  bool strange = false;  ///< The trace as a whole is unlike those learned from.
+  bool strange = false;  ///< The trace as a whole is unlike the training traces.
   /// [n x 2]: as given; NaN without a verdict: abstained, the GPU's side of a window
   /// without a device, or a side of which the model can name no pattern.
   std::vector<float> probability;

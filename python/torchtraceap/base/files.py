@@ -96,8 +96,8 @@ def new_file(path: str) -> Iterator[str]:
         if error.filename != path:
             raise
         raise ValueError(
-            f"{path}: cannot be written: {error.strerror or error}. Choose a file in a "
-            "folder that exists, may be written to and has room"
+            f"{path}: cannot be written: {error.strerror or error}. Choose a file in "
+            "an existing, writable folder with free space"
         ) from error
 
 
@@ -128,5 +128,5 @@ def _meant_by(path: str) -> str:
         with open(place, "ab"):
             pass
     elif os.path.islink(path):
-        raise OSError(errno.ENOENT, "it is a link that leads nowhere")
+        raise OSError(errno.ENOENT, "it is a broken link")
     return place

@@ -106,7 +106,7 @@ def read_trace(source: str | bytes, plan: LoadPlan) -> _core.Trace:
             trace = read(second)
             if _stamp(source) != stamp:
                 cause = "the file was changed while it was read"
-                hint = "Load it again when it is whole"
+                hint = "Load it again when it is complete"
                 raise trace_error(os.fsdecode(source), "changed", cause, hint)
         if report is not None:
             report(1.0, trace.text_bytes, len(trace) + trace.left_out)

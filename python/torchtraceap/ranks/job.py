@@ -152,5 +152,5 @@ def _analyzed(path: str, loading: LoadPlan, plan: AnalysisPlan, place: int) -> R
     for at, report in enumerate(analyzed_ranks(path, loading, plan)):
         if at == place:
             return report
-    hint = "Load it again when it is whole"
+    hint = "Load it again when it is complete"
     raise trace_error(path, "changed", "the file was changed since it was read", hint)

@@ -91,7 +91,7 @@ TEST(Config, WhatMakesNoNetworkIsRefused) {
   EXPECT_TRUE(says(after([](Config& c) { c.without = {"color"}; }), "no column color"));
   auto text = to_text(Config());
   text["layers"] = "4x";
-  EXPECT_TRUE(says(refusal([&] { config_from_text(text); }), "layers is no number"));
+  EXPECT_TRUE(says(refusal([&] { config_from_text(text); }), "layers is not a number"));
   text.erase("layers");
   EXPECT_TRUE(says(refusal([&] { config_from_text(text); }), "layers is not told"));
 }

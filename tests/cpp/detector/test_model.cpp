@@ -100,10 +100,10 @@ TEST(Model, UnknownTensorsAreRefused) {
   model.network()->save(path_of("unknown"), false, parts);
   const auto message =
       why_refused<WeightsError>([] { Model::load(path_of("unknown"), "cpu"); });
-  EXPECT_TRUE(says(message, "\"trees.more\" is none of this network"));
+  EXPECT_TRUE(says(message, "\"trees.more\" does not belong to this network"));
   EXPECT_TRUE(
       says(why_refused<WeightsError>([] { Detector::load(path_of("unknown"), "cpu"); }),
-           "\"trees.more\" is none of this network"));
+           "\"trees.more\" does not belong to this network"));
 }
 
 // Of the header, where each byte means something.

@@ -201,7 +201,7 @@ TEST(Shipped, TooLittleInCommonIsRefused) {
   const auto message = why_refused<WeightsError>([&] { other.say(); });
   EXPECT_TRUE(says(message, kShipped + ": of the "));
   EXPECT_TRUE(says(message, "this version has 0, of at least"));
-  EXPECT_TRUE(says(message, "Use weights of this version, or train anew."));
+  EXPECT_TRUE(says(message, "Use weights of this version, or train again."));
 }
 
 }  // namespace

@@ -169,8 +169,8 @@ TEST(Stack, PartsThatAreNoneAreRefused) {
     return refusal([&](Stack& s) { s.calibration.negatives[0][at] = value; });
   };
   EXPECT_TRUE(says(negative(1, 0.05f), "calibration.cpu: value 1 is not sorted"));
-  EXPECT_TRUE(says(negative(3, 1.1f), "value 3 is no probability"));
-  EXPECT_TRUE(says(negative(3, NAN), "value 3 is no probability"));
+  EXPECT_TRUE(says(negative(3, 1.1f), "value 3 is not a probability"));
+  EXPECT_TRUE(says(negative(3, NAN), "value 3 is not a probability"));
   EXPECT_TRUE(says(refusal([](Stack& s) { s.known.center[3] = NAN; }), "known.center"));
   EXPECT_TRUE(says(refusal([](Stack& s) { s.known.middle[3] = NAN; }), "known.middle"));
   EXPECT_TRUE(says(refusal([](Stack& s) { s.known.whiten[3] = NAN; }), "known.whiten"));

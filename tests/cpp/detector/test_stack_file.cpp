@@ -146,12 +146,12 @@ TEST(StackFile, CardsThatNoFileHoldsAreRefused) {
   };
   EXPECT_EQ(card("name", "ö"), "");
   EXPECT_TRUE(says(card("", "x"), "a name is empty"));
-  EXPECT_TRUE(says(card("name", "\xff"), "is no UTF-8"));
+  EXPECT_TRUE(says(card("name", "\xff"), "is not UTF-8"));
   EXPECT_TRUE(says(card("name", std::string(kMostCardBytes, 'x')), "of at most 65536"));
   write_tensors(path_of("card"), {{"card.name", "\xc3"}}, {});
   EXPECT_TRUE(
       says(why_refused<WeightsError>([] { read_card(read_tensors(path_of("card"))); }),
-           "is no UTF-8. The file"));
+           "is not UTF-8. The file"));
   // One as long as may be is read back, whatever it takes to write it.
   const Card longest = {{"n", std::string(kMostCardBytes - 1, '\x01')}};
   write(path_of("card"), small_stack(), longest);

@@ -123,9 +123,9 @@ TEST(Match, TooLittleSharedIsRefused) {
   const auto all = std::to_string(own.statistics.size());
   EXPECT_TRUE(
       says(refusal([&](Tables& t) { raise(t.statistics, half(t.statistics) + 1); }),
-           "of the " + all + " statistics that it was trained on this version has"));
+           "of the " + all + " statistics that it was trained on, this version has"));
   EXPECT_TRUE(says(refusal([](Tables& t) { t.patterns.resize(2); }),
-                   "patterns that it was trained on this version has 2, of at least"));
+                   "patterns that it was trained on, this version has 2, of at least"));
   EXPECT_TRUE(says(refusal([&](Tables& t) { raise(t.figures, half(t.figures) + 1); }),
                    "figures that"));
   EXPECT_TRUE(says(refusal([&](Tables& t) { raise(t.kinds, half(t.kinds) + 1); }),

@@ -339,12 +339,12 @@ TEST(Training, WhatDoesNotFitIsRefused) {
   EXPECT_TRUE(says(refusal([&](auto& e) { e.recoverable = over; }), "0 to 1"));
   EXPECT_TRUE(says(refusal([&](auto& e) { e.last = 7; }), "within the 6"));
   EXPECT_TRUE(says(refusal([&](auto& e) { e.last = 0; }), "must have windows"));
-  EXPECT_TRUE(says(refusal([&](auto& e) { e.bad = -1; }), "nothing that a loss is of"));
+  EXPECT_TRUE(says(refusal([&](auto& e) { e.bad = -1; }), "no loss applies"));
   EXPECT_TRUE(says(refusal([&](auto& e) {
                      e.bad = -1;
                      e.pair = 1;
                    }),
-                   "who is bad"));
+                   "whether it is bad"));
   EXPECT_EQ(detector.steps_done(), 1);
 }
 

@@ -118,7 +118,7 @@ TEST(Weights, ThatDoNotFitTheirNetworkAreRefused) {
                      t["network.more"] = t[bias];
                      t["network.more"].view.name = "network.more";
                    }),
-                   "\"network.more\" is none of this network"));
+                   "\"network.more\" does not belong to this network"));
   EXPECT_TRUE(says(refusal([&](auto&, auto& t) { t[bias].view.shape.push_back(1); }),
                    "has another type or shape"));
   EXPECT_TRUE(says(refusal([&](auto&, auto& t) { fill(t[bias], nan); }),
@@ -139,10 +139,10 @@ TEST(Weights, MetadataThatMakeNoSenseAreRefused) {
   };
   EXPECT_TRUE(says(with("format", "pickle"), "its format is \"pickle\""));
   EXPECT_TRUE(says(with("network.width", "0"), "width must be 8 to 1024"));
-  EXPECT_TRUE(says(with("network.width", "many"), "width is no number"));
+  EXPECT_TRUE(says(with("network.width", "many"), "width is not a number"));
   EXPECT_TRUE(says(with("network.without", "color"), "no column color"));
   EXPECT_TRUE(says(with("steps", "-1"), "steps is negative"));
-  EXPECT_TRUE(says(with("seed", "1.5"), "seed is no number"));
+  EXPECT_TRUE(says(with("seed", "1.5"), "seed is not a number"));
   EXPECT_TRUE(says(refusal([](auto& m, auto&) { m.erase("network.reach"); }),
                    "reach is not told"));
   // What such a network takes is never allocated.

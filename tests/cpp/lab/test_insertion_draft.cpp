@@ -124,7 +124,7 @@ TEST(InsertionDraft, IsMadeOfAThreadThatIsScheduled) {
   EXPECT_TRUE(says(made(model, lane.tid + 1, 0), "nothing is scheduled on thread"));
   for (const auto at : {std::numeric_limits<std::int64_t>::min(),
                         std::numeric_limits<std::int64_t>::max()}) {
-    EXPECT_TRUE(says(made(model, lane.tid, at), "beyond all time"));
+    EXPECT_TRUE(says(made(model, lane.tid, at), "outside the time range"));
   }
 }
 
@@ -145,17 +145,17 @@ TEST(InsertionDraft, RefusesEachStepThatMeansNothingAndStaysAsItWas) {
   refused("category gpu_memcpy", [&] { d.call({"a", 1, "gpu_memcpy"}); });
   refused("JSON", [&] { d.open("a", "cpu_op", "{"); });
   refused("JSON", [&] { d.host(1, "a", "cpu_op", R"("a": NaN)"); });
-  refused("less than no time", [&] { d.host(-1); });
-  refused("beyond all time", [&] { d.host(std::numeric_limits<std::int64_t>::max()); });
-  refused("less than no time", [&] { d.call({"a", -1}); });
+  refused("negative", [&] { d.host(-1); });
+  refused("outside the time range",
+          [&] { d.host(std::numeric_limits<std::int64_t>::max()); });
+  refused("negative", [&] { d.call({"a", -1}); });
   refused("no work runs on stream",
           [&] { d.sync({"a", 1}, w.device, w.stream + 1, false); });
   refused("no work runs on stream",
           [&] { d.sync({"a", 1}, w.device + 1, w.stream, true); });
   refused("JSON",
           [&] { d.event_sync({"a", 1}, {"b", 1, "cuda_runtime", "x"}, 0, w.stream); });
-  refused("less than no time",
-          [&] { d.event_sync({"a", 1}, {"b", -1}, w.device, w.stream); });
+  refused("negative", [&] { d.event_sync({"a", 1}, {"b", -1}, w.device, w.stream); });
   refused("category cpu_op",
           [&] { d.event_sync({"a", 1}, {"b", 1, "cpu_op"}, w.device, w.stream); });
   const auto launched = [&](const char* why, auto change) {
@@ -164,15 +164,16 @@ TEST(InsertionDraft, RefusesEachStepThatMeansNothingAndStaysAsItWas) {
     change(call, work);
     refused(why, [&] { d.launch(call, work, true); });
   };
-  launched("less than no time", [](auto& call, auto&) { call.ns = -1; });
+  launched("negative", [](auto& call, auto&) { call.ns = -1; });
   launched("JSON", [](auto& call, auto&) { call.args = "1"; });
   launched("category", [](auto& call, auto&) { call.category = "cpu_op"; });
   launched("no work runs on stream", [](auto&, auto& work) { work.stream = 99; });
-  launched("less than no time", [](auto&, auto& work) { work.ns = -1; });
+  launched("negative", [](auto&, auto& work) { work.ns = -1; });
   launched("JSON", [](auto&, auto& work) { work.args = R"("a": 1,)"; });
-  launched("less than no bytes", [](auto&, auto& work) { work.bytes = -2; });
-  launched("less than no blocks", [](auto&, auto& work) { work.blocks_per_sm = -0.5; });
-  launched("less than no blocks", [](auto&, auto& work) {
+  launched("a negative number of bytes", [](auto&, auto& work) { work.bytes = -2; });
+  launched("a negative number of blocks",
+           [](auto&, auto& work) { work.blocks_per_sm = -0.5; });
+  launched("a negative number of blocks", [](auto&, auto& work) {
     work.blocks_per_sm = std::numeric_limits<double>::quiet_NaN();
   });
 }
@@ -183,7 +184,7 @@ TEST(InsertionDraft, StandsForDeviceWorkAlone) {
   for (const auto row :
        {s.r.row("aten::mm"), static_cast<std::uint32_t>(s.r.trace.columns.size()),
         timeline::kNoRow}) {
-    EXPECT_TRUE(says(refusal([&] { d.stand_for(row); }), "is no device work"));
+    EXPECT_TRUE(says(refusal([&] { d.stand_for(row); }), "is not device work"));
   }
   d.stand_for(s.r.task("a").row);
   EXPECT_EQ(d.made().stands_for, s.r.task("a").row);

@@ -32,7 +32,7 @@ TEST(PerturbationRefusals, OfWhatIsNotThereIsRefused) {
   EXPECT_EQ(with([&](Insertion& in) { in.stands_for = work; }), "");
   for (const auto row : {host, rows, timeline::kNoRow - 1}) {
     EXPECT_TRUE(says(with([&](Insertion& in) { in.stands_for = row; }),
-                     "row " + std::to_string(row) + " is no device work"));
+                     "row " + std::to_string(row) + " is not device work"));
   }
   const Replayed other(busy(), by_constants());
   EXPECT_TRUE(says(with([&](Insertion& in) { in.model = at_us(other, 1).model; }),
@@ -43,7 +43,8 @@ TEST(PerturbationRefusals, OfWhatIsNotThereIsRefused) {
       says(with([&](Insertion& in) { in.lane = r.lane_of("a"); }), "not scheduled"));
   for (const auto at : {std::numeric_limits<std::int64_t>::min(), trace::kTimeLimit,
                         -trace::kTimeLimit, std::numeric_limits<std::int64_t>::max()}) {
-    EXPECT_TRUE(says(with([&](Insertion& in) { in.at = at; }), "beyond all time"));
+    EXPECT_TRUE(
+        says(with([&](Insertion& in) { in.at = at; }), "outside the time range"));
   }
   EXPECT_TRUE(says(with([](Insertion& in) { in.categories.pop_back(); }), "category"));
   EXPECT_TRUE(says(with([](Insertion& in) { in.categories[0] = Category::kKernel; }),
@@ -56,10 +57,10 @@ TEST(PerturbationRefusals, OfWhatIsNotThereIsRefused) {
   EXPECT_TRUE(says(with([](Insertion& in) { in.work[0].after = {{0}}; }),
                    "waits for no other"));
   EXPECT_TRUE(says(with([](Insertion& in) { in.work[0].not_before = -1; }),
-                   "outside of all time"));
+                   "outside the time range"));
   EXPECT_TRUE(says(with([](Insertion& in) { in.operations[2].work = {1}; }), "work"));
   EXPECT_TRUE(says(with([](Insertion& in) { in.operations[2].until = {{1}}; }),
-                   "work that is not there"));
+                   "work that does not exist"));
   EXPECT_TRUE(says(with([](Insertion& in) { in.operations[2].id = 0; }), "an event"));
   EXPECT_TRUE(
       says(with([](Insertion& in) { in.operations[2].stream = 9; }), "a stream"));
@@ -78,12 +79,12 @@ TEST(PerturbationRefusals, ClosesWhatItOpensAndNoMore) {
   p.insertions[1].operations[0] = {OpKind::kClose, 0, ""};
   EXPECT_TRUE(says(refusal(r, p), "leaves something open"));
   std::swap(p.insertions[0], p.insertions[1]);
-  EXPECT_TRUE(says(refusal(r, p), "closes what it did not open"));
+  EXPECT_TRUE(says(refusal(r, p), "closes something that it did not open"));
   // Balanced, and yet below none on the way.
   p.insertions = {at_us(r, 12)};
   add(p.insertions[0], {OpKind::kClose, 0, ""});
   add(p.insertions[0], {OpKind::kOpen, 0, "opened"}, Category::kCpuOp);
-  EXPECT_TRUE(says(refusal(r, p), "closes what it did not open"));
+  EXPECT_TRUE(says(refusal(r, p), "closes something that it did not open"));
 }
 
 TEST(PerturbationRefusals, TakesNeitherLessThanNoTimeNorAllThereIs) {
@@ -113,7 +114,7 @@ TEST(PerturbationRefusals, TakesNeitherLessThanNoTimeNorAllThereIs) {
   p.longer.assign(8, {r.task("a").row, 1 - trace::kTimeLimit});
   EXPECT_TRUE(says(refusal(r, p), "takes too long"));
   p.longer = {{r.task("a").row, -trace::kTimeLimit}};
-  EXPECT_TRUE(says(refusal(r, p), "beyond all time"));
+  EXPECT_TRUE(says(refusal(r, p), "outside the time range"));
 }
 
 TEST(PerturbationRefusals, ArgsAreMembersOfAnObject) {
@@ -140,17 +141,17 @@ TEST(PerturbationRefusals, RowsThatAreLongerReplacedOrLeftOutAreOfTheirKind) {
   EXPECT_EQ(refusal(r, p), "");
   for (const auto row : {work, rows}) {
     p.unwritten = {row};
-    EXPECT_TRUE(says(refusal(r, p), "is none of the host"));
+    EXPECT_TRUE(says(refusal(r, p), "is not a row of the host"));
   }
   p = {};
   for (const auto row : {host, rows}) {
     p.longer = {{row, 5}};
-    EXPECT_TRUE(says(refusal(r, p), "is no device work"));
+    EXPECT_TRUE(says(refusal(r, p), "is not device work"));
   }
   p = {};
   for (const auto row : {host, rows}) {
     p.replaced = {row};
-    EXPECT_TRUE(says(refusal(r, p), "is no device work"));
+    EXPECT_TRUE(says(refusal(r, p), "is not device work"));
   }
 }
 

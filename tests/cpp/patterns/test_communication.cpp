@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto kReduceKernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
 
-// `compute` us of it, and a collective on a stream of its own.
+// `compute` us of it, and a collective on a separate stream.
 TraceText reduction(double compute, double begin, double length) {
   return TraceText()
       .launched(0, 0, compute, 1)
@@ -98,10 +98,10 @@ TEST(CommExposed, ItsRateTellsWhetherItWaited) {
   // Of n floats each rank sends 2 * 7/8 * 4 n bytes: 7 n in 10,000 us.
   const auto slow = lone(message("allreduce", 1'428'000));
   EXPECT_TRUE(says(slow.message, "at 1.0 GB/s: most of it is likely waiting"));
-  EXPECT_TRUE(says(slow.advice, "Look first which rank comes late"));
+  EXPECT_TRUE(says(slow.advice, "First find out which rank is late"));
   const auto fast = lone(message("allreduce", 1'429'000));
   EXPECT_TRUE(says(fast.message, "at 1.0 GB/s (waiting for the slowest"));
-  EXPECT_FALSE(says(fast.advice, "Look first"));
+  EXPECT_FALSE(says(fast.advice, "First find out"));
   // Half of it by a gather; nothing is reported below 1 MiB, or for unknown sizes.
   EXPECT_TRUE(says(lone(message("_allgather_base", 8'000'000)).message, "2.8 GB/s"));
   EXPECT_TRUE(says(lone(message("allreduce", 262'144)).message, "GB/s"));
@@ -134,7 +134,8 @@ TraceText reductions(const std::vector<std::vector<double>>& steps,
 TEST(CommExposed, LikeCollectivesTellWhoWaited) {
   const auto waits = [](const TraceText& text) {
     const auto f = first(text, kCommExposed);
-    return says(f.message, "likely waiting") && says(f.advice, "Look first which rank");
+    return says(f.message, "likely waiting") &&
+           says(f.advice, "First find out which rank");
   };
   // The second of each step is larger; in one step the first came early.
   EXPECT_TRUE(waits(reductions({{100, 200}, {100, 200}, {2'000, 200}})));

@@ -64,7 +64,7 @@ Chains two_functions(double cut) {
   return chains;
 }
 
-// A product on a stream of its own.
+// A product on a separate stream.
 Chains beside(double length) {
   Chains chains(kThree, 6);
   chains.text().launched(900, 5'000, length, 999, 8);

@@ -169,7 +169,7 @@ TEST(Anomalies, AndWhereChanceAloneIsUnlikely) {
   EXPECT_TRUE((Control{2, 1, 199, 0}.believed()));
   EXPECT_FALSE((Control{}.believed()));
   EXPECT_TRUE((Control{20'000, 20'000, 16'384, 5'000}.believed()))
-      << "0.3 to the 20,000th is no number, and small";
+      << "0.3 to the 20,000th is not a number, and small";
 }
 
 TEST(Anomalies, TriedMomentsAreSpreadOverADelay) {

@@ -198,7 +198,7 @@ TEST(Contradictions, WorkThatWaitsForItselfHasNoSchedule) {
     FAIL() << "two streams wait for each other";
   } catch (const CycleError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "work waits for itself: a circle of 4 dependencies (work -> "
+              "work waits for itself: a cycle of 4 dependencies (work -> "
               "stream_wait -> work -> stream_wait)");
   }
 }
@@ -277,7 +277,7 @@ TEST(SchedulerRefusals, EventsThatNobodyRecords) {
   auto p = one_thread();
   p.event_sync(0, p.add_event());
   EXPECT_EQ(refusal_of<ProgramError>(p),
-            "the program waits for event 0, which nobody records");
+            "the program waits for event 0, which nothing records");
 }
 
 TEST(SchedulerRefusals, SignalsGivenNeverOrTwice) {
@@ -294,15 +294,15 @@ TEST(SchedulerRefusals, ThingsThatAreNotThere) {
   auto p = one_thread();
   p.launch(0, {"k", TaskKind::kKernel, 3, 1'000}, 1'000);
   EXPECT_EQ(refusal_of<ProgramError>(p),
-            "work \"k\" refers to a stream that is not there");
+            "work \"k\" refers to a stream that does not exist");
   p = one_thread();
   p.stream_sync(0, 9);
   EXPECT_EQ(refusal_of<ProgramError>(p),
             "operation 0 (cudaStreamSynchronize) of thread \"main\" refers to a stream "
-            "that is not there");
+            "that does not exist");
   p = one_thread();
   p.record_event(0, 0, 4, 0);
-  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "an event that is not there"));
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "an event that does not exist"));
   EXPECT_THROW(p.host(7, 1), ProgramError);
   EXPECT_THROW(move_to_stream(p, {}, 9), std::out_of_range);
 }
@@ -310,7 +310,7 @@ TEST(SchedulerRefusals, ThingsThatAreNotThere) {
 TEST(SchedulerRefusals, LengthsBelowZeroAndSpansThatWereNotOpened) {
   auto p = one_thread();
   p.host(0, -1, "op");
-  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "less than no time"));
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "a negative length"));
   p = one_thread();
   p.close(0);
   EXPECT_TRUE(says(refusal_of<ProgramError>(p), "not opened"));
@@ -331,15 +331,15 @@ TEST(SchedulerRefusals, LengthsThatAreGivenBelowZero) {
 TEST(SchedulerRefusals, LengthsThatTogetherLeave64Bits) {
   auto p = one_thread();
   p.host(0, trace::kTimeLimit);
-  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends beyond all time"));
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends outside the time range"));
   p = one_thread();
   for (int i = 0; i < 8; ++i) p.host(0, trace::kTimeLimit - 1);
-  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends beyond all time"));
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends outside the time range"));
   p = one_thread();
   DeviceWork w{"k", TaskKind::kKernel, 0, 1'000};
   w.latency = w.gap = trace::kTimeLimit - 1;
   for (int i = 0; i < 8; ++i) p.launch(0, w, 1'000);
-  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends beyond all time"));
+  EXPECT_TRUE(says(refusal_of<ProgramError>(p), "ends outside the time range"));
 }
 
 TEST(SchedulerRefusals, ArgsThatAreNoMembersOfAnObject) {

@@ -379,9 +379,9 @@ def test_programs_of_which_nothing_can_come_are_refused() -> None:
         p.stream_sync(thread, stream, back=-1)
     for _ in range(8):
         p.host(thread, 2**61 - 1)
-    with pytest.raises(ValueError, match="beyond all time"):
+    with pytest.raises(ValueError, match="outside the time range"):
         p.times()
     p = _core.Program()
     p.host(p.add_thread(1, "main"), 1_000, "op", '"a": ')
-    with pytest.raises(ValueError, match="no members of a JSON object"):
+    with pytest.raises(ValueError, match="not members of a JSON object"):
         p.trace_text()

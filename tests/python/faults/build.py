@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """faults/build.py: the few ways in which a variant differs from its base.
 
-Texts are str; a byte that is no UTF-8 is written as its lone surrogate ("\\udcff").
+Texts are str; a byte that is not UTF-8 is written as its lone surrogate ("\\udcff").
 """
 
 from __future__ import annotations

@@ -238,10 +238,10 @@ TEST(Verdicts, UnexplainedWindowsOfOnePlaceAreAFinding) {
   for (const auto& event : together.events) events.push_back(event.name);
   EXPECT_EQ(events, (std::vector<std::string>{"aten::mm", "aten::bare", "aten::add"}));
   EXPECT_EQ(together.message,
-            "No rule explains 3 windows here (30 µs) of which the learned detector "
-            "says, with a probability of up to 97.0 %, that something on the CPU's "
+            "No rule explains 3 windows here (30 µs). The learned detector reports, "
+            "with a probability of up to 97.0 %, that something on the CPU's "
             "side costs 5 % and more, most likely sync_stall. It guesses that 7.5 µs "
-            "could be saved. The events are those that it looked at most.");
+            "could be saved. The events are those that it attended to most.");
   EXPECT_EQ(alone.windows, (std::vector<std::uint32_t>{3}));
   EXPECT_EQ(alone.location->recorded_line, 7);
   EXPECT_EQ(alone.side, PatternSide::kGpu);
