@@ -8,9 +8,11 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace tta::detector {
@@ -113,45 +115,78 @@ const std::string& TensorsFile::about(const std::string& key) const {
   return found->second;
 }
 
+namespace {
+
+// Length of the header, of a file whose beginning this is.
+std::uint64_t header_length(std::span<const std::byte> bytes, std::uint64_t size,
+                            const std::string& path) {
+  if (bytes.size() < kLengthBytes) {
+    refuse(path, "has " + std::to_string(bytes.size()) + " bytes");
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kLengthBytes);
+  if (length > kMostHeaderBytes || length > size - kLengthBytes) {
+    refuse(path, "its header claims " + std::to_string(length) +
+                     " bytes, of a file of " + std::to_string(size) +
+                     " and of at most " + std::to_string(kMostHeaderBytes));
+  }
+  return length;
+}
+
+// The header behind its length.
+Header header_of(std::span<const std::byte> begin, const std::string& path) {
+  const auto text = begin.subspan(kLengthBytes);
+  try {
+    return parse_header({reinterpret_cast<const char*>(text.data()), text.size()});
+  } catch (const WeightsError& error) {
+    refuse(path, error.what());
+  }
+}
+
+}  // namespace
+
 TensorsFile parse_tensors(std::vector<std::byte> bytes, std::string path) {
   TensorsFile out;
   out.path = std::move(path);
   out.bytes = std::move(bytes);
-  if (out.bytes.size() < kLengthBytes) {
-    refuse(out.path, "has " + std::to_string(out.bytes.size()) + " bytes");
-  }
-  std::uint64_t length = 0;
-  std::memcpy(&length, out.bytes.data(), kLengthBytes);
-  if (length > kMostHeaderBytes || length > out.bytes.size() - kLengthBytes) {
-    refuse(out.path, "its header claims " + std::to_string(length) +
-                         " bytes, of a file of " + std::to_string(out.bytes.size()) +
-                         " and of at most " + std::to_string(kMostHeaderBytes));
-  }
   const auto all = std::span<const std::byte>(out.bytes);
-  const std::string_view text(reinterpret_cast<const char*>(all.data()) + kLengthBytes,
-                              length);
-  Header header;
-  try {
-    header = parse_header(text);
-  } catch (const WeightsError& error) {
-    refuse(out.path, error.what());
-  }
+  const auto end = kLengthBytes + header_length(all, all.size(), out.path);
+  Header header = header_of(all.first(end), out.path);
   out.metadata = std::move(header.metadata);
-  add_tensors(std::move(header.entries), all.subspan(kLengthBytes + length), out);
+  add_tensors(std::move(header.entries), all.subspan(end), out);
   return out;
 }
 
 TensorsFile read_tensors(const std::string& path) {
+  // A pipe would be waited for.
+  std::error_code none;
+  const auto kind = std::filesystem::status(path, none).type();
+  using std::filesystem::file_type;
+  if (kind == file_type::fifo || kind == file_type::character ||
+      kind == file_type::block || kind == file_type::socket) {
+    refuse(path, "is not a regular file", "Give a file of weights.");
+  }
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   const auto end = in ? static_cast<std::streamoff>(in.tellg()) : -1;
   if (end < 0) refuse(path, "cannot be read", "Check the path.");
   if (static_cast<std::uint64_t>(end) > kMostFileBytes) {
     refuse(path, "has " + std::to_string(end) + " bytes, too many for weights");
   }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(end));
+  const auto size = static_cast<std::size_t>(end);
+  std::vector<std::byte> bytes;
   in.seekg(0);
-  in.read(reinterpret_cast<char*>(bytes.data()), end);
-  if (!in) refuse(path, "cannot be read to its end", "Check the disk.");
+  const auto read_until = [&](std::size_t upto) {
+    const auto first = bytes.size();
+    bytes.resize(upto);
+    in.read(reinterpret_cast<char*>(bytes.data() + first),
+            static_cast<std::streamsize>(upto - first));
+    if (!in) refuse(path, "cannot be read to its end", "Check the disk.");
+  };
+  // The header first: most files that are not weights end here, however large.
+  read_until(std::min<std::size_t>(size, kLengthBytes));
+  read_until(kLengthBytes + header_length(bytes, size, path));
+  header_of(bytes, path);
+  read_until(size);
   return parse_tensors(std::move(bytes), path);
 }
 

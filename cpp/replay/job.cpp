@@ -17,6 +17,7 @@ Job::Job(std::vector<RankWork> ranks, Usual usual)
     std::ranges::stable_sort(r.passages, {}, &WorkPassage::to);  // for binding()
   }
   gather_places();
+  align_steps();
   match();
   set_clocks();
   take_apart();

@@ -143,6 +143,7 @@ class Job {
   };
 
   void gather_places();
+  void align_steps();
   void match();
   std::int64_t end_of(const JoinedMember& member) const;  // on its own clock
   std::vector<std::int64_t> shifts(const std::vector<std::uint32_t>& clock) const;

@@ -2,6 +2,7 @@
 // replay/job_matching.cpp: who meets whom, by whose clock, and how long each waited.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -43,6 +44,52 @@ bool one_sided(const std::string& name) {
 }
 
 }  // namespace
+
+// Each process counts its steps from wherever it began, and only a number that all
+// share says that a collective of two ranks is one. So ranks take over the count of the
+// first one that they have numbered collectives in common with, by what most of these
+// say.
+void Job::align_steps() {
+  using Numbered = std::tuple<std::string, std::string, std::string, int64_t>;
+  std::map<Numbered, std::vector<std::pair<std::uint32_t, int64_t>>> all;  // rank, step
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    for (const auto& m : ranks_[r].collectives) {
+      if (m.sequence < 0 || m.step < 0 || is_message(m)) continue;
+      all[{m.group, m.ranks, m.name, m.sequence}].emplace_back(r, m.step);
+    }
+  }
+  std::vector<std::optional<int64_t>> later(ranks_.size());
+  for (std::uint32_t first = 0; first < ranks_.size(); ++first) {
+    if (later[first]) continue;
+    later[first] = 0;
+    for (bool found = true; found;) {
+      found = false;
+      std::vector<std::map<int64_t, std::size_t>> votes(ranks_.size());
+      for (const auto& [key, members] : all) {
+        const auto known = std::ranges::find_if(
+            members, [&](const auto& m) { return later[m.first].has_value(); });
+        if (known == members.end()) continue;
+        const auto step = known->second + *later[known->first];
+        for (const auto& [r, own] : members) {
+          if (!later[r]) ++votes[r][step - own];
+        }
+      }
+      for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+        if (votes[r].empty()) continue;
+        later[r] = std::ranges::max_element(votes[r], {}, [](const auto& vote) {
+                     return vote.second;
+                   })->first;
+        found = true;
+      }
+    }
+  }
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    for (auto& s : ranks_[r].steps) s.number += *later[r];
+    for (auto& m : ranks_[r].collectives) {
+      if (m.step >= 0) m.step += *later[r];
+    }
+  }
+}
 
 void Job::match() {
   std::map<Key, std::vector<JoinedMember>> all;

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchtraceap.base.errors import TrainingError, WeightsError
-from torchtraceap.base.files import replacing
+from torchtraceap.base.files import read_file, replacing
 from torchtraceap_train.draws import DrawSettings
 from torchtraceap_train.traces import LearningTrace
 
@@ -86,7 +86,7 @@ def describe_training(
         "steps": " + ".join(str(phase.steps) for phase in phases),
         "recipe": _digest([repr([asdict(phase) for phase in phases]).encode()]),
         "network": repr(sorted((config or {}).items())) if begin is None else "",
-        "first weights": "nothing" if begin is None else _digest([begin.read_bytes()]),
+        "first weights": "nothing" if begin is None else _digest([read_file(begin)]),
         "traces": f"{len(traces)} ({_digest(_bytes_of(traces))})",
     }
 

@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from torchtraceap._core import Window
 from torchtraceap.analysis import analyze
 from torchtraceap.base.errors import TrainingError
+from torchtraceap.base.files import read_file
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.detection.detection import SIDES, sides_of
 from torchtraceap_train.traces import OWN, LearningTrace
@@ -83,7 +83,7 @@ def read_answers(
     found: dict[str, list[dict[str, Any]]] = {}
     for file in files:
         try:
-            lines = Path(file).read_text("utf-8").splitlines()
+            lines = read_file(file).decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is no text"
             raise TrainingError(

@@ -27,7 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtraceap import _core
+from torchtraceap.base.arguments import of_type
 from torchtraceap.base.errors import TrainingError
+from torchtraceap.base.files import open_file, read_file
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.detection import LOSS
 
@@ -36,6 +38,15 @@ OWN = "own"
 #: Arrays of labels, with their least and highest values; None: a pattern.
 _LABELS = {"any": (-1, 1), "types": (-1, 1), "kind": (-1, None), "recoverable": (0, 1)}
 #: What a damaged file raises.
+# What set.json says about each trace.
+_ROW = {
+    "name": str,
+    "learn": bool,
+    "group": str,
+    "source": str,
+    "bad": bool | None,
+    "twin": str | None,
+}
 _DAMAGE = (
     AttributeError,
     BadZipFile,
@@ -115,7 +126,7 @@ def read_set(folder: Path, names: Iterable[str] | None = None) -> list[LearningT
 
 def _read_set(folder: Path, wanted: set[str] | None) -> list[LearningTrace]:
     module = load_torch_module()
-    told = json.loads((folder / "set.json").read_text("utf-8"))
+    told = json.loads(read_file(folder / "set.json").decode("utf-8"))
     if told["fingerprint"] != _core.feature_fingerprint():
         raise TrainingError(
             f"{folder}: its features are {told['fingerprint']}, those of this "
@@ -131,9 +142,10 @@ def _read_set(folder: Path, wanted: set[str] | None) -> list[LearningTrace]:
     _check(folder, len(features), len(told["patterns"]), labels)
     if len(run) != len(features) or (np.diff(run.astype(np.int64)) < 0).any():
         raise TrainingError(f"{folder}: run in windows.npz is out of order. {_ANEW}")
-    begin = np.searchsorted(run, np.arange(len(told["traces"]) + 1))
+    rows = _checked_rows(folder, told["traces"])
+    begin = np.searchsorted(run, np.arange(len(rows) + 1))
     out = []
-    for row, first, last in zip(told["traces"], begin, begin[1:], strict=False):
+    for row, first, last in zip(rows, begin, begin[1:], strict=False):
         if row["name"] not in wanted if wanted is not None else not row["learn"]:
             continue
         tokens = _load(folder / "tokens" / f"{row['name']}.npz", "token_begin")
@@ -162,10 +174,24 @@ def _read_set(folder: Path, wanted: set[str] | None) -> list[LearningTrace]:
     return out
 
 
+def _checked_rows(folder: Path, rows: Any) -> list[dict[str, Any]]:
+    """Return the traces that set.json lists. Raises KeyError if one lacks something."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise TrainingError(f"{folder}: traces in set.json is not a list of objects")
+    for number, row in enumerate(rows):
+        for name, kind in _ROW.items():
+            if not isinstance(row[name], kind):
+                raise TrainingError(
+                    f"{folder}: {name} of trace {number} in set.json is "
+                    f"{of_type(row[name])}. {_ANEW}"
+                )
+    return rows
+
+
 def _load(path: Path, *names: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file, in which these must be."""
     try:
-        with path.open("rb") as opened, np.load(opened) as file:
+        with open_file(path) as opened, np.load(opened) as file:
             out = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise

@@ -489,6 +489,17 @@ def edit_set(folder: Path, **more: Any) -> None:
     (folder / "set.json").write_text(json.dumps(told | more))
 
 
+def edit_trace(folder: Path, **more: Any) -> None:
+    """Change what set.json says about the first trace."""
+    first, *rest = json.loads((folder / "set.json").read_text())["traces"]
+    edit_set(folder, traces=[first | more, *rest])
+
+
+def piped(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 def edit_arrays(path: Path, **more: Any) -> None:
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
@@ -508,6 +519,12 @@ def edit_arrays(path: Path, **more: Any) -> None:
         (lambda s: edit_set(s, fingerprint="ab"), "its features are ab, those of this"),
         (lambda s: edit_set(s, patterns=["gc_pause"]), "it is of other patterns"),
         (lambda s: edit_set(s, traces=[{"name": "t0"}]), "set.json lacks 'learn'"),
+        (lambda s: edit_set(s, traces={}), "traces in set.json is not a list"),
+        (lambda s: edit_trace(s, group=[1]), "group of trace 0 .* is of type list"),
+        (lambda s: edit_trace(s, source=1), "source of trace 0 .* is of type int"),
+        (lambda s: edit_trace(s, bad="no"), "bad of trace 0 .* is of type str"),
+        (lambda s: piped(s / "set.json"), "a pipe or a device"),
+        (lambda s: piped(s / "labels.npz"), "a pipe or a device"),
         (
             lambda s: (s / "windows.npz").write_bytes(b"PK"),
             "windows.npz cannot be read",

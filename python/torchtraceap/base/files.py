@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 #: What the names of folders begin with that hold a file until it is whole.
 BESIDE = ".torchtraceap-"
@@ -23,6 +24,28 @@ def same_file(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except (OSError, ValueError):  # One is not there; ValueError: no name of a file.
         return False
+
+
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file to read its bytes.
+
+    Raises OSError, also for a pipe or a device, without waiting for one; ValueError for
+    what is not the name of a file.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return open(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, "it is a pipe or a device; give a file", path)
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a regular file. Raises as `open_file` does."""
+    with open_file(path) as stream:
+        return stream.read()
 
 
 def refuse_trace(path: str, trace: str, instead: str = "file") -> None:

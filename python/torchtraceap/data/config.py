@@ -25,6 +25,7 @@ from typing import Any
 from torchtraceap import _core
 from torchtraceap.base.arguments import instead_of, of_type, wrong_number
 from torchtraceap.base.errors import ConfigError
+from torchtraceap.base.files import read_file
 from torchtraceap.base.toml_text import read_toml
 from torchtraceap.data.wish import AUTO, OFF
 
@@ -110,7 +111,7 @@ def _section(config: Config) -> tuple[Mapping[str, Any], str]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except (OSError, ValueError) as error:  # ValueError: no name of a file.
         what = getattr(error, "strerror", None) or error
         raise ConfigError(f"cannot read the configuration {path}: {what}") from error

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Files of tensors: what is read back, and each thing that a file may not be.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
@@ -224,6 +225,9 @@ TEST(TensorsFile, WhatCannotBeReadOrWrittenIsSaid) {
   };
   EXPECT_TRUE(says(reading("/no/such/file"), "/no/such/file: cannot be read. Check"));
   EXPECT_NE(reading(testing::TempDir()), "");
+  const auto pipe = testing::TempDir() + "pipe";
+  mkfifo(pipe.c_str(), 0600);
+  EXPECT_TRUE(says(reading(pipe), "is not a regular file"));
   const auto folder = testing::TempDir() + "kept";
   std::filesystem::create_directory(folder);
   try {

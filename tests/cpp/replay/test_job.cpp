@@ -123,6 +123,23 @@ TEST(Job, WithoutNumbersTheirPlaceInTheStepCounts) {
   EXPECT_EQ(job.collectives()[0].members[0].collective, 2u);
 }
 
+TEST(Job, StepsAreOneHoweverEachRankCountsThem) {
+  const auto rank = [](std::int64_t number, std::int64_t first, std::int64_t ns) {
+    RankByHand out(number);
+    for (int i = 0; i < 3; ++i) {
+      out.works("a", ns).meets("x", 7 + i, 250 * (i + 1)).step(first + i);
+    }
+    return out;
+  };
+  const auto job = peers({rank(0, 1, 100), rank(1, 501, 200)});
+  ASSERT_EQ(job.collectives().size(), 3u);
+  EXPECT_EQ(job.recorded_step_ns(), 250);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1}), 150);
+  const auto steps = job.steps();
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps.begin()->first, 1) << "as the first rank counts";
+}
+
 TEST(Job, WhoMeetsNobodyBoundsNoStep) {
   const auto job = peers({RankByHand(0).works("a", 100).meets("x", 1, 250).step(1),
                           RankByHand(1).works("a", 200).meets("x", 1, 250).step(1),
