@@ -119,7 +119,7 @@ def inspected(result: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
     return facts
 
 
-def test_both_commands_load_what_they_are_told(program: Run, data: Path) -> None:
+def test_both_commands_load_the_given_files(program: Run, data: Path) -> None:
     path = data / LOADER
     options = ["--step", "6:7", "--skip-category", "cpu_op", "--threads", 2]
     options += ["--skip-category", "Trace", "--max-ratio", "inf"]

@@ -226,7 +226,9 @@ def test_an_edit_that_leaves_nothing_is_not_counted_on(
     assert re.search(r"Gain +\d+ ms to \d+ ms \(as replayed: ", some.summary())
 
 
-def test_why_nothing_is_recoverable_is_said(slow_loader: torchtraceap.Report) -> None:
+def test_the_reason_nothing_is_recoverable_is_reported(
+    slow_loader: torchtraceap.Report,
+) -> None:
     (kernels, *_) = [f for f in slow_loader.findings if f.idle_us == 0]
     nothing = kernels.replace(recoverable_us=0.0)
     said = gain_text(nothing, slow_loader)

@@ -121,7 +121,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_what_takes_long_is_told_on_a_terminal(data: Path, tmp_path: Path) -> None:
+def test_a_terminal_shows_long_work(data: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", IMPATIENT, "analyze", str(data / LOADER)]
     command += ["--html", str(tmp_path / "out")]
     code, shown = on_terminal(command, environment())
@@ -136,7 +136,7 @@ def test_what_takes_long_is_told_on_a_terminal(data: Path, tmp_path: Path) -> No
     assert "\r" not in text and "\x1b" not in text
 
 
-def test_nothing_is_told_in_a_pipe_or_on_a_ci_machine(data: Path) -> None:
+def test_a_pipe_or_a_ci_machine_shows_no_progress(data: Path) -> None:
     command = [sys.executable, "-c", IMPATIENT, "analyze", str(data / LOADER)]
     result = subprocess.run(
         command, capture_output=True, env=environment(), check=False

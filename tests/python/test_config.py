@@ -56,7 +56,7 @@ def test_a_rule_can_be_off(data: Path, slow_loader: Report) -> None:
     assert report.to_dict()["settings"] == config["patterns"]
 
 
-def test_only_changes_are_told(slow_loader: Report) -> None:
+def test_only_changes_are_reported(slow_loader: Report) -> None:
     assert slow_loader.settings == {}
     row = next(r for r in _core.thresholds() if r.pattern == "sync_stall")
     config = {"patterns": {"sync_stall": {row.name: row.default, "enabled": True}}}

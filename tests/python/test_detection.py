@@ -179,7 +179,7 @@ def test_windows_of_one_place_are_one_finding(
     assert last.windows == tuple(sorted((first, second, alone)))
 
 
-def test_agreement_is_counted_and_told_in_a_line(
+def test_agreement_is_counted_and_reported_in_a_line(
     report: torchtraceap.Report, exact: torchtraceap.Report
 ) -> None:
     detection = report.detection
@@ -317,7 +317,7 @@ def test_the_device_side_of_no_device_is_not_told(
 
 
 @pytest.mark.parametrize("missing", ["torch", "weights"])
-def test_without_it_there_are_rules_only_which_is_said_once(
+def test_without_it_only_rules_run_with_one_notice(
     cpu_only: torchtraceap.Report,
     install: Any,
     monkeypatch: pytest.MonkeyPatch,

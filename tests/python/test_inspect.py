@@ -157,7 +157,7 @@ def test_a_sound_trace_gives_no_sign(
     assert "  quality      ok\n" in text and "warning" not in text
 
 
-def test_a_kernel_out_of_time_is_told_in_the_summary(
+def test_a_kernel_out_of_time_is_in_the_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Be it one of fifty, without which busy time is 98 us for 100."""

@@ -193,7 +193,7 @@ def test_the_mistake_is_found_at_its_line(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", PAIRS)
-def test_without_the_mistake_nothing_is_said(pattern: str) -> None:
+def test_without_the_mistake_nothing_is_reported(pattern: str) -> None:
     _, _, fixed = PAIRS[pattern]
     report = recorded(fixed)
     assert pattern not in {f.pattern for f in report.findings}, report.summary()

@@ -300,7 +300,7 @@ def test_what_is_no_profiler_is_warned_of() -> None:
         torchtraceap.Analyzer()(object())
 
 
-def test_what_cannot_be_told_is_not_over_budget(
+def test_an_unknown_is_not_over_budget(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     if torch.cuda.is_available():

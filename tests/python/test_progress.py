@@ -94,7 +94,7 @@ def test_a_load_hears_signals_and_lets_others_run(
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_callable_is_told_how_far_it_is(repeated: Repeated, threads: int) -> None:
+def test_a_callable_receives_the_progress(repeated: Repeated, threads: int) -> None:
     calls: list[tuple[float, int, int]] = []
     trace = load(
         repeated(LONG),

@@ -139,7 +139,7 @@ def test_xdist(torch_forks: TorchForks, tmp_path: Path, files: dict[str, str]) -
     check(other_project.run(torch_forks, tmp_path, files, *options, strict=False))
 
 
-def test_nothing_is_said_where_nothing_is_checked(
+def test_nothing_is_reported_if_nothing_is_checked(
     torch_forks: TorchForks, tmp_path: Path, files: dict[str, str]
 ) -> None:
     ran = other_project.run(torch_forks, tmp_path, files, "-v", "-k", "other")

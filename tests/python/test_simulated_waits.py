@@ -168,7 +168,7 @@ def test_each_wait_counts_whatever_it_costs() -> None:
     assert check(report, sync_stall={"max_count": 4}) == {}
 
 
-def test_counts_that_hang_on_times_cannot_be_told(report: Report) -> None:
+def test_counts_that_depend_on_times_are_unknown(report: Report) -> None:
     for limits in (
         {"launch_bound": {"max_count": 0}},
         {"launch_bound": {"max_count": 10**6}},
@@ -184,7 +184,7 @@ def test_counts_that_hang_on_times_cannot_be_told(report: Report) -> None:
         assert not found["sync_stall.max_count"].known
 
 
-def test_of_a_limit_for_all_patterns_the_waits_are_told(report: Report) -> None:
+def test_a_limit_for_all_patterns_reports_the_waits(report: Report) -> None:
     budget = read_budget({"patterns": {"*": {"max_count": 0}}})
     found = budget.check(report)
     assert [v.known for v in found] == [True, False]

@@ -84,7 +84,7 @@ def test_code_that_uses_the_gpu_is_run_dry() -> None:
 
 
 @pytest.mark.parametrize("name", ["auto", "dry"])
-def test_code_that_puts_nothing_on_the_gpu_cannot_be_told(name: Any) -> None:
+def test_code_that_puts_nothing_on_the_gpu_is_undetermined(name: Any) -> None:
     """As with a model of a fixture that outlives the test: never a silent pass."""
     data = torch.ones(3)
     with pytest.raises(SyncStalls) as caught, SyncCheck(device=name) as check:
@@ -154,10 +154,10 @@ def test_a_dry_run_around_it_is_the_one_that_counts() -> None:
 # --- What cannot be run, and the end of all ----------------------------------------
 
 
-def test_what_cannot_be_run_dry_cannot_be_told() -> None:
+def test_code_that_cannot_run_dry_is_undetermined() -> None:
     with pytest.raises(SyncStalls) as caught, SyncCheck():
         torch.ones(3, device="cuda").__dlpack__()
-    line = test_what_cannot_be_run_dry_cannot_be_told.__code__.co_firstlineno + 2
+    line = test_code_that_cannot_run_dry_is_undetermined.__code__.co_firstlineno + 2
     text = f"{HERE.name}:{line}: it cannot be told: __dlpack__ needs memory"
     assert text in str(caught.value)
     assert not torch.cuda.is_available()
@@ -306,7 +306,7 @@ def test_launches_of_a_check() -> None:
                 assert f"launched {most} kernels, max_per_step = {limit}" in too_many
 
 
-def test_launches_are_told_by_line() -> None:
+def test_launches_are_reported_by_line() -> None:
     check = SyncCheck()
     with pytest.raises(AssertionError) as caught, check:
         x = torch.ones(8, device="cuda")
@@ -318,7 +318,7 @@ def test_launches_are_told_by_line() -> None:
     assert [line.rpartition("  ")[2] for line in lines[1:]] == ["5 kernels", "1 kernel"]
 
 
-def test_launches_cannot_be_told_on_the_cpu() -> None:
+def test_launches_are_unknown_on_the_cpu() -> None:
     check = SyncCheck(device="cpu")
     with check:
         torch.ones(3)

@@ -181,7 +181,7 @@ def test_compressed_copies(report: Report, tmp_path: Path) -> None:
     assert plain(tmp_path / "a.json.gz") == (tmp_path / "a.json").read_bytes()
 
 
-def test_files_that_nobody_named_are_left_alone(tmp_path: Path) -> None:
+def test_unnamed_files_are_left_alone(tmp_path: Path) -> None:
     """Neither the trace nor a file with nearly the name of the copy is touched."""
     trace = tmp_path / "run.gz.plain"
     trace.write_bytes(TINY.read_bytes())

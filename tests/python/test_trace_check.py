@@ -386,9 +386,7 @@ def test_evidence_is_for_the_verbose_and_names_forge_no_lines(
     assert not any(line.startswith("evil") for line in again.text.splitlines())
 
 
-def test_patterns_of_the_host_can_be_told_without_a_device(
-    data: Path, root: Path
-) -> None:
+def test_host_patterns_are_known_without_a_device(data: Path, root: Path) -> None:
     known = {p.name: p.on_host for p in torchtraceap._core.patterns()}
     docs = " ".join((root / "docs/pytest.md").read_text(encoding="utf-8").split())
     assert ", ".join(name for name, on_host in known.items() if on_host) in docs

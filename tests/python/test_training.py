@@ -247,7 +247,7 @@ def test_a_checkpoint_of_another_training_is_refused(
         assert mine.read_bytes() == content
 
 
-def test_going_on_from_weights_counts_steps_anew(
+def test_training_from_weights_restarts_the_step_count(
     traces: list[LearningTrace], weights: Path, tmp_path: Path
 ) -> None:
     """Else none would be left to do, or only some at a rate of nothing."""
@@ -259,7 +259,7 @@ def test_going_on_from_weights_counts_steps_anew(
         train_network(traces, PHASES, begin=weights.with_name("first2"))
 
 
-def test_what_cannot_be_learned_is_told(
+def test_unusable_training_data_is_reported(
     traces: list[LearningTrace], tmp_path: Path
 ) -> None:
     blank = replace(
@@ -408,7 +408,7 @@ def test_strangeness_is_the_distance_to_what_was_learned(
     ("module", "message"),
     [("lightgbm", "LightGBM, which cannot"), ("sklearn", "scikit-learn, which cannot")],
 )
-def test_what_is_not_installed_is_told_at_once(
+def test_a_missing_package_is_reported_at_once(
     traces: list[LearningTrace],
     monkeypatch: pytest.MonkeyPatch,
     module: str,
@@ -679,7 +679,7 @@ def refusal(program: Run, *arguments: object, **options: Any) -> str:
     return text
 
 
-def test_mistakes_are_told_in_a_line(
+def test_mistakes_are_reported_in_a_line(
     program: Run, copied: Path, data: Path, weights: Path, tmp_path: Path
 ) -> None:
     out, trace = tmp_path / "new.safetensors", data / TRACES[0]

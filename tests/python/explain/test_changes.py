@@ -587,7 +587,7 @@ def test_one_statement_of_a_line_is_taken_out(folder: Path) -> None:
     assert changed(folder, kind, source) == "if x: pass; b = 2\n"
 
 
-def test_a_file_that_is_nobodys_program_is_not_read(folder: Path) -> None:
+def test_a_file_outside_the_program_is_not_read(folder: Path) -> None:
     (folder / "train.py").write_text("import torch\ntorch.cuda.synchronize()\n")
     one = finding("sync_stall", 2, subtype="explicit")
     change = change_of(one)

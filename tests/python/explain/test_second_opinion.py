@@ -219,7 +219,7 @@ def test_it_asks_and_keeps_the_answers(
         ([error(401, "bad key")], 2, "No answer of m", "key"),
     ],
 )  # fmt: skip
-def test_what_fails_is_said_beside_the_explanation(
+def test_a_failure_is_reported_beside_the_explanation(
     program: Run, trace: str, model_server: Server, to: tuple[str, ...],
     acts: list[Act], code: int, out: str, err: str,
 ) -> None:  # fmt: skip
