@@ -85,7 +85,7 @@ def read_answers(
         try:
             lines = Path(file).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
+            why = getattr(error, "strerror", None) or "it is not text"
             raise TrainingError(
                 f"--labels {os.fspath(file)} cannot be read: {why}. Name a file that "
                 "`torchtraceap analyze --review` wrote."
@@ -110,7 +110,7 @@ def _row(line: str, where: str) -> dict[str, Any]:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise TrainingError(
-            f"{where} is no JSON: {error}. Mend it, or remove it."
+            f"{where} is not JSON: {error}. Fix it, or remove it."
         ) from error
     if not isinstance(row, dict) or not isinstance(row.get("trace"), str):
         raise TrainingError(

@@ -61,7 +61,7 @@ def begin_with(named: str | None, *, own: bool) -> Path | None:
         )
     if not path.is_file():
         raise TrainingError(
-            f"--from {named}: there is no such file of weights to go on from. Name "
+            f"--from {named}: there is no such weights file. Name "
             "one, `bundled` or `nothing`."
         )
     return path

@@ -102,14 +102,14 @@ def read_set(folder: Path, names: Iterable[str] | None = None) -> list[LearningT
         raise
     except FileNotFoundError as error:
         raise TrainingError(
-            f"{folder} is no training set, for there is no {error.filename}. "
+            f"{folder} is not a training set: {error.filename} is missing. "
             "benchmarks/lab/detector/training_set.py makes one of a corpus."
         ) from error
     except KeyError as error:
         raise TrainingError(f"{folder}: set.json lacks {error}. {_ANEW}") from error
     except _DAMAGE as error:
         raise TrainingError(
-            f"{folder} is no training set, or is damaged: {error}. {_ANEW}"
+            f"{folder} is not a training set, or is damaged: {error}. {_ANEW}"
         ) from error
 
 

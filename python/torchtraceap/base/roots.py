@@ -96,5 +96,5 @@ def _real_folder(name: str) -> str:
     path = os.path.realpath(name)
     if not os.path.isdir(path):
         given = printable(name, _NAME_WIDTH)
-        raise RootsError(f"{given} is no folder. Give one whose traces may be read.")
+        raise RootsError(f"{given} is not a folder. Give one whose traces may be read.")
     return path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""analyze_job.py: what commands do with the traces of the ranks of one job."""
+"""analyze_job.py: shared by commands that take the traces of a job's ranks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from torchtraceap.views.job_text import job_lines
 from torchtraceap.views.outputs import Output
 
 TRACES = (
-    "a .json or .json.gz; the folder or 'pattern' of a job's ranks; or each of them"
+    "a .json or .json.gz file; a folder or 'pattern' of a job's ranks; or each rank"
 )
 
 
@@ -65,7 +65,7 @@ def ranks_of(options: argparse.Namespace) -> RankFiles | None:
     traces: Sequence[str] = options.traces
     if len(traces) > 1 and any(map(is_of_ranks, traces)):
         raise Refused(
-            "a folder or a pattern is a job of its own. Run it for each, or name the "
+            "a folder or a pattern is one job. Run the command for each, or name the "
             "files of one job."
         )
     with about(traces[0]):

@@ -300,10 +300,7 @@ def test_ctrl_c_of_a_terminal_tells_what_was_found(
     assert out.startswith("cleaned up\n")
     assert process.returncode == 130 and f"prog.py:{WAIT}" in out
     assert "The run was interrupted: this is what was found until then." in out
-    assert err == (
-        "torchtraceap: interrupted: what is told here, or written, was found until "
-        "then\n"
-    )
+    assert err == ("torchtraceap: interrupted: the results cover the run until then\n")
 
 
 def test_a_program_ends_with_the_process_that_began_it(

@@ -246,7 +246,7 @@ ADAPTED = {
         layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3))
         y = layers(x)  # <--
         --->
-        # For training anew: a checkpoint that was saved with the bias does not fit, and
+        # When retraining: a checkpoint that was saved with the bias does not fit, and
         # random numbers after it are others.
         layers = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3))
         """,
@@ -261,7 +261,7 @@ ADAPTED = {
                 x = self.norm(x)
                 return x
         --->
-        # For training anew: a checkpoint that was saved with the bias does not fit, and
+        # When retraining: a checkpoint that was saved with the bias does not fit, and
         # random numbers after it are others.
         self.conv = nn.Conv1d(3, 8, 3, bias=False)
         """,

@@ -216,7 +216,7 @@ def test_it_asks_and_keeps_the_answers(
         # Words that fail beside a pattern are no bad input.
         ([completion({"pattern": "sync_stall"}), error(400, "what?")],
          0, "opinion, of m: sync_stall", "what?"),
-        ([error(401, "bad key")], 2, "No answer of m", "key"),
+        ([error(401, "bad key")], 2, "No answer from m", "key"),
     ],
 )  # fmt: skip
 def test_what_fails_is_said_beside_the_explanation(
@@ -241,11 +241,11 @@ TO = ("--llm", "http://127.0.0.1:1/v1", "--model", "m")
         (("--labels", "x"), "--llm"),
         (("--tokens", "3"), "300"),
         ((*TO, "--labels", "x"), "give --windows N"),
-        (("--top", "0"), "--top 0 leaves nothing to explain: give --windows N"),
+        (("--top", "0"), "--top 0 leaves nothing to explain: add --windows N"),
         (("--dry-run", "--json", "x"), "leave --json out"),
         (("--dry-run", "--windows", "1", *TO, "--labels", "x"), "leave --labels out"),
         (("--dry-run", "--html", "-"), "leave --html out"),
-        (("--dry-run", "--llm", "here", "--model", "m"), "is no URL"),
+        (("--dry-run", "--llm", "here", "--model", "m"), "is not a URL"),
         (("--dry-run", "--llm", "http://127.0.0.1:1/v1"), "model must name"),
         (("--dry-run", *TO, "--timeout", "7200"), "timeout_s must be"),
         (("--key-env", "MY_KEY"), "--llm"),

@@ -357,7 +357,11 @@ def circle(folder: Path) -> Path:
             "not_a_trace",
             "b.json: it has no list of events",
         ),
-        (lambda folder: [folder / "a\0.json"], "not_a_trace", "this is no name of a"),
+        (
+            lambda folder: [folder / "a\0.json"],
+            "not_a_trace",
+            "this is not a file name",
+        ),
     ],
 )
 def test_bad_input_is_told_with_what_where_and_what_to_do(
