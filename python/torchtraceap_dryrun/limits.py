@@ -78,6 +78,6 @@ def limit_error(
     option = f"--{limit.replace('_', '-')}"
     return DryRunLimit(
         text(limit, 'values="all"', "run fewer steps, or raise")
-        + ". What was found until then is in run.summary()",
+        + ". Results until then are in run.summary()",
         text(option, "--values all", "take fewer --steps, or raise"),
     )

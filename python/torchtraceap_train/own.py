@@ -168,9 +168,9 @@ def _read(
         side = int(sides[number])
         if any_[at, side] == 0 or kind[at] not in (-1, number):
             raise TrainingError(
-                f"{where}: {pattern} is one of the {SIDES[side].upper()}'s side, but "
-                f"of window {at} of {path} it was said that there is none, or another "
-                "was named. Leave one out."
+                f"{where}: {pattern} is on the {SIDES[side].upper()}'s side, but "
+                f"another line labels window {at} of {path} with none there, or with "
+                "another pattern. Leave one out."
             )
         any_[at, side] = types[at, number] = 1
         kind[at] = number

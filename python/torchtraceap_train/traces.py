@@ -62,7 +62,7 @@ class LearningTrace:
     types: NDArray[np.int8]  # [n, P]: which.
     kind: NDArray[np.int16]  # [n]: what costs most of them; -1: none, or not known.
     recoverable: NDArray[np.float32]  # [n]; NaN: not known.
-    bad: bool | None = None  # The whole trace is slow, good, or nobody knows.
+    bad: bool | None = None  # The whole trace is slow, good, or unknown.
     twin: str = ""  # Name of its other form, slow or fixed; "": none.
 
     def __len__(self) -> int:

@@ -271,7 +271,7 @@ def test_what_had_to_be_broken_off_is_said(
     code, out, err = dryrun("left.py")
     assert code == 0 and "3 steps." in out
     assert err.startswith(
-        "torchtraceap: left.py was told to end: it did not end in 0.1"
+        "torchtraceap: left.py was asked to end: it did not end in 0.1"
     )
 
 

@@ -48,7 +48,7 @@ class Roots:
     def find(self, name: str) -> FoundFile:
         """Return the file of this name, absolute or relative to the first folder.
 
-        Raises RootsError. Of what lies outside it does not tell whether it is there.
+        Raises RootsError. It does not reveal whether files outside exist.
         """
         given = printable(name, _NAME_WIDTH)
         try:

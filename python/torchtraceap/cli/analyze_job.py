@@ -58,9 +58,9 @@ _FAILED = "rank_failed"  # a note for each file that could not be read
 
 def ranks_of(options: argparse.Namespace) -> RankFiles | None:
     """Return the traces that a command was given if they are of one job: a folder, a
-    pattern, or a list of files that tell of different ranks; None if each is by itself.
+    pattern, or a list of files of different ranks; None if each is by itself.
 
-    Raises Refused for what makes no sense.
+    Raises Refused for invalid combinations.
     """
     traces: Sequence[str] = options.traces
     if len(traces) > 1 and any(map(is_of_ranks, traces)):
@@ -76,7 +76,7 @@ def ranks_of(options: argparse.Namespace) -> RankFiles | None:
             files = find_ranks(source)
         except TraceError:
             if source.is_list:
-                return None  # What is wrong with a file is said when it is read.
+                return None  # Faults of a file are reported when it is read.
             raise
     has_ranks = all(file.rank is not None for file in files.recording.files)
     return files if has_ranks or not source.is_list else None
@@ -88,7 +88,7 @@ def read_job(
     """Analyze the ranks of a job, saying how many are done; None for a list of files
     that turn out to have nothing to do with each other.
 
-    What could not be read is told on standard error: `failed_ranks` counts it.
+    Standard error lists what could not be read: `failed_ranks` counts it.
     """
     done: tuple[float | None, str] = (None, "")
 

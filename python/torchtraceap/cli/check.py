@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
     to_write = targets_of(options, ["write-budget"])
     files = ranks_of(options)
     inputs = [*traces_of(options, files), options.baseline]
-    if not to_write:  # Else that budget may be written anew.
+    if not to_write:  # Else that budget may be overwritten.
         inputs.append(options.budget)
     refuse_unwritable([*targets, *to_write], filter(None, inputs))
     if options.baseline is not None and len(options.traces) > 1:

@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     serve(reports)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(OK)  # A worker may be at a trace that nobody waits for any more.
+    os._exit(OK)  # A worker may still analyze a trace without a waiting client.
 
 
 def skill() -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""output.py: what the program says, and while it works, and the codes it ends with.
+"""output.py: messages and progress of the program, and its exit codes.
 
 On a terminal two things are marked: where a part begins, in bold, and how much a
-finding matters, in red (high) and yellow (medium). Nothing is said by color alone.
-The views say what each part of a line is; its style is chosen here.
+finding matters, in red (high) and yellow (medium). Color alone carries no information.
+The views give each part of a line a role; its style is chosen here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
 # What loading and analyzing a trace may raise.
 FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
-# More is no message; names of files can be long, and longer when escaped.
+# Longer is not a message; names of files can be long, and longer when escaped.
 _MESSAGE_WIDTH = 1900
 # By the role of a part; others are plain.
 _STYLES = {

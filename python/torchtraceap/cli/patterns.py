@@ -79,7 +79,7 @@ def patterns_text(forms: list[dict[str, Any]]) -> str:
         return "\n".join(_in_full(forms[0]))
     rows = [("pattern", "side", "summary")]
     rows += [(form["name"], form["side"], form["summary"]) for form in forms]
-    # What only the balance has is no pattern of the user's, so it is counted apart.
+    # Patterns of the balance alone are not the user's, so they are counted apart.
     aside = [form["name"] for form in forms if not form["user_finding"]]
     return "\n".join(
         [

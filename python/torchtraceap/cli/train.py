@@ -33,7 +33,7 @@ EXAMPLES = (
     ),
 )
 _MOST_STEPS, _MOST_SEED = 10**9, 2**31 - 1
-_LINES = 20  # Where nobody watches, at most so many in a training.
+_LINES = 20  # Without a terminal, the most lines of a training.
 
 
 def add(commands: Commands) -> None:

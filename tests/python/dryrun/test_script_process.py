@@ -86,7 +86,7 @@ def test_a_record_that_cannot_be_written_disturbs_nothing(
     )
     assert capfd.readouterr() == ("done\n", "")
     assert Path("out.bin").read_bytes() == b"mine"
-    told = f"the record could not be written to its end: {why}; what is told was found"
+    told = f"the record could not be written to its end: {why}; results cover"
     assert ended.message.startswith(told) if why else ended.well
     ((line, count),) = waits(found)
     assert line == WAIT and (1 <= count < 21 if why else count == 21)

@@ -171,7 +171,7 @@ def test_words_are_checked_and_made_safe(llm: Llm) -> None:
         (completion(None, refusal="I\x1b can't"), "refused", "I\\x1b can't"),
         (completion("", finish="content_filter"), "refused", "filter"),
         (error(400, "bad", code="content_filter"), "refused", "filter"),
-        (completion({"pattern": "slow"}), "malformed", "'slow', which is not a pattern"),
+        (completion({"pattern": "slow"}), "malformed", "'slow', which is not a"),
         (completion(None), "malformed", "is empty"),
         (Act("<!doctype html>Hello"), "malformed", "an HTML page"),
         (Act(b"\xff\xfe\x00", headers={"content-type": "application/json"}),
