@@ -148,7 +148,7 @@ def test_a_later_rule_sees_what_is_left() -> None:
     assert [1_005_000, 1_495_000] not in left and [1_000_000, 1_005_000] in left
     (_, outcome) = report.rules
     assert (outcome.claimed_us, outcome.taken_us, outcome.counted) == (0, 490, False)
-    assert "too little to count" in report.summary()
+    assert "too little to count" in " ".join(report.summary().split())
 
 
 @pytest.mark.parametrize(

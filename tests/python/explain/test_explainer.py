@@ -239,7 +239,7 @@ def test_what_is_only_taken_out_is_said(explanation: Explanation) -> None:
 def test_a_second_opinion_says_that_it_is_one(explanation: Explanation) -> None:
     said = opinion(pattern="sync_stall", agrees=False, explanation="A", advice="B")
     flat = " ".join(explanation_text(replace(explanation, opinion=said)).split())
-    assert "of small: sync_stall, unlike above." in flat
+    assert "by small: sync_stall, unlike above." in flat
     assert "a language model: it proves nothing" in flat
     assert "UNRELIABLE" not in flat
 

@@ -133,7 +133,7 @@ def test_a_check_names_ranks_and_lines(
     assert main(["check", str(slow_job), "--budget", str(limits)]) == 0
     capsys.readouterr()
     assert main(["check", f"{slow_job}/rank0.json", "--budget", str(limits)]) == 2
-    assert "ranks of a job alone" in capsys.readouterr().err
+    assert "only the ranks of a job" in capsys.readouterr().err
 
 
 REDUCING = """

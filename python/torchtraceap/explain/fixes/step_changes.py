@@ -239,7 +239,7 @@ def drop_bias(site: Site) -> Rewrite | None:
             splices += with_keywords(code, first, {"bias": "False"})
     note = (
         "When retraining: a checkpoint that was saved with the bias does not fit, "
-        "and random numbers after it are others."
+        "and random numbers after it differ."
     )
     return Rewrite(splices, [note]) if splices else None
 

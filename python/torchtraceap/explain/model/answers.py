@@ -100,9 +100,10 @@ def answer_of(content: str, schema: dict[str, Any]) -> dict[str, str]:
         if "enum" in wanted:
             value = value.strip().lower()
             if value not in wanted["enum"]:
-                raise
-        ValueError(f"names {printable(value, 40)!r}, which is not a {name}")
-    checked[name] = value
+                raise ValueError(
+                    f"names {printable(value, 40)!r}, which is not a {name}"
+                )
+        checked[name] = value
     return checked
 
 
