@@ -156,7 +156,7 @@ def test_every_form_is_written(dryrun: Program, tmp_path: Path) -> None:
     for form, (_, target) in zip(forms, wanted, strict=True):
         assert os.listdir(target) if not form.suffix else target.stat().st_size > 500
     report = torchtraceap.analyze(trace)
-    assert "20 µs of host time assumed" in report.summary()
+    assert "assuming 20 µs of host time" in report.summary()
     assert f"train.py:{_WAITS_AT}" in report.summary()
 
 
@@ -185,12 +185,12 @@ def test_values_can_be_worked_out(dryrun: Program, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nope.py"], "there is no nope.py to run"),
+        (["nope.py"], "there is no script nope.py"),
         (["--gpu", "H1000", "train.py"], "no GPU 'H1000'; known are T4"),
         (["--step", "train_stp", "train.py", "--epochs=1"], "did you mean train_step"),
         (["--step", "f", "-m", "train"], "--step FUNCTION takes a file"),
         (["--step", "f", "--steps", "0", "train.py"], "--steps of 1 or more"),
-        (["--host-us", "0", "train.py"], "no time above 0"),
+        (["--host-us", "0", "train.py"], "not a time above 0"),
         (["--max-ops", "40", "train.py"], ", after 40 operators"),
         (
             ["--max-seconds", "0.1", "hangs.py"],

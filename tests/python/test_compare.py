@@ -215,7 +215,7 @@ def test_one_kind_may_be_asked_for_by_its_name() -> None:
     worse = torchtraceap.compare(made(waits_us=[0] * 6), made(waits_us=[5000] * 6))
     assert worse.worse("new") == worse.worse(["new"]) != []
     assert worse.worse("slower") == []
-    with pytest.raises(ValueError, match="'newer' is none of slower, new, grown"):
+    with pytest.raises(ValueError, match="'newer' is not one of slower, new, grown"):
         worse.worse("newer")
 
 

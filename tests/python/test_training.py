@@ -718,7 +718,7 @@ def test_numbers_have_bounds(
     program: Run, made: Path, option: str, value: object
 ) -> None:
     ended = program("train", made, "--out", "x", f"--{option}={value}")
-    assert ended.returncode == 2 and b"is no number from" in ended.stderr
+    assert ended.returncode == 2 and b"is not a number from" in ended.stderr
 
 
 def test_a_set_by_the_program(
