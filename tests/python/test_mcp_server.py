@@ -496,7 +496,10 @@ def test_wrong_usage_is_named(program: Run, own_process: Run, tmp_path: Path) ->
     for arguments, why in (
         ([], "name a folder whose traces may be read: --root DIR"),
         (["--root", tmp_path / "x"], "x is not a folder. Give one whose traces"),
-        (["--root", tmp_path, "--max-answer-bytes", "7"], "'7' is not a number of bytes"),
+        (
+            ["--root", tmp_path, "--max-answer-bytes", "7"],
+            "'7' is not a number of bytes",
+        ),
     ):
         result = program("mcp", *arguments)
         assert result.returncode == 2 and why in result.stderr.decode()

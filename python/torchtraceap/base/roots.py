@@ -70,7 +70,7 @@ class Roots:
                 "file below one of its roots, or start it with another --root."
             )
         if not stat.S_ISREG(status.st_mode):
-            what = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise RootsError(f"{given}: is {what}. Give a trace, .json or .json.gz.")
         return FoundFile(given, path, status.st_size, _state(status))
 
