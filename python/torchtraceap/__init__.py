@@ -14,7 +14,7 @@ def _names() -> dict[str, str]:
 
 
 _MODULE_OF = _names()
-# Whoever imports all need not have torch, and would without this one.
+# `import *` works without torch, which dry_run needs.
 __all__ = [name for name in _MODULE_OF if name != "dry_run"]
 
 

@@ -51,7 +51,7 @@ def load(
     max_ratio: float | None = None,
     progress: bool | Progress | None = None,
 ) -> _core.Trace:
-    """Load a profiler trace without analysing it::
+    """Load a profiler trace without analyzing it::
 
         trace = torchtraceap.load("trace.json.gz")
         trace.columns["dur"], trace.name(0), trace.warnings
@@ -73,7 +73,7 @@ def load(
         threads: Threads that read, 1 to 256. Only speed depends on it. None: as many
             as the process may run on, at most 8.
         categories: Keep events of these categories only, by today's names or those of
-            older traces. ``"unknown"`` stands for all events without a known one.
+            older traces. ``"unknown"`` means all events without a known one.
             Metadata (phase M), which names processes and threads, is always kept.
         skip_categories: Leave out events of these categories.
         steps: Keep what meets the time of ``ProfilerStep#first`` to
@@ -87,16 +87,16 @@ def load(
         progress: True shows a bar, False none, None one after a second on a terminal or
             in a notebook. A callable is called about ten times a second with the
             fraction of the file that is read, the bytes of text and the events so far,
-            and once at the end with the fraction 1.0; what it raises ends the load and
-            comes out of it. With ``steps`` it counts bytes and events in each of the
-            two passes.
+            and once at the end with the fraction 1.0; an exception from it ends
+            the load and propagates. With ``steps`` it counts bytes and events in each
+            of the two passes.
 
     Returns:
         The events as NumPy columns, with all that was odd about the file.
 
     Raises:
         TraceError: The file is a folder, empty, damaged, or no profiler trace, or it
-            has no such ``steps``. The message says what, where and what to do.
+            has no such ``steps``. The message names the fault, place and remedy.
         FileNotFoundError: There is no such file, or it may not be read.
         MemoryError: The trace does not fit into memory.
         TypeError: ``source`` is neither a path nor bytes, or an option of a wrong type.
@@ -183,28 +183,28 @@ def analyze(
             installed, on its GPU if it has one, and none elsewhere, which the summary
             says; "off": none; or the path of a file of weights, which is loaded at
             once. The first use loads torch. The environment variable
-            TORCHTRACEAP_DETECTOR, and ``detector`` of the ``config``, stand for
-            "auto". Budgets, checks and comparisons never ask it.
+            TORCHTRACEAP_DETECTOR, and ``detector`` of the ``config``, replace
+            "auto". Budgets, checks and comparisons never use it.
         quiet: Print nothing as a profiler's handler either.
         **loading: Options of ``load`` (recover, threads, categories, skip_categories,
             steps, time_range_us, max_text_bytes, max_ratio, progress), where the source
-            is a path or bytes. What they leave out is not in the report, and events are
-            numbered without it. A Trace or a profiler takes none of them.
+            is a path or bytes. Events that they leave out are not in the report and not
+            numbered. A Trace or a profiler takes none of them.
 
     Returns:
         The report; of several traces a ``JobReport``. (A type checker takes the path of
         a folder for that of a trace: pass ``[folder]``.)
 
     Raises:
-        TraceError: The bytes are no profiler trace. The message names the file and
-            the place in it, what was expected there and what to do. (A Chrome trace of
-            another profiler gives a report whose quality says so.)
+        TraceError: The bytes are not a profiler trace. The message names the file and
+            the place in it, what was expected there and what to do. (The report of a
+            Chrome trace from another profiler notes that in its quality.)
         FileNotFoundError: There is no such file, or it may not be read.
         MemoryError: The trace does not fit into memory.
         ValueError: An option is out of range, a profiler has recorded nothing, or the
             weights that ``detector`` names cannot be used.
             ``TraceError`` is a ValueError too.
-        ConfigError: ``config`` or the name of a rule makes no sense. A ValueError too.
+        ConfigError: ``config`` or the name of a rule is invalid. A ValueError too.
         RuleError: A rule of your own raised something, its cause.
         TypeError: ``source`` is none of the above, an option is of a wrong type, or
             options of loading are given for what is loaded already.
@@ -247,7 +247,7 @@ def analyze_one(source: Source | Profiler, what: str, **options: Any) -> Report:
     """
     several = None if is_profiler(source) else source_of(source)
     if isinstance(several, RankPaths) and not several.is_list:
-        cause = f"{what} takes one trace, and this stands for several"
+        cause = f"{what} takes one trace, but this names several"
         raise trace_error(several.text, "several", cause, "Name the file of one rank")
     if isinstance(several, RankPaths | list):
         raise TypeError(f"{what} takes one trace, not a list: call it for each")

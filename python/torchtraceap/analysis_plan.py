@@ -92,10 +92,10 @@ def plan_analysis(
     rules: Iterable[Rule | str] = (),
     detector: Wish = AUTO,
 ) -> AnalysisPlan:
-    """Check the options of ``analyze``. Weights that are named in ``detector`` are
-    loaded, and torch with them: what is wrong with them is said here.
+    """Check the options of ``analyze``. Weights named in ``detector`` are loaded, and
+    torch with them, so that faults in them are reported here.
 
-    Raises TypeError, ValueError or ConfigError, which say what is wrong.
+    Raises TypeError, ValueError or ConfigError with the fault.
     """
     if max_events is not None:
         checked_int("max_events", max_events, 1, _MOST_EVENTS)

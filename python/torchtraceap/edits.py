@@ -81,7 +81,7 @@ def overlap(name: str) -> Edit:
 
 
 def as_edit(edit: Edit | Finding | str) -> Edit:
-    """Return what a text or a finding stands for. Raises TypeError for what is none."""
+    """Return the edit for a text or a finding. Raises TypeError for anything else."""
     if isinstance(edit, Finding | str):
         return fix(edit if isinstance(edit, str) else edit.id)
     if not isinstance(edit, Edit) or not isinstance(edit.name, str):
@@ -105,7 +105,7 @@ def core_edits(report: Report, edits: Sequence[Edit]) -> list[_core.Edit]:
             if not of:
                 raise ValueError(
                     f"no event is named {edit.name!r}. Names are compared as a whole, "
-                    "with upper and lower case; * stands for any text."
+                    "with upper and lower case; * matches any text."
                 )
         made.append(_core.Edit(edit.kind, of, edit.factor))
     return made
@@ -156,7 +156,7 @@ def _findings(report: Report, what: str) -> list[int]:
 
 def _no_finding(report: Report, what: str) -> str:
     if not report.rule_findings:
-        return f"no finding is {what!r}: the report has none."
+        return f"no finding is {what!r}: the report has no findings."
     places = dict.fromkeys(f.location for f in report.rule_findings if f.location)
     there = [str(place) for place in places if f"/{place.file}".endswith(f"/{what}")]
     if there:  # The name of a file, without a line.

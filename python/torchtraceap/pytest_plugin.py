@@ -2,9 +2,9 @@
 """pytest_plugin.py: the fixtures `no_sync_stalls` and `trace_check`, the marker
 `no_sync_stalls`, and what pytest's reports show of them. See docs/pytest.md.
 
-pytest loads this file at every start, so it imports little but pytest. What is checked
-is decided in checking/; checks do not raise, but are noted in the test's log, and the
-test fails with all of them when the phase it is in is over (checking/pytest_hooks.py).
+pytest loads this file at every start, so it imports little but pytest. checking/
+decides what to check. Checks do not raise: they are noted in the test's log, and the
+test fails with all of them at the end of its phase (checking/pytest_hooks.py).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ no_sync_stalls(over_us=50, max_count=0, max_per_step=None, allow=[], warmup=0, \
 device="auto", unknown="fail"): fail the test if its body waits for the GPU \
 (torchtraceap)"""
 _RAN_DRY = (
-    "This test ran dry, as there is no GPU here: torch.cuda had one, and of what is on "
-    "it only\nsmall tensors have values, some of them guessed. To run it on the CPU: "
+    "This test ran dry, as there is no GPU here: torch.cuda had one, and on it only "
+    "small\ntensors have values, some of them guessed. To run it on the CPU: "
     '--traceap-device=cpu,\nor device="cpu" in the test\'s marker no_sync_stalls.'
 )
 # Watches the body of a marked test.
@@ -205,8 +205,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the section and the properties, which pytest-xdist carries over; say of an
-    error of the test's own that it ran dry."""
+    """Add the section and the properties, which pytest-xdist transfers; note on
+    the test's own errors that it ran dry."""
     log = item.stash.get(LOG, None)
     if log and log.outcomes:
         from torchtraceap.checking.outcome import PREFIX, properties
@@ -217,7 +217,7 @@ def pytest_runtest_makereport(
     report = yield
     if report.skipped and isinstance(report.longrepr, tuple):
         path, _, reason = report.longrepr
-        if path.startswith(_OURS):  # Of no use to anybody; the test's own place is.
+        if path.startswith(_OURS):  # Useless; the test's own place helps.
             where, line = item.reportinfo()[:2]
             report.longrepr = (str(where), (line or 0) + 1, reason)
     if log and (new := log.take()):

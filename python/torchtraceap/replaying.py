@@ -36,12 +36,12 @@ class WhatIf(WhatIfData):
         Raises:
             ValueError: There are edits and the replay is refused, or ``path`` cannot be
                 written, ends in ``.gz`` or is the trace.
-            TraceError: The trace's file is no longer what was analysed.
+            TraceError: The trace's file has changed since the analysis.
         """
         where = os.fspath(path)
         if self.edits and self.refusals:
             raise ValueError(
-                f"{where} is not written, for the replay is not to be believed: "
+                f"{where} is not written, because the replay is unreliable: "
                 + "; ".join(self.refusals)
             )
         refuse_trace(where, self.path)
@@ -88,7 +88,7 @@ def what_if(trace: Source | Report, *edits: Edit | Finding | str) -> WhatIf:
     Raises:
         ValueError: An edit names nothing in the trace, or no schedule can be made of
             it; the message says why. And what ``analyze`` raises.
-        TypeError: What is given is no edit.
+        TypeError: An argument is not an edit.
     """
     report = trace if isinstance(trace, Report) else analyze_one(trace, "what_if")
     if not isinstance(report, Report):

@@ -28,8 +28,8 @@ class Report(ReportData):
     what a report says.
 
     Attributes:
-        trace: Path, number of events, analyzed time, devices, rank; what it assumes if
-            it is ``simulated``.
+        trace: Path, number of events, analyzed time, devices, rank; its assumptions
+            if it is ``simulated``.
         quality: How far the trace can be trusted, and why.
         settings: The thresholds that were not the defaults, by pattern, with
             ``enabled`` for rules that were off.
@@ -74,22 +74,22 @@ class Report(ReportData):
         retries: int = 2,
         progress: Callable[[int, int], object] | None = None,
     ) -> Explanations:
-        """Explain findings: what happens, why that costs time, the fix as code, what it
-        gains, and a test that keeps it fixed::
+        """Explain findings: what happens, why that costs time, the fix as code, its
+        gain, and a test that keeps it fixed::
 
             print(report.explain())
             report.explain(llm="http://127.0.0.1:8080/v1", model="qwen3")
 
         Without ``llm`` no model is asked and nothing leaves the machine. With it a
-        model's second opinion stands beside each explanation (``opinion``), is kept in
-        ``opinions``, and ranks the findings anew in ``ranking``: no figure changes, nor
-        does the order of ``findings``. What fails is said there too. docs/explain.md
-        tells what is sent.
+        model's second opinion is part of each explanation (``opinion``) and of
+        ``opinions``, and ranks the findings again in ``ranking``: no figure changes,
+        nor does the order of ``findings``. Failures are reported there too.
+        docs/explain.md lists what is sent.
 
         Args:
-            what: So many findings, the first ones; or findings, or their ids.
-            windows: Besides, so many windows that rules or detector flag, or their
-                indices.
+            what: The number of first findings; or findings, or their ids.
+            windows: In addition, a number of windows that rules or detector flag, or
+                their indices.
             llm: URL of an endpoint that speaks OpenAI's chat completions, with ``/v1``.
             model: The name of the model there.
             api_key: None: OPENAI_API_KEY of the environment for hosts of OpenAI and
@@ -103,7 +103,7 @@ class Report(ReportData):
 
         Raises:
             ValueError: There is no such finding or window, an option is out of range,
-                or the URL makes no sense.
+                or the URL is invalid.
             ImportError: A model is to be asked, and the extra ``llm`` is missing.
         """
         from torchtraceap.explain.explaining import endpoint_of, explain
@@ -154,8 +154,8 @@ class Report(ReportData):
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the report as an HTML page; write it to ``path`` too if that is given.
 
-        It needs nothing else: no network, no other file and, but for the timeline, no
-        script. It holds lines of code around the findings if their files are at hand.
+        It needs nothing else: no network, no other file and, except for the timeline,
+        no script. It holds lines of code around the findings if their files exist.
 
         Raises:
             OSError: ``path`` cannot be written.
@@ -173,7 +173,7 @@ class Report(ReportData):
 
         Raises:
             ValueError: ``path`` is the trace itself or cannot be written.
-            TraceError: The trace's file is no longer what was analyzed.
+            TraceError: The trace's file has changed since the analysis.
             FileNotFoundError: It is gone.
         """
         from torchtraceap.views.perfetto import write_perfetto
@@ -209,8 +209,8 @@ class Report(ReportData):
         return reports_markdown([self])
 
     def review_queue(self, most: int = 50) -> list[dict[str, Any]]:
-        """Return windows that a person had best look at, the most useful first: where
-        rules and the learned detector differ, then where that is unsure.
+        """Return windows worth reviewing, the most useful first: where rules and the
+        learned detector differ, then where the detector is unsure.
 
         Each is a dict (docs/reference/formats.md) with ``cpu``, ``gpu`` and
         ``pattern`` for the person to fill in.

@@ -42,7 +42,7 @@ from torchtraceap.detection.detection import Detection
 
 
 class ReportData:
-    """What the analysis of one trace says; ``Report`` adds the forms to have it in.
+    """The result of analyzing one trace; ``Report`` adds the output forms.
 
     Attributes:
         core: The core's report, with what has no form of its own here: claims, lanes,
@@ -80,9 +80,9 @@ class ReportData:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """Anti-patterns at places of the user's code: the largest gain first, then,
-        where none is known, the most wasted time. Of a dry run's trace also the waits
-        that cost no time in it. Last, with the origin "model", what the learned
-        detector flags and no rule explains."""
+        if no gain is known, the most wasted time. For a dry run's trace also the waits
+        that cost no time in it. Last, with the origin "model", findings of the learned
+        detector that no rule explains."""
         return self.rule_findings + self.detection.findings
 
     @cached_property
@@ -119,7 +119,7 @@ class ReportData:
         return self._read_paths(None)
 
     def first_critical_paths(self, steps: int) -> tuple[CriticalPath, ...]:
-        """Return the trace's critical path and those of so many steps."""
+        """Return the trace's critical path and those of that many steps."""
         is_all = self.step_count <= steps
         return self.critical_paths if is_all else self._read_paths(steps)
 
@@ -131,8 +131,8 @@ class ReportData:
         """Return the device work that starts in a window, under what caused it.
 
         The roots are the outermost operators and annotations, or the work itself if its
-        launch is not in the trace. Launches may lie before the window. Made anew at
-        each call, at a cost of the window's work times the depth of the tree."""
+        launch is not in the trace. Launches may lie before the window. Computed
+        at each call, at a cost of the window's work times the depth of the tree."""
         index = window if isinstance(window, int) else window.index
         return self.core.window_tree(index)
 
@@ -143,8 +143,8 @@ class ReportData:
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
-        """Tiles of the analysed time with their labels, by device, then time: those of
-        rules, and after them those of the learned detector, where it is run."""
+        """Tiles of the analyzed time with their labels, by device, then time: those of
+        rules, followed by those of the learned detector, if it runs."""
         return self.detection.windows if self.detection.run else self.rule_windows
 
     @cached_property
@@ -154,7 +154,7 @@ class ReportData:
 
     @cached_property
     def detection(self) -> Detection:
-        """What the learned detector says of each window, as arrays, or why it was not
+        """The learned detector's verdict on each window, as arrays, or why it did not
         run. The first use in a process loads torch and the weights, about a second.
 
         Raises ValueError if weights that were named cannot be used."""
@@ -191,7 +191,7 @@ class ReportData:
         return self.core.step_count
 
     def first_steps(self, most: int) -> tuple[Step, ...]:
-        """Return so many steps; to convert thousands takes seconds."""
+        """Return the first steps; converting thousands takes seconds."""
         return self.steps if self.step_count <= most else self.core.steps(most)
 
     @cached_property
@@ -241,9 +241,9 @@ class ReportData:
 
     def features(self, merge: int = 1) -> Features:
         """Return the windows and their events as arrays that models read: statistics,
-        shares by cause, tokens. Computed anew at each call.
+        shares by cause, tokens. Computed at each call.
 
-        `merge`, at least 1: up to so many neighboring windows of a step are taken as
-        one. ValueError if it is less, TypeError if it is no int."""
+        `merge`, at least 1: up to that many neighboring windows of a step are merged.
+        ValueError if it is less, TypeError if it is not an int."""
         merge = checked_int("merge", merge, 1, sys.maxsize)
         return read_features(self.core, self.loaded, merge)

@@ -70,7 +70,7 @@ def limit_error(
         if guess is not None:
             where = f"read last at {guess.line}, " if guess.line else ""
             hint = (
-                f"If it hangs on a guessed value, {where}"
+                f"If it depends on a guessed value, {where}"
                 f"take {values} on a small input. Else "
             )
         return f"{done} ({limit}). {hint}{less} {limit}"
@@ -78,6 +78,6 @@ def limit_error(
     option = f"--{limit.replace('_', '-')}"
     return DryRunLimit(
         text(limit, 'values="all"', "run fewer steps, or raise")
-        + ". What was found until then is in run.summary()",
+        + ". Results until then are in run.summary()",
         text(option, "--values all", "take fewer --steps, or raise"),
     )

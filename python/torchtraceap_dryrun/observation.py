@@ -95,7 +95,7 @@ def cannot_be_run(error: DryRunError) -> Observation:
     ]
     line = deepest_user_line(lines[::-1])
     where = f"{printable(str(line))}: " if line else ""
-    return Observation((), "", f"{where}it cannot be told: {error}", MODE)
+    return Observation((), "", f"{where}it is unknown: {error}", MODE)
 
 
 def _launches(ops: Sequence[Op], gpu: Gpu, first: int, steps: int) -> Launches:

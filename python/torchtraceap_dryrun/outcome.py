@@ -100,7 +100,7 @@ class Outcome(Result):
         """Raise AssertionError if a step would launch more kernels than the limit.
 
         Args:
-            max_per_step: Of the step that launches most. The part after the last call
+            max_per_step: Launches of the step with most. The part after the last call
                 of `step()` is one too; without a call, the whole run is.
             after_step: Only entries after this many calls of `step()` count.
 

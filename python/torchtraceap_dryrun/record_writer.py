@@ -97,7 +97,7 @@ class RecordWriter:
         )
         error = DryRunError(
             f"the thread {name!r} uses the GPU{at}, but a dry run follows only the "
-            "thread that entered it, as what several do would hang on which is faster: "
+            "thread that entered it, because the order of several varies: "
             "for the dry run, do that in the one thread"
         )
         self.refusing(error)

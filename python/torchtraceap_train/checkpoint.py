@@ -40,7 +40,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         where = os.fspath(self.path)
-        again = "Remove it to begin anew, or name another file."
+        again = "Remove it to start over, or name another file."
         try:
             network = module.Network.load(where, device=device)
         except (WeightsError, OSError) as error:

@@ -4,8 +4,8 @@
 A step draws sources, of each a group, of that a trace, and of that some windows in a
 row: so a long trace counts no more than a short one, and a source with much of it no
 more than its share. Half of the draws lie around a window that is positive or that
-rules misjudge, for nine windows of ten are neither; what that does to probabilities the
-calibration takes back.
+rules misjudge, because nine windows of ten are neither; calibration undoes the
+effect on probabilities.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def train_network(
 
     Args:
         config: Fields of ``_torch.Config`` that are not the defaults.
-        begin: Weights to begin with instead of drawn ones; then ``config`` is theirs.
-            Steps are counted, and rates fall, from there on anew.
+        begin: Weights to start from instead of drawn ones; then ``config`` is theirs.
+            Steps and learning rates start over.
         checkpoint: File to go on from if it is there, and to write once a minute, on
             Ctrl-C and at the end.
         told: Hears of the progress about once a second.

@@ -85,7 +85,7 @@ def read_answers(
         try:
             lines = read_file(file).decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
+            why = getattr(error, "strerror", None) or "it is not text"
             raise TrainingError(
                 f"--labels {os.fspath(file)} cannot be read: {why}. Name a file that "
                 "`torchtraceap analyze --review` wrote."
@@ -110,7 +110,7 @@ def _row(line: str, where: str) -> dict[str, Any]:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise TrainingError(
-            f"{where} is no JSON: {error}. Mend it, or remove it."
+            f"{where} is not JSON: {error}. Fix it, or remove it."
         ) from error
     if not isinstance(row, dict) or not isinstance(row.get("trace"), str):
         raise TrainingError(
@@ -168,9 +168,9 @@ def _read(
         side = int(sides[number])
         if any_[at, side] == 0 or kind[at] not in (-1, number):
             raise TrainingError(
-                f"{where}: {pattern} is one of the {SIDES[side].upper()}'s side, but "
-                f"of window {at} of {path} it was said that there is none, or another "
-                "was named. Leave one out."
+                f"{where}: {pattern} is on the {SIDES[side].upper()}'s side, but "
+                f"another line labels window {at} of {path} with none there, or with "
+                "another pattern. Leave one out."
             )
         any_[at, side] = types[at, number] = 1
         kind[at] = number

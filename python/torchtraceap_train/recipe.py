@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""recipe.py: what ``torchtraceap train`` does when it is told no more than the traces.
+"""recipe.py: defaults of ``torchtraceap train``.
 
 The numbers are those of docs/detector.md, which says what was measured.
 """
@@ -61,7 +61,7 @@ def begin_with(named: str | None, *, own: bool) -> Path | None:
         )
     if not path.is_file():
         raise TrainingError(
-            f"--from {named}: there is no such file of weights to go on from. Name "
+            f"--from {named}: there is no such weights file. Name "
             "one, `bundled` or `nothing`."
         )
     return path
@@ -104,13 +104,13 @@ def plan_for(
 def card_of(
     traces: Sequence[LearningTrace], plan: Plan, seed: int, begin: Path | None
 ) -> dict[str, str]:
-    """Return what a file of weights tells of itself."""
+    """Return the metadata of a weights file."""
     count = Counter(trace.source for trace in traces)
     import torch
 
     never = np.all([(trace.types < 0).all(axis=0) for trace in traces], axis=0)
     patterns = np.array(load_torch_module().pattern_names())
-    # What somebody trains further goes by the name of its file.
+    # Fine-tuned weights get the name of their file.
     name = {"name": f"torchtraceap {_core.__version__}"} if begin is None else {}
     return name | {
         "version": _core.__version__,

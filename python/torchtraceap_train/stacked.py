@@ -34,12 +34,12 @@ from torchtraceap_train.traces import LearningTrace
 
 #: Of each source's groups; of what it has fewer than five of, none.
 CALIBRATED = 0.2
-#: Windows that are stranger than all but so many of those calibrated on.
+#: Share of the calibration windows, and traces, that count as strange.
 _STRANGE_WINDOWS, _STRANGE_TRACES = 0.001, 0.01
 #: A side with fewer windows of both kinds is not mixed: the network's word stands.
 _LEAST_OF_BOTH = 20
 _ALONE = np.array([1, 0, 0, 0], np.float32)
-#: What a voice may count where patterns are told.
+#: Weights of a voice in naming patterns.
 _GRID = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
 
 
@@ -71,7 +71,7 @@ def train_model(
 
     Raises:
         TrainingError: As ``train_network``; two traces have one name; scikit-learn or
-            LightGBM is missing, which is told before anything is learned.
+            LightGBM is missing, which is reported before training.
     """
     traces = [trace for trace in traces if len(trace)]
     names = Counter(trace.name for trace in traces)
@@ -230,8 +230,8 @@ def _mixed(
 def _types_mixed(
     voices: NDArray[np.float32], kind: NDArray[np.int16]
 ) -> tuple[float, float, float]:
-    """Return what network, trees and rules count where the pattern is told: the three
-    of a grid that name most right, of these those under which that is likeliest. The
+    """Return what network, trees and rules count for naming the pattern: the three
+    of a grid that name most correctly, and among these the likeliest. The
     voices [3, n, P] are the logits that each gives a pattern; kind [n] is it, or -1.
     """
     rows = np.flatnonzero(kind >= 0)

@@ -73,7 +73,7 @@ class LearningTrace:
     types: NDArray[np.int8]  # [n, P]: which.
     kind: NDArray[np.int16]  # [n]: what costs most of them; -1: none, or not known.
     recoverable: NDArray[np.float32]  # [n]; NaN: not known.
-    bad: bool | None = None  # The whole trace is slow, good, or nobody knows.
+    bad: bool | None = None  # The whole trace is slow, good, or unknown.
     twin: str = ""  # Name of its other form, slow or fixed; "": none.
 
     def __len__(self) -> int:
@@ -113,14 +113,14 @@ def read_set(folder: Path, names: Iterable[str] | None = None) -> list[LearningT
         raise
     except FileNotFoundError as error:
         raise TrainingError(
-            f"{folder} is no training set, for there is no {error.filename}. "
+            f"{folder} is not a training set: {error.filename} is missing. "
             "benchmarks/lab/detector/training_set.py makes one of a corpus."
         ) from error
     except KeyError as error:
         raise TrainingError(f"{folder}: set.json lacks {error}. {_ANEW}") from error
     except _DAMAGE as error:
         raise TrainingError(
-            f"{folder} is no training set, or is damaged: {error}. {_ANEW}"
+            f"{folder} is not a training set, or is damaged: {error}. {_ANEW}"
         ) from error
 
 

@@ -42,7 +42,7 @@ def train(
         sets: Folders of training sets, which `own` traces come beside.
         begin: Weights to go on from: a file, ``bundled`` or ``nothing``; None: the
             former without sets, else the latter.
-        steps: Of the network's training; None: as the recipe has it.
+        steps: Training steps of the network; None: as in the recipe.
         checkpoint: Written while it runs; a training that was stopped goes on from it.
         trees: Grow trees beside the network, if it begins from nothing.
         said: Called with what there is to say before and after it, a line each.

@@ -87,7 +87,7 @@ def test_exit_codes(job: Path, program: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["after.json.gz"], "there is nothing to check against. Give --budget FILE"),
+        (["after.json.gz"], "no budget or baseline is given. Use --budget FILE"),
         (["after.json.gz", "--budget", "no.toml"], "no.toml: No such file"),
         (["after.json.gz", "--config", "empty.toml"], "empty.toml limits nothing"),
         (["after.json.gz", "--budget", "empty.toml"], "empty.toml limits nothing"),
@@ -240,12 +240,12 @@ def test_compare_by_exit_code(job: Path, program: Run) -> None:
     assert program(*cpu, "--fail-on", "new,grown").returncode == 0
     bad = program("compare", *pair, "--fail-on", "worse")
     assert bad.returncode == 2
-    assert "'worse' is none of slower, new, grown" in bad.stderr
+    assert "'worse' is not one of slower, new, grown" in bad.stderr
     missing = program("compare", "before.json", "no.json")
     assert (missing.returncode, "no.json" in missing.stderr) == (2, True)
     Path("cut.json").write_text('{"schema_version": 1, "tool": {"name": "torchtraceap"')
     cut = program("compare", "cut.json", "after.json")
-    assert (cut.returncode, "is no whole report" in cut.stderr) == (2, True)
+    assert (cut.returncode, "is not a complete report" in cut.stderr) == (2, True)
 
 
 def test_the_page_is_right(root: Path, job: Path, program: Run) -> None:

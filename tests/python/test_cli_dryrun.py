@@ -89,7 +89,7 @@ def test_arguments_go_to_the_script(dryrun: Program) -> None:
     assert code == 0 and "on Tesla T4\n" in out and "one T4: 5 steps." in out
     code, out, err = dryrun("train.py", "--steps", 2)
     assert code == 2 and "unrecognized arguments: --steps 2" in err
-    assert "--steps was given to it: torchtraceap's options stand before it" in err
+    assert "The script received --steps: put torchtraceap's options before it" in err
 
 
 def test_function_is_a_step(dryrun: Program) -> None:
@@ -126,7 +126,7 @@ def test_limits(dryrun: Program, limits: list[object], code: int) -> None:
     elif code == 1:
         assert "launches, and --max-launches 2 was given: train.py:" in err
     elif code == 2:
-        assert "Take more --steps, or less --warmup" in err
+        assert "Use more --steps, or less --warmup" in err
 
 
 def test_json_alone_is_on_standard_output(dryrun: Program, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_every_form_is_written(dryrun: Program, tmp_path: Path) -> None:
     for form, (_, target) in zip(forms, wanted, strict=True):
         assert os.listdir(target) if not form.suffix else target.stat().st_size > 500
     report = torchtraceap.analyze(trace)
-    assert "20 µs of host time assumed" in report.summary()
+    assert "assuming 20 µs of host time" in report.summary()
     assert f"train.py:{_WAITS_AT}" in report.summary()
 
 
@@ -185,12 +185,12 @@ def test_values_can_be_worked_out(dryrun: Program, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nope.py"], "there is no nope.py to run"),
+        (["nope.py"], "there is no script nope.py"),
         (["--gpu", "H1000", "train.py"], "no GPU 'H1000'; known are T4"),
         (["--step", "train_stp", "train.py", "--epochs=1"], "did you mean train_step"),
         (["--step", "f", "-m", "train"], "--step FUNCTION takes a file"),
         (["--step", "f", "--steps", "0", "train.py"], "--steps of 1 or more"),
-        (["--host-us", "0", "train.py"], "no time above 0"),
+        (["--host-us", "0", "train.py"], "not a time above 0"),
         (["--max-ops", "40", "train.py"], ", after 40 operators"),
         (
             ["--max-seconds", "0.1", "hangs.py"],
@@ -239,15 +239,12 @@ def test_ctrl_c_tells_what_was_found(
     if early:
         assert out == "" and not Path("found.json").exists()
         assert err == (
-            "torchtraceap: interrupted: nothing had been put on the GPU, so nothing is "
-            "told or written\n"
+            "torchtraceap: interrupted: nothing had been put on the GPU, so there are "
+            "no results\n"
         )
         return
     assert "stops.py:2" in out and INTERRUPTED in out
-    assert err == (
-        "torchtraceap: interrupted: what is told here, or written, was found until "
-        "then\n"
-    )
+    assert err == ("torchtraceap: interrupted: the results cover the run until then\n")
     form = json.loads(Path("found.json").read_text())
     assert form["notes"] == [INTERRUPTED] and form["waits"][0]["location"]["line"] == 2
     assert torchtraceap.analyze("trace.json").findings
@@ -262,7 +259,7 @@ def test_ctrl_c_while_files_are_written_is_said(
     monkeypatch.setattr(Outcome, "trace", interrupted)
     code, _, err = dryrun("-q", "--html", "found.html", "train.py")
     assert code == 130 and not Path("found.html").exists()
-    assert "interrupted, before all that was asked for was told and written" in err
+    assert "interrupted before all results were printed and written" in err
 
 
 def test_what_had_to_be_broken_off_is_said(
@@ -274,7 +271,7 @@ def test_what_had_to_be_broken_off_is_said(
     code, out, err = dryrun("left.py")
     assert code == 0 and "3 steps." in out
     assert err.startswith(
-        "torchtraceap: left.py was told to end: it did not end in 0.1"
+        "torchtraceap: left.py was asked to end: it did not end in 0.1"
     )
 
 

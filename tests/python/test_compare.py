@@ -109,9 +109,9 @@ def test_every_form_of_a_report_is_the_same_side(
     ("text", "message"),
     [
         ("[{0}, {0}]", "holds 2 reports. Give one"),
-        ("{0", "no whole report"),
+        ("{0", "not a complete report"),
         ('{{"schema_version": 1, "tool": "torchtraceap"}}', "schema_version is 1"),
-        ('{{"schema_version": 4, "tool": "torchtraceap"}}', "no whole report"),
+        ('{{"schema_version": 4, "tool": "torchtraceap"}}', "not a complete report"),
         ('["schema_version", "torchtraceap"]', "holds 2 reports"),
     ],
 )
@@ -187,7 +187,7 @@ def test_of_an_unusable_trace_nothing_is_told(data: Path, workers: Report) -> No
     worse = comparison.worse()
     assert [one.kind for one in worse] == ["slower", "new", "grown"]
     assert not any(one.known for one in worse)
-    with pytest.raises(ValueError, match="'older' is none of"):
+    with pytest.raises(ValueError, match="'older' is not one of"):
         comparison.worse(["older"])
 
 
@@ -215,7 +215,7 @@ def test_one_kind_may_be_asked_for_by_its_name() -> None:
     worse = torchtraceap.compare(made(waits_us=[0] * 6), made(waits_us=[5000] * 6))
     assert worse.worse("new") == worse.worse(["new"]) != []
     assert worse.worse("slower") == []
-    with pytest.raises(ValueError, match="'newer' is none of slower, new, grown"):
+    with pytest.raises(ValueError, match="'newer' is not one of slower, new, grown"):
         worse.worse("newer")
 
 

@@ -257,7 +257,7 @@ BAD_BUDGETS = [
     ("[patterns.sync_stall]\nallow = 'x'", "allow must be a list of names"),
     ("[patterns.sync_stall]\nallow = [1]", "allow must be a list of names"),
     ("[patterns.sync_stall]\nover_us = 5", "over_us alone limits nothing"),
-    ("min_busy 1", "is no TOML"),
+    ("min_busy 1", "is not TOML"),
 ]
 
 

@@ -190,8 +190,8 @@ def test_agreement_is_counted_and_reported_in_a_line(
     cpu = detection.agreement(0)
     assert (cpu.both, cpu.model) == (1, 2) and cpu.rules > 0
     line = " ".join(report.summary().split())
-    assert f"Detector (made-up): 4 of {count} windows flagged, 1 as rules say" in line
-    assert "3 by it alone;" in line and "Of 1 it says nothing" in line
+    assert f"Detector (made-up): 4 of {count} windows flagged, 1 also by rules" in line
+    assert "3 only by it;" in line and "1 have no verdict" in line
     assert "unexplained, look here" in report.summary(findings=50)
     assert "Detector" not in exact.summary()
     assert "unexplained" not in report.to_sarif()
@@ -293,7 +293,7 @@ def test_a_strange_trace_gets_no_word(trace: torchtraceap.Trace, model: MadeUp) 
     assert report.detection.run and report.detection.abstained.all()
     assert report.windows == report.rule_windows
     assert report.findings == report.rule_findings and report.review_queue() == []
-    assert "nothing is said, for the trace is unlike" in report.summary()
+    assert "no verdict, because the trace is unlike" in report.summary()
 
 
 def test_quality_speaks_first(data: Path, model: MadeUp) -> None:

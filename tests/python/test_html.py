@@ -277,7 +277,7 @@ def test_every_trace_makes_a_small_page_and_the_same_again() -> None:
 def test_a_report_without_device_says_so(cpu_only: torchtraceap.Report) -> None:
     words = Page(cpu_only.to_html()).words()
     assert "In operators" in words and "Device busy" not in words
-    assert "Findings: none on the host's side" in words
+    assert "Findings: none on the host;" in words
 
 
 def test_an_unusable_trace_gets_no_verdict(data: Path) -> None:
@@ -286,7 +286,7 @@ def test_an_unusable_trace_gets_no_verdict(data: Path) -> None:
         words = Page(text).words()
         assert "unusable" in words
         assert report.quality.reasons[0].detail in words
-        assert "none can be given for this trace" in words
+        assert "none, the trace is unusable" in words
 
 
 def test_the_notebook_shows_it_without_script(slow_loader: torchtraceap.Report) -> None:

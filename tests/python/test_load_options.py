@@ -228,8 +228,8 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"categories": "kernel"}, TypeError, "categories must be a list of names"),
     ({"categories": 3}, TypeError, "categories must be a list of names"),
     ({"categories": [3]}, TypeError, "type str, but one is of type int"),
-    ({"categories": ["kernal"]}, ValueError, "'kernal' is no category.*gpu_memcpy"),
-    ({"categories": ["\ud800"]}, ValueError, "is no category"),
+    ({"categories": ["kernal"]}, ValueError, "'kernal' is not a category.*gpu_memcpy"),
+    ({"categories": ["\ud800"]}, ValueError, "is not a category"),
     ({"categories": []}, ValueError, "leave no category"),
     ({"skip_categories": ["gpu"]}, ValueError, "skip_categories: 'gpu' is no"),
     (

@@ -285,12 +285,12 @@ def test_what_lies_outside_is_not_read(agent: Agent, name: str) -> None:
     [
         ("not-there.json", "there is no such file"),
         ("dead.json", "there is no such file"),
-        ("loop", "cannot be the name of a file here|is no regular file"),
+        ("loop", "cannot be the name of a file here|is not a regular file"),
         ("x" * 4000, "cannot be the name of a file here"),
         ("a\0b", "cannot be the name of a file here"),
         ("runs", "is a folder"),
         (".", "is a folder"),
-        ("pipe.json", "is no regular file"),
+        ("pipe.json", "is not a regular file"),
         ("other.txt", "does not begin like JSON"),
         ("cut.json", "recover"),
         ("cut.json.gz", "recover"),
@@ -495,8 +495,11 @@ def _server(root: Path) -> subprocess.Popen[bytes]:
 def test_wrong_usage_is_named(program: Run, own_process: Run, tmp_path: Path) -> None:
     for arguments, why in (
         ([], "name a folder whose traces may be read: --root DIR"),
-        (["--root", tmp_path / "x"], "x is no folder. Give one whose traces"),
-        (["--root", tmp_path, "--max-answer-bytes", "7"], "'7' is no number of bytes"),
+        (["--root", tmp_path / "x"], "x is not a folder. Give one whose traces"),
+        (
+            ["--root", tmp_path, "--max-answer-bytes", "7"],
+            "'7' is not a number of bytes",
+        ),
     ):
         result = program("mcp", *arguments)
         assert result.returncode == 2 and why in result.stderr.decode()

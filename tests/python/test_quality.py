@@ -99,7 +99,7 @@ def test_all_is_unusable(base: dict[str, Any]) -> None:
     assert report.quality.verdict == "unusable" and report.quality.incomplete
     assert report.balance == () and report.findings == ()
     text = report.summary()
-    assert "Findings: none can be given for this trace." in text
+    assert "Findings: none, the trace is unusable." in text
     assert "busy" not in text and "idle" not in text
 
 

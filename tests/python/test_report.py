@@ -95,7 +95,7 @@ def test_a_device_without_work_is_spoken_of(data: Path) -> None:
     text = lost.summary()
     assert "Quality: unusable" in text
     assert "holds no kernel" in text
-    assert "none can be given" in text
+    assert "none, the trace is unusable" in text
 
 
 def test_not_every_device_of_many_has_a_line() -> None:
@@ -185,7 +185,7 @@ def test_estimates_are_told_from_measured_time() -> None:
     # Both cures are told, and their costs are no one sum.
     assert "dataloader_bound: Another advice." in text
     assert "dataloader_bound: " + measured.advice.split()[0] in text
-    assert f"and 2 more, {cost} together, up to {cost} by estimate" in report.summary(
+    assert f"and 2 more, {cost} together, up to {cost} estimated" in report.summary(
         findings=0
     )
 

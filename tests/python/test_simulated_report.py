@@ -28,7 +28,7 @@ READ = {
 }
 NOTE = {"dry_run": {"gpu": "H100 SXM", "host_us_per_op": 7.5, "waits": [READ]}}
 SENTENCE = "No time here was measured"
-ASSUMED = ("7.5 µs of host time assumed for each operator", "H100 SXM")
+ASSUMED = ("assuming 7.5 µs of host time for each operator", "H100 SXM")
 TIMES = {
     "max_gap_us": 1,
     "min_busy": 0.99,
@@ -127,7 +127,7 @@ def test_what_a_trace_does_not_tell_is_not_made_up() -> None:
     report = torchtraceap.analyze(program().trace_text())
     assert report.trace.simulated.host_us_per_op is None
     head = " ".join(report.summary().split())
-    assert "with host time assumed for each operator" in head
+    assert "assuming host time for each operator" in head
     assert "an unnamed GPU" in head
 
 

@@ -235,14 +235,14 @@ def test_a_checkpoint_of_another_training_is_refused(
     for message, other in others:
         with pytest.raises(TrainingError, match=message) as caught:
             train_network(**(same | other), checkpoint=kept)
-        assert "Remove it to begin anew" in str(caught.value)
+        assert "Remove it to start over" in str(caught.value)
     assert kept.read_bytes() == before
     # Weights of somebody's are not taken for a checkpoint, and never written over.
     mine = tmp_path / "mine"
     mine.write_bytes(weights.read_bytes())
     for content in (weights.read_bytes(), b"damaged"):
         mine.write_bytes(content)
-        with pytest.raises(TrainingError, match=r"mine.*Remove it to begin anew"):
+        with pytest.raises(TrainingError, match=r"mine.*Remove it to start over"):
             train_network(traces, PHASES, config=TINY, checkpoint=mine)
         assert mine.read_bytes() == content
 
@@ -510,9 +510,12 @@ def edit_arrays(path: Path, **more: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda s: (s / "set.json").unlink(), "is no training set, .* no .*set.json"),
-        (lambda s: (s / "labels.npz").unlink(), "there is no .*labels.npz"),
-        (lambda s: (s / "tokens/t3.npz").unlink(), "there is no .*t3.npz"),
+        (
+            lambda s: (s / "set.json").unlink(),
+            "is not a training set: .*set.json is missing",
+        ),
+        (lambda s: (s / "labels.npz").unlink(), ".*labels.npz is missing"),
+        (lambda s: (s / "tokens/t3.npz").unlink(), ".*t3.npz is missing"),
         (lambda s: (s / "set.json").write_text("{"), "is damaged: Expecting"),
         (lambda s: (s / "set.json").write_text("[]"), "is damaged: list indices"),
         (lambda s: (s / "set.json").write_text("{}"), "set.json lacks 'fingerprint'"),
@@ -588,7 +591,7 @@ def test_answers_are_read(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 2 is no JSON: "),
+        ("{", "line 2 is not JSON: "),
         ("7", "line 2 names no trace: it is of no review queue"),
         ('{"cpu": true}', "line 2 names no trace"),
         (answer("gone.json", 0, cpu=True), "line 2: its trace gone.json is not there"),
@@ -600,7 +603,7 @@ def test_answers_are_read(data: Path, tmp_path: Path) -> None:
         (answer("T", 1, cpu=False), "line 2: cpu is false, and another line says"),
         (answer("T", 2, cpu=True, start_us=-1.0), "line 2: window 2 has the start_us"),
         (answer("T", 2, cpu=True, end_us=-1.0), "window 2 has the end_us .*, not -1.0"),
-        (answer("T", 2, cpu=False, pattern="sync_stall"), "it was said that there is"),
+        (answer("T", 2, cpu=False, pattern="sync_stall"), "another line labels window"),
     ],
 )
 def test_answers_that_do_not_fit_are_refused(
@@ -618,7 +621,7 @@ def test_a_queue_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="none cannot be read: No such file"):
         read_answers([tmp_path / "none"])
     (tmp_path / "bytes").write_bytes(b"\xff")
-    with pytest.raises(TrainingError, match="bytes cannot be read: it is no text"):
+    with pytest.raises(TrainingError, match="bytes cannot be read: it is not text"):
         read_answers([tmp_path / "bytes"])
 
 
@@ -684,10 +687,10 @@ def test_mistakes_are_reported_in_a_line(
 ) -> None:
     out, trace = tmp_path / "new.safetensors", data / TRACES[0]
     to = ("--out", out)
-    assert "nothing to learn from: name a SET" in refusal(program, *to)
+    assert "no training data: name a SET" in refusal(program, *to)
     cases: list[tuple[str, tuple[object, ...]]] = [
         ("none/x: No such file or directory. Give --out", (copied, "--out", "none/x")),
-        ("does not go to standard output", (copied, "--out", "-")),
+        ("cannot go to standard output", (copied, "--out", "-")),
         ("would overwrite", (copied, "--out", copied / "labels.npz")),
         ("would overwrite", (copied, "--out", copied / "tokens" / "t3.npz")),
         ("would overwrite", ("--good", trace, "--bad", "x", "--out", trace)),
@@ -700,9 +703,9 @@ def test_mistakes_are_reported_in_a_line(
             "--checkpoint . names no file|Is a directory",
             (copied, "--checkpoint", ".", *to),
         ),
-        (f"{data} is no training set", (data, *to)),
+        (f"{data} is not a training set", (data, *to)),
         ("none.json", ("--from", weights, "--good", "none.json", "--bad", trace, *to)),
-        ("no such file of weights", (copied, "--from", "none", *to)),
+        ("no such weights file", (copied, "--from", "none", *to)),
         ("set.json", (copied, "--from", copied / "set.json", *to)),
         ("tell nothing to learn", ("--from", weights, "--good", trace, *to)),
         ("--device abacus: there is no device", (copied, "--device", "abacus", *to)),
@@ -732,7 +735,7 @@ def test_numbers_have_bounds(
     program: Run, made: Path, option: str, value: object
 ) -> None:
     ended = program("train", made, "--out", "x", f"--{option}={value}")
-    assert ended.returncode == 2 and b"is no number from" in ended.stderr
+    assert ended.returncode == 2 and b"is not a number from" in ended.stderr
 
 
 def test_a_set_by_the_program(

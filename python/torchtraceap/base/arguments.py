@@ -63,7 +63,7 @@ def wrong_number(value: object, most: float | None = None) -> str:
 
 
 def instead_of(name: str, known: Iterable[str]) -> str:
-    """Return what a message says of a name that is none of ``known``."""
+    """Return a message's hint for a name that is not in ``known``."""
     import difflib
 
     names = list(known)
@@ -73,7 +73,7 @@ def instead_of(name: str, known: Iterable[str]) -> str:
 
 
 def of_type(value: object) -> str:
-    """Return what a message says of a value of the wrong type."""
+    """Describe a value of the wrong type for a message."""
     return f"of type {type(value).__name__}"
 
 

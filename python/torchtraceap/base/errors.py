@@ -48,7 +48,7 @@ def trace_error(path: str, kind: str, cause: str, hint: str) -> TraceError:
 
 
 class ConfigError(ValueError):
-    """Settings, or the definition or name of a rule, that make no sense.
+    """Settings, or the definition or name of a rule, that are invalid.
 
     ``str()`` names the file where there is one, and what is known in place of a name
     that is not.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """files.py: writes files that users name, and none besides.
 
-Each is written beside its place and then moved there, so that whoever reads it finds
+Each is written beside its place and then moved there, so that readers find
 the old file or the new one, whole: on a full disk, after Ctrl-C, with two writers.
 """
 

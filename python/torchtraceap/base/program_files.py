@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""program_files.py: the source files of a traced program, where they are at hand.
+"""program_files.py: the source files of a traced program, if they exist.
 
 The name of a file comes from the trace, which may have been made to draw out other
 files. So only what can be the user's own program is ever opened: regular ``.py`` files
@@ -57,14 +57,14 @@ def program_files(file: str, folders: Iterable[str]) -> Iterator[str]:
 
 
 def project_source(file: str) -> bytes | None:
-    """Return what is in a file of the user's projects: below the working folder or an
-    entry of ``sys.path``. What is shown to people is read so, and no other file."""
+    """Return the contents of a file of the user's projects: below the working folder or
+    an entry of ``sys.path``. Outputs show no other file."""
     paths = program_files(file, _projects())
     return next((text for path in paths if (text := read_program(path))), None)
 
 
 def code_excerpt(file: str, line: int) -> list[SourceLine]:
-    """Return the line with some around it; none if the file is not at hand."""
+    """Return the line with some around it; none if the file is missing."""
     source = project_source(file)
     if source is None:
         return []

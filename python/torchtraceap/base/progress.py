@@ -16,10 +16,10 @@ from torchtraceap.base.safe_text import printable
 if TYPE_CHECKING:
     from rich.progress import Progress as Drawn
 
-#: What a load tells of itself: the fraction done, bytes of text, events.
+#: The progress of a load: the fraction done, bytes of text, events.
 Progress = Callable[[float, int, int], object]
 
-# A bar that nobody asked for must not flicker; after this, people begin to wonder.
+# An unrequested bar must not flicker; after this time users start to wonder.
 PATIENCE_S = 1.0
 _TITLE_WIDTH = 48
 

@@ -48,7 +48,7 @@ class Roots:
     def find(self, name: str) -> FoundFile:
         """Return the file of this name, absolute or relative to the first folder.
 
-        Raises RootsError. Of what lies outside it does not tell whether it is there.
+        Raises RootsError. It does not reveal whether files outside exist.
         """
         given = printable(name, _NAME_WIDTH)
         try:
@@ -70,7 +70,7 @@ class Roots:
                 "file below one of its roots, or start it with another --root."
             )
         if not stat.S_ISREG(status.st_mode):
-            what = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise RootsError(f"{given}: is {what}. Give a trace, .json or .json.gz.")
         return FoundFile(given, path, status.st_size, _state(status))
 
@@ -96,5 +96,5 @@ def _real_folder(name: str) -> str:
     path = os.path.realpath(name)
     if not os.path.isdir(path):
         given = printable(name, _NAME_WIDTH)
-        raise RootsError(f"{given} is no folder. Give one whose traces may be read.")
+        raise RootsError(f"{given} is not a folder. Give one whose traces may be read.")
     return path

@@ -43,7 +43,7 @@ def display_path(file: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def is_user_file(file: str) -> bool:
-    """Tell whether a file is no library's: not installed, standard, or made up."""
+    """Tell whether a file is the user's: not installed, standard, or made up."""
     if file.startswith("<") or _is_installed(file) or is_standard_file(file):
         return False
     return not resolve(file).startswith(OWN_FOLDERS)

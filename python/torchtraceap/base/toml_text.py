@@ -8,7 +8,7 @@ from typing import Any
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Return what a document holds. Raises ValueError for what is no TOML."""
+    """Return the contents of a document. Raises ValueError if it is not TOML."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:

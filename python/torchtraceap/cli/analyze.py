@@ -59,7 +59,7 @@ EXAMPLES = (
         "only files: the report for a program, and tables for pandas",
     ),
     ("torchtraceap analyze trace.json.gz --json - | jq '.findings[0]'", "to a pipe"),
-    ("torchtraceap analyze runs/", "all ranks of a job: who is late, and why"),
+    ("torchtraceap analyze runs/", "all ranks of a job: which is late, and why"),
 )
 
 
@@ -73,19 +73,19 @@ def add(commands: Commands) -> None:
     add = Options(command, "what to write (-: to standard output)")
     report_options(add, OUTPUTS)
     add = Options(command)
-    add("--windows N", "list the N stretches of windows that waste most", count, 5)
-    add("--tables", "list what ran, too")
-    group = command.add_argument_group("the learned detector, beside the rules")
+    add("--windows N", "list the N most wasteful stretches of windows", count, 5)
+    add("--tables", "also list kernels, copies, operators and threads")
+    group = command.add_argument_group("the learned detector, in addition to the rules")
     add = Options(group.add_mutually_exclusive_group())
     add(
         "--detector FILE",
-        "the weights to ask; auto: those of torchtraceap where torch is installed, "
-        "which takes about a second to load; off: none",
+        "weights to use; auto: the bundled ones if torch is installed, about a "
+        "second to load; off: none",
         default=AUTO,
     )
     add(
         "--no-detector",
-        "rules only, as --detector off",
+        "rules only, like --detector off",
         dest="detector",
         action="store_const",
         const=OFF,
@@ -178,8 +178,8 @@ def _merged_job(
 def _show_horovod(trace: Trace, wanted: Collection[Output]) -> None:
     if wanted:
         raise Refused(
-            f"{trace.path}: a Horovod timeline has no report to write, only a summary. "
-            f"Leave out --{next(iter(wanted)).name}."
+            f"{trace.path}: a Horovod timeline has only a summary, no report. Leave "
+            f"out --{next(iter(wanted)).name}."
         )
     say(horovod_text(trace))
 
@@ -194,9 +194,9 @@ def _analyze(
     name = os.path.basename(trace.path)
     with stage(f"analyzing {name}", options.quiet):
         report = of_torch(analyze(trace, **options.analysis, detector=detector))
-    with stage(f"replaying {name} without what was found", options.quiet):
+    with stage(f"replaying {name} with fixes", options.quiet):
         _ = report.rule_findings
     if asks:
-        with stage(f"asking the learned detector about {name}", options.quiet):
+        with stage(f"running the learned detector on {name}", options.quiet):
             _ = report.detection
     return report

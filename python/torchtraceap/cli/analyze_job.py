@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""analyze_job.py: what commands do with the traces of the ranks of one job."""
+"""analyze_job.py: shared by commands that take the traces of a job's ranks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from torchtraceap.views.job_text import job_lines
 from torchtraceap.views.outputs import Output
 
 TRACES = (
-    "a .json or .json.gz; the folder or 'pattern' of a job's ranks; or each of them"
+    "a .json or .json.gz file; a folder or 'pattern' of a job's ranks; or each rank"
 )
 
 
@@ -58,14 +58,14 @@ _FAILED = "rank_failed"  # a note for each file that could not be read
 
 def ranks_of(options: argparse.Namespace) -> RankFiles | None:
     """Return the traces that a command was given if they are of one job: a folder, a
-    pattern, or a list of files that tell of different ranks; None if each is by itself.
+    pattern, or a list of files of different ranks; None if each is by itself.
 
-    Raises Refused for what makes no sense.
+    Raises Refused for invalid combinations.
     """
     traces: Sequence[str] = options.traces
     if len(traces) > 1 and any(map(is_of_ranks, traces)):
         raise Refused(
-            "a folder or a pattern is a job of its own. Run it for each, or name the "
+            "a folder or a pattern is one job. Run the command for each, or name the "
             "files of one job."
         )
     with about(traces[0]):
@@ -76,7 +76,7 @@ def ranks_of(options: argparse.Namespace) -> RankFiles | None:
             files = find_ranks(source)
         except TraceError:
             if source.is_list:
-                return None  # What is wrong with a file is said when it is read.
+                return None  # Faults of a file are reported when it is read.
             raise
     has_ranks = all(file.rank is not None for file in files.recording.files)
     return files if has_ranks or not source.is_list else None
@@ -88,7 +88,7 @@ def read_job(
     """Analyze the ranks of a job, saying how many are done; None for a list of files
     that turn out to have nothing to do with each other.
 
-    What could not be read is told on standard error: `failed_ranks` counts it.
+    Standard error lists what could not be read: `failed_ranks` counts it.
     """
     done: tuple[float | None, str] = (None, "")
 

@@ -53,11 +53,14 @@ from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.report import Report
 
 _NO_BUDGET = (
-    "there is nothing to check against. Give --budget FILE or --baseline FILE, put "
-    "[tool.torchtraceap.budget] into ./pyproject.toml, or let --write-budget write one."
+    "no budget or baseline is given. Use --budget FILE or --baseline FILE, add "
+    "[tool.torchtraceap.budget] to ./pyproject.toml, or write one by --write-budget."
 )
 EXAMPLES = (
-    ("torchtraceap check trace.json.gz --write-budget budget.toml", "what it keeps"),
+    (
+        "torchtraceap check trace.json.gz --write-budget budget.toml",
+        "a budget from a trace",
+    ),
     ("torchtraceap check trace.json.gz --budget budget.toml", "exit code 1 if broken"),
     ("torchtraceap check new.json.gz --baseline old.json.gz", "nothing new or slower"),
     ("torchtraceap check trace.json.gz --sarif found.sarif --markdown ci.md", "for CI"),
@@ -69,12 +72,12 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "check",
         parents=analysis_parsers(),
-        help="hold traces against a budget; exit code 1 if one is over it",
-        description="Hold traces against a budget (docs/ci.md), a baseline, or "
-        "both. Exit code 0: within; 1: over, or it cannot be told; 2: bad input.",
+        help="check traces against a budget; exit code 1 if one is over it",
+        description="Check traces against a budget (docs/ci.md), a baseline, or "
+        "both. Exit code 0: within; 1: over, or undetermined; 2: bad input.",
     )
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
-    add = Options(command, "what to hold them against")
+    add = Options(command, "what to check them against")
     add(
         "--budget FILE",
         "TOML file; by default [budget] of --config, or of [tool.torchtraceap] in "
@@ -82,21 +85,21 @@ def add(commands: Commands) -> None:
     )
     add(
         "--baseline FILE",
-        "an earlier trace, or a report that analyze --json wrote of it: nothing "
-        "may be new, grown or slower",
+        "an earlier trace, or its report from analyze --json: nothing may be new, "
+        "grown or slower",
     )
     root_option(add)
     add(
         "--write-budget FILE",
-        "write the budget that these traces just keep, and check nothing",
+        "write the tightest budget that these traces keep, and check nothing",
     )
-    add("--headroom SHARE", "share that a written budget allows more", share, 0.1)
+    add("--headroom SHARE", "extra share that a written budget allows", share, 0.1)
     add = Options(command, "what to write (-: to standard output)")
     for name, form in FORMS.items():
         add(f"--{name} F", form.help)
     add(
         "--source-root DIR",
-        "folder that --sarif names files relative to (default: the working one)",
+        "folder that paths in --sarif are relative to (default: the working folder)",
     )
     quiet_option(command)
 
@@ -106,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
     to_write = targets_of(options, ["write-budget"])
     files = ranks_of(options)
     inputs = [*traces_of(options, files), options.baseline]
-    if not to_write:  # Else that budget may be written anew.
+    if not to_write:  # Else that budget may be overwritten.
         inputs.append(options.budget)
     refuse_unwritable([*targets, *to_write], filter(None, inputs))
     if options.baseline is not None and len(options.traces) > 1:
@@ -121,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
             return _check_job(job, budget or Budget(), options)
     if budget is not None and any(budget.rank_lines()) and not any(budget.lines()):
         raise Refused(
-            "the budget limits the ranks of a job alone. Name their folder or files."
+            "the budget limits only the ranks of a job. Name their folder or files."
         )
     reports: list[Report] = []
     for path in options.traces:
@@ -165,7 +168,7 @@ def _check_job(job: JobReport, budget: Budget, options: argparse.Namespace) -> i
 
 
 def _tell(checks: Sequence[Checked], options: argparse.Namespace, failed: bool) -> int:
-    """Print and write what became of the limits, and return the exit code."""
+    """Print and write the outcome of the limits, and return the exit code."""
     targets = targets_of(options, FORMS)
     if prints_summary(options, targets):
         for checked in checks:
@@ -200,4 +203,4 @@ def _write_budget(
         raise Refused(str(error)) from error
     write(target, text)
     if prints_summary(options, [target]):
-        say(f"{target.path} written; hold traces against it with --budget.")
+        say(f"{target.path} written; check traces against it with --budget.")

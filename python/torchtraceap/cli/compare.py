@@ -30,7 +30,7 @@ EXAMPLES = (
     ("torchtraceap compare old.json.gz new.json.gz --markdown -", "for a pull request"),
     (
         "torchtraceap compare old.json new.json --root /ci/main --root /ci/branch",
-        "of two checkouts",
+        "traces from two checkouts",
     ),
 )
 
@@ -39,24 +39,24 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "compare",
         parents=analysis_parsers(),
-        help="say what changed between two traces: findings, step time, idle time",
-        description="Say what changed between two traces, each given as a trace or as "
-        "the report that analyze --json wrote of it. docs/ci.md says what counts.",
+        help="report changes between two traces: findings, step time, idle time",
+        description="Report changes between two traces, each given as a trace or as "
+        "its report from analyze --json. docs/ci.md lists what counts.",
     )
     command.add_argument("before", metavar="BEFORE", help="trace or report")
     command.add_argument("after", metavar="AFTER", help="trace or report")
     add = Options(command)
     add(
         "--fail-on KINDS",
-        "exit code 1 if something is new, grown or slower, or that cannot be "
-        "told; such as new,grown,slower",
+        "exit code 1 if something is of these kinds, or undetermined; such as "
+        "new,grown,slower",
         _kinds,
         default=(),
     )
     root_option(add)
     add = Options(command, "what to write (-: to standard output)")
     add("--json F", "write the comparison as JSON")
-    add("--markdown F", "write it for a pull request")
+    add("--markdown F", "write the comparison in Markdown, for a pull request")
     quiet_option(command)
 
 
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         write(target, text)
     worse = comparison.worse(options.fail_on)
     if worse and shown:
-        say("\nWorse, or cannot be told (--fail-on):")
+        say("\nWorse, or undetermined (--fail-on):")
         for one in worse:
             say(f"  {one.message}")
     return BUDGET_BROKEN if worse else OK
@@ -88,6 +88,6 @@ def _kinds(text: str) -> tuple[str, ...]:
     kinds = tuple(kind.strip() for kind in text.split(","))
     if unknown := [kind for kind in kinds if kind not in WORSE]:
         raise argparse.ArgumentTypeError(
-            f"{unknown[0]!r} is none of {', '.join(WORSE)}"
+            f"{unknown[0]!r} is not one of {', '.join(WORSE)}"
         )
     return kinds

@@ -56,71 +56,72 @@ EXAMPLES = (
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "dryrun",
-        help="run a script as if on a GPU, without one; say where it waits for it",
-        description="Run a PyTorch script on a machine without a GPU as if there were "
-        "one: say which lines wait for it, and what a step launches. Options stand "
-        "before SCRIPT; all that follows it is the script's own.",
+        help="run a script without a GPU as if on one; report where it waits for it",
+        description="Run a PyTorch script on a machine without a GPU as if it had "
+        "one: report which lines wait for it, and what a step launches. Options go "
+        "before SCRIPT; arguments after it go to the script.",
     )
-    command.add_argument("script", metavar="SCRIPT", help="as of python SCRIPT")
+    command.add_argument("script", metavar="SCRIPT", help="as in python SCRIPT")
     command.add_argument(
-        "arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="of the script"
+        "arguments",
+        metavar="ARGS",
+        nargs=argparse.REMAINDER,
+        help="arguments of the script",
     )
     add = Options(command, "what to run")
-    add("-m, --module", "SCRIPT is the name of a module, as of python -m")
+    add("-m, --module", "SCRIPT is the name of a module, as in python -m")
     add(
         "--step FUNCTION",
-        "import SCRIPT, not as __main__, and call this function of it for each step; "
-        "it takes no arguments",
+        "import SCRIPT, not as __main__, and call its function of this name, without "
+        "arguments, for each step",
     )
     add(
         "--steps N",
         "end the program after N steps, each up to the step() of its torch.profiler, "
-        "else of its optimizer; 0: let it run to its end",
+        "else of its optimizer; 0: run to the end",
         count,
         3,
     )
-    add = Options(command, "as if on what")
-    add("--gpu NAME", "GPU", default="H100 SXM")
+    add = Options(command, "the simulated machine")
+    add("--gpu NAME", "GPU model", default="H100 SXM")
     add(
         f"--values {{{','.join(get_args(Dial))}}}",
-        "of which tensors values are worked out, the others' are guessed; all: at the "
-        "speed of the CPU",
+        "tensors whose values are computed; the others' are guessed; all: at CPU speed",
         default="small",
         choices=get_args(Dial),
     )
-    add("--seed N", "of what is guessed", count, 0)
+    add("--seed N", "seed of the guesses", count, 0)
     add(
         "--host-us T",
-        "microseconds that the host is taken to need for an operator: for the timeline "
-        "and what is made of it, not for the summary",
+        "assumed host time per operator in microseconds: for the timeline and "
+        "reports from it, not for the summary",
         time,
         10.0,
     )
     add("--max-ops N", "give up after N operators", count, 1_000_000)
     add(
         "--max-seconds S",
-        "end the program after S seconds, whatever it does",
+        "end the program after S seconds",
         time,
         600.0,
     )
     add(
         "--allow-writes",
-        "let the program's torch.save and safetensors write values of the device "
-        "to files: they are guesses, so that is left out otherwise",
+        "let torch.save and safetensors write device values to files; by default "
+        "they do not, because the values are guesses",
     )
-    add = Options(command, "limits of a step, for exit code 1")
+    add = Options(command, "limits per step; exit code 1 if exceeded")
     add("--max-syncs N", "waits for the GPU", count)
     add("--max-launches N", "kernels", count)
     add(
         "--warmup N",
-        "steps that the limits do not hold for, the first ones, with what comes before "
-        "them",
+        "first steps, with all before them, that the limits ignore",
         count,
         1,
     )
     add = Options(command, "what to write (-: to standard output)")
-    add("--json F", "write what was found")
-    add("--trace-out F", "write a simulated timeline, a trace that Perfetto opens")
+    add("--json F", "write the result as JSON")
+    add("--trace-out F", "write a simulated timeline, a trace for Perfetto")
     report_options(add, _REPORTS)
     quiet_option(command)
 
@@ -135,11 +136,11 @@ def run(options: argparse.Namespace) -> int:
     if options.step is not None and (options.module or not options.steps):
         raise Refused("--step FUNCTION takes a file and --steps of 1 or more.")
     if not options.module and not os.path.exists(options.script):
-        raise Refused(f"there is no {options.script} to run. Check the path.")
+        raise Refused(f"there is no script {options.script}. Check the path.")
     if not hasattr(os, "fork"):
         raise Refused(
-            "a program cannot be run dry on this system, which has no os.fork. Use "
-            "torchtraceap.dry_run() in it."
+            "a dry run of a script needs os.fork, which this system lacks. Call "
+            "torchtraceap.dry_run() in the script."
         )
     from torchtraceap_dryrun.estimate.gpus import gpu
     from torchtraceap_dryrun.outcome import Outcome
@@ -167,15 +168,15 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _tell(Outcome(record, the_gpu), ended, options, to_stdout)
     except KeyboardInterrupt:
-        complain("interrupted, before all that was asked for was told and written")
+        complain("interrupted before all results were printed and written")
         return INTERRUPTED
 
 
 def _tell(
     run: Outcome, ended: Ended, options: argparse.Namespace, to_stdout: bool
 ) -> int:
-    """Say what was found, write it, and hold it against limits; return the exit code.
-    With ``to_stdout`` one of the files is standard output."""
+    """Print and write the result, and check its limits; return the exit code. With
+    ``to_stdout`` one of the files is standard output."""
     if ended.steps_by:
         run.record.notes.append(f"a step ends with {ended.steps_by}")
     if run.record.entries:
@@ -187,8 +188,8 @@ def _tell(
     if ended.remark:
         complain(ended.remark)
     if ended.interrupted:
-        found = "what is told here, or written, was found until then"
-        nothing = "nothing had been put on the GPU, so nothing is told or written"
+        found = "the results cover the run until then"
+        nothing = "nothing had been put on the GPU, so there are no results"
         complain(f"interrupted: {found if run.record.entries else nothing}")
         return INTERRUPTED
     if not ended.well:
@@ -196,8 +197,8 @@ def _tell(
         raise Refused((ended.message or "the program failed, see above") + hint)
     if not run.record.entries:
         raise Refused(
-            f"nothing that {options.script} did would have run on a GPU. Does it move "
-            'its model and data to "cuda"?'
+            f"nothing in {options.script} would have run on a GPU. Does it move its "
+            'model and data to "cuda"?'
         )
     return _judge(run, options)
 
@@ -225,16 +226,16 @@ def _write(run: Outcome, options: argparse.Namespace) -> None:
 
 
 def _misplaced(options: argparse.Namespace) -> str:
-    """Say that the script was given an option of this program, if it was."""
+    """Explain that the script received an option of this program, if it did."""
     own = {f"--{name.replace('_', '-')}" for name in vars(options)}
     for word in options.arguments:
         if word.split("=")[0] in own:
-            return f". {word} was given to it: torchtraceap's options stand before it"
+            return f". The script received {word}: put torchtraceap's options before it"
     return ""
 
 
 def _judge(run: Outcome, options: argparse.Namespace) -> int:
-    """Say which limits the run does not keep; return the exit code."""
+    """Report the limits that the run breaks; return the exit code."""
     limits = (
         ("--max-syncs", options.max_syncs, "wait", "waits"),
         ("--max-launches", options.max_launches, "launch", "launches"),
@@ -244,8 +245,8 @@ def _judge(run: Outcome, options: argparse.Namespace) -> int:
     judged = range(options.warmup, len(steps))
     if given and not judged:
         raise Refused(
-            f"the limits hold after {options.warmup} steps, and there were no more "
-            f"than {len(steps)}. Take more --steps, or less --warmup"
+            f"the limits apply after {options.warmup} steps, but only {len(steps)} "
+            "ran. Use more --steps, or less --warmup"
         )
     code = OK
     for option, limit, one, many in given:
@@ -262,7 +263,7 @@ def _judge(run: Outcome, options: argparse.Namespace) -> int:
 
 
 def _lines(run: Outcome, step: int, name: str) -> str:
-    """Name the lines that most of it is at."""
+    """Name the lines with most of them."""
     by_line = run.by_line(step).items()
     counts = +Counter({line: int(getattr(totals, name)) for line, totals in by_line})
     most = counts.most_common(_MOST_LINES)

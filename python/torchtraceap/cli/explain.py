@@ -45,12 +45,12 @@ EXAMPLES = (
     ("torchtraceap explain trace.json.gz", "the first findings, and how to fix them"),
     (
         "torchtraceap explain trace.json.gz --dry-run",
-        "what a language model would be shown; nothing is sent",
+        "the requests to a language model, without sending them",
     ),
     (
         "torchtraceap explain trace.json.gz "
         "--llm http://127.0.0.1:8080/v1 --model qwen3",
-        "a second opinion beside it",
+        "with a second opinion",
     ),
 )
 #: Options that say something of the model only: of its endpoint, and beside it.
@@ -63,7 +63,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "explain",
         parents=analysis_parsers(),
-        help="say of findings what happens, why it costs, and the fix as code; on "
+        help="explain findings: what happens, why it costs, and the fix as code; on "
         "request with a language model's second opinion",
     )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
@@ -71,13 +71,13 @@ def add(commands: Commands) -> None:
     add("--top N", "the first N findings", count, 3)
     add(
         "--finding ID",
-        "this finding, by its id in the JSON form, instead; may be repeated",
+        "explain this finding instead, by its id in the JSON; may be repeated",
         action="append",
     )
-    add("--windows N", "besides, N windows that rules or detector flag", count, 0)
+    add("--windows N", "also explain N windows that rules or detector flag", count, 0)
     add(
         "--no-detector",
-        "do not ask the learned detector",
+        "do not run the learned detector",
         dest="detector",
         action="store_const",
         const=OFF,
@@ -89,7 +89,7 @@ def add(commands: Commands) -> None:
     add("--html F", "write the report, with opinions")
     add(
         "--labels F",
-        "write what the model says of windows, for torchtraceap train --labels",
+        "write the model's verdicts on windows, for torchtraceap train --labels",
     )
     quiet_option(command)
 
@@ -102,25 +102,25 @@ def _model_options(command: argparse.ArgumentParser) -> None:
         )
     )
     add("--llm URL", "OpenAI-compatible endpoint, such as …:8080/v1")
-    add("--model NAME", "the model's name there")
+    add("--model NAME", "the model's name at the endpoint")
     add(
         "--key-env VARIABLE",
-        f"which variable has the key (default: {KEY_VARIABLE} for hosts of OpenAI "
-        "and this machine, none for others)",
+        f"environment variable with the key (default: {KEY_VARIABLE} for OpenAI and "
+        "this machine, none for other hosts)",
     )
-    add("--dry-run", "print what would be sent, and send nothing")
+    add("--dry-run", "print the requests without sending them")
     add("--source", "show the model up to five lines of source around each finding")
-    tokens = number(int, f"number from {LEAST_TOKENS} up", LEAST_TOKENS)
-    add("--tokens N", "tokens of the facts of a finding", tokens, TOKENS)
+    tokens = number(int, f"number of at least {LEAST_TOKENS}", LEAST_TOKENS)
+    add("--tokens N", "tokens for the facts of a finding", tokens, TOKENS)
     add(
         "--parallel N",
-        "findings that are asked about at the same time (default: 4)",
+        "concurrent requests (default: 4)",
         number(int, "number from 1 to 32", 1, 32),
     )
     add("--timeout S", "seconds for an answer (default: 60)", time, dest="timeout_s")
     add(
         "--retries N",
-        "how often to ask again after an error that may pass (default: 2)",
+        "retries after a transient error (default: 2)",
         number(int, "number from 0 to 10", 0, 10),
     )
 
@@ -162,23 +162,23 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _checked(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what `Report.explain` is given of a model; refuse, before any work, what
-    makes no sense."""
+    """Return the arguments of `Report.explain` for a model; refuse invalid combinations
+    before any work."""
     files = [name for name in _FORMS if getattr(options, name) is not None]
     if options.dry_run and files:
-        raise Refused(f"--dry-run prints, and writes no file: leave --{files[0]} out")
+        raise Refused(f"--dry-run only prints: leave out --{files[0]}")
     if not (options.top or options.finding or options.windows):
-        raise Refused("--top 0 leaves nothing to explain: give --windows N beside it")
+        raise Refused("--top 0 leaves nothing to explain: add --windows N")
     if options.llm is None:
         if not options.dry_run and any(
             getattr(options, name) is not None for name in _OF_THE_MODEL
         ):
-            raise Refused("that needs a model: name one by --llm URL --model NAME")
+            raise Refused("that needs a model: name one with --llm URL --model NAME")
         return {}
     if options.labels is not None and not options.windows:
         raise Refused(
-            "--labels writes what the model says of windows, and none is asked about: "
-            "give --windows N (with --top 0, no finding is)"
+            "--labels writes the model's verdicts on windows, but no window is "
+            "explained: add --windows N (and --top 0 for windows only)"
         )
     given = {name: getattr(options, name) for name in _OF_THE_ENDPOINT}
     asked = {name: value for name, value in given.items() if value is not None}
@@ -186,7 +186,7 @@ def _checked(options: argparse.Namespace) -> dict[str, Any]:
     if (variable := options.key_env) is not None:
         asked["api_key"] = os.environ.get(variable)
         if asked["api_key"] is None:
-            raise Refused(f"--key-env: the environment has no variable {variable}")
+            raise Refused(f"--key-env: the environment variable {variable} is not set")
     try:
         endpoint_of(**asked)
     except ValueError as error:
@@ -208,16 +208,16 @@ def _preview(made: Explanations, options: argparse.Namespace) -> str:
         url = (options.llm or "URL").rstrip("/")
         text = requests_text(one.digest, url, options.model or "MODEL")
         taken = ", ".join(f"{kind} ×{count}" for kind, count in one.digest.masked)
-        masked = f"Taken out of names and source: {taken or 'nothing'}."
+        masked = f"Removed from names and source: {taken or 'nothing'}."
         blocks.append(f"##### {one.subject}\n{text}\n{masked}")
     if not blocks:
-        return "Nothing to explain: nothing would be sent."
+        return "Nothing to explain: no requests would be sent."
     return "\n\n".join([*blocks, MAY_CHANGE])
 
 
 def _told(report: Report, made: Explanations) -> str:
     if not made and report.findings:
-        return "Windows: none is flagged by rules or detector."
+        return "Windows: rules and detector flag none."
     if not made:
         return f"Findings: {why_none(report)}"
     texts = [*map(explanation_text, made), usage_text(made.usage)]
@@ -226,7 +226,7 @@ def _told(report: Report, made: Explanations) -> str:
 
 @contextmanager
 def _bar(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
-    """Yield a callback for the bar of the answers, None where it is not seen."""
+    """Yield a callback for the progress bar of answers, None if it is not shown."""
     if quiet or not somebody_watches():
         yield None
         return
@@ -235,8 +235,8 @@ def _bar(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
 
 
 def _ended(made: Explanations) -> int:
-    """Say what the model did not answer; only if it named not a single pattern that was
-    bad input."""
+    """Report what the model did not answer; bad input only if it named no pattern at
+    all."""
     opinions = [one.opinion for one in made if one.opinion]
     for why in dict.fromkeys(opinion.why for opinion in opinions if opinion.failure):
         complain(why)

@@ -11,8 +11,8 @@ from torchtraceap.cli.output import OK, Commands, about, say
 from torchtraceap.views.json_form import json_text
 
 EXAMPLES = (
-    ("torchtraceap inspect trace.json.gz", "what is in the file, and what is odd"),
-    ("torchtraceap inspect cut.json --recover", "what can be saved of a damaged one"),
+    ("torchtraceap inspect trace.json.gz", "the contents of the file, and anomalies"),
+    ("torchtraceap inspect cut.json --recover", "the intact part of a damaged file"),
     ("torchtraceap inspect trace.json.gz --json | jq .categories", "for a program"),
 )
 
@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "inspect",
         parents=[loading_parser()],
-        help="tell what is in a trace and what is odd about it",
+        help="list the contents of a trace and its anomalies",
     )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
     Options(command)("--json", "print one JSON object in one line")

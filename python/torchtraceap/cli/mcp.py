@@ -19,7 +19,7 @@ from torchtraceap.mcp_server.reports import Limits, Reports
 EXAMPLES = (
     ("torchtraceap mcp --root .", "traces below the working folder"),
     ("torchtraceap mcp --root runs --root /data/traces", "below two folders"),
-    ("torchtraceap mcp --skill > SKILL.md", "how to use the program, for an agent"),
+    ("torchtraceap mcp --skill > SKILL.md", "the skill page for an agent"),
 )
 _LIMITS = Limits()
 _MOST_BYTES = 2**63 - 1
@@ -29,10 +29,10 @@ _LEAST_ANSWER = 2000  # Without any rows.
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "mcp",
-        help="serve an agent: analyses as tools of the Model Context Protocol",
+        help="serve analyses to an agent as Model Context Protocol tools",
         description="Serve an agent that starts this program and speaks the Model "
-        "Context Protocol over standard input and output (docs/cli.md). No file is "
-        "read but below the roots, and none is written.",
+        "Context Protocol over standard input and output (docs/cli.md). It reads only "
+        "files below the roots, and writes none.",
     )
     add = Options(command)
     add(
@@ -43,19 +43,19 @@ def add(commands: Commands) -> None:
     )
     add(
         "--max-text-bytes N",
-        "refuse a trace that has more, uncompressed",
+        "refuse a trace with more, uncompressed",
         number(int, "number of bytes", 1, _MOST_BYTES),
         _LIMITS.text_bytes,
     )
     add(
         "--max-answer-bytes N",
-        "of any answer; what is longer is cut, and says so",
-        number(int, f"number of bytes from {_LEAST_ANSWER} on", _LEAST_ANSWER),
+        "limit of an answer; longer ones are cut, with a note",
+        number(int, f"number of bytes, at least {_LEAST_ANSWER}", _LEAST_ANSWER),
         _LIMITS.answer_bytes,
     )
     add(
         "--skill",
-        "print a skill page that tells an agent how to use this program, and end",
+        "print a skill page on this program for an agent, and exit",
     )
 
 
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     serve(reports)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(OK)  # A worker may be at a trace that nobody waits for any more.
+    os._exit(OK)  # A worker may still analyze a trace without a waiting client.
 
 
 def skill() -> str:

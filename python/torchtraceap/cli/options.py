@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""options.py: the options that several commands have: what to load, which rules."""
+"""options.py: options shared by several commands: what to load, which rules."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _Number = TypeVar("_Number", int, float)
 def number(
     read: Callable[[str], _Number], what: str, least: float, most: float = math.inf
 ) -> Callable[[str], _Number]:
-    """Return what reads the number of an option, ``what``, from ``least`` to ``most``;
-    it raises ArgumentTypeError for all else."""
+    """Return a reader of an option's number, ``what``, from ``least`` to ``most``; it
+    raises ArgumentTypeError for anything else."""
 
     def checked(text: str) -> _Number:
         try:
@@ -31,13 +31,13 @@ def number(
         except ValueError:
             value = read("-1")
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is no {what}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
         return value
 
     return checked
 
 
-count = number(int, "number from 0 up", 0)
+count = number(int, "number of at least 0", 0)
 share = number(float, "number from 0 to 1", 0, 1)
 time = number(float, "time above 0", math.ulp(0.0), 1e9)
 
@@ -83,7 +83,7 @@ def quiet_option(command: argparse.ArgumentParser) -> None:
     """Add ``--quiet`` to a command that prints a summary and may write files."""
     Options(command)(
         "-q, --quiet",
-        "print nothing but errors, and what goes to standard output by a -",
+        "print only errors, and output requested with -",
     )
 
 
@@ -91,8 +91,8 @@ def root_option(add: Options) -> None:
     """Add ``--root`` to a command that compares."""
     add(
         "--root DIR",
-        "folder that the program lies in, before or after: its files are known by "
-        "their paths below; may be repeated (default: the working one)",
+        "folder of the program, before or after: files are matched by their paths "
+        "below it; may be repeated (default: the working folder)",
         action="append",
         default=[],
     )
@@ -107,7 +107,7 @@ def loading_parser() -> argparse.ArgumentParser:
     """Return a parent for the parsers of commands that load traces."""
     parser = argparse.ArgumentParser(add_help=False)
     add = Options(parser, "what to load, and how")
-    add("--recover", "read what is sound of a damaged file and count the rest")
+    add("--recover", "read the intact part of a damaged file and count the rest")
     add(
         "--step A[:B]",
         "only the time of ProfilerStep#A (to #B), on host and devices",
@@ -116,8 +116,7 @@ def loading_parser() -> argparse.ArgumentParser:
     )
     add(
         "--skip-category NAME",
-        "leave out events of this category, such as python_function; may be given "
-        "several times",
+        "leave out events of this category, such as python_function; may be repeated",
         dest="skip_categories",
         action="append",
     )
@@ -148,7 +147,7 @@ def _steps(text: str) -> int | tuple[int, int]:
     first, colon, last = text.partition(":")
     if not first.isdecimal() or (colon and not last.isdecimal()):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no step, as in 5, and no first and last one, as in 3:7"
+            f"{text!r} is neither a step, such as 5, nor a range of steps, such as 3:7"
         )
     return (int(first), int(last)) if colon else int(first)
 
@@ -166,13 +165,13 @@ def _rules_parser() -> argparse.ArgumentParser:
     add(
         "--config FILE",
         "TOML file with thresholds; by default [tool.torchtraceap] of "
-        "./pyproject.toml, if it is there",
+        "./pyproject.toml, if there is one",
     )
-    add("--no-config", "use the default thresholds, whatever ./pyproject.toml says")
+    add("--no-config", "use the default thresholds and ignore ./pyproject.toml")
     add(
         "--rules MODULE:FUNCTION",
-        "run this rule of your own too (its module is also looked for in the "
-        "working folder), or an installed one of this name; may be given several times",
+        "also run your own rule (its module may be in the working folder), or an "
+        "installed rule of this name; may be repeated",
         action="append",
         default=[],
     )

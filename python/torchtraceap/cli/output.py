@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""output.py: what the program says, and while it works, and the codes it ends with.
+"""output.py: messages and progress of the program, and its exit codes.
 
 On a terminal two things are marked: where a part begins, in bold, and how much a
-finding matters, in red (high) and yellow (medium). Nothing is said by color alone.
-The views say what each part of a line is; its style is chosen here.
+finding matters, in red (high) and yellow (medium). Color alone carries no information.
+The views give each part of a line a role; its style is chosen here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 OK, BUDGET_BROKEN, BAD_INPUT, INTERRUPTED = 0, 1, 2, cli.INTERRUPTED
 # What loading and analyzing a trace may raise.
 FAILURES = (ValueError, OSError, MemoryError, RuntimeError)
-# More is no message; names of files can be long, and longer when escaped.
+# Longer is not a message; names of files can be long, and longer when escaped.
 _MESSAGE_WIDTH = 1900
 # By the role of a part; others are plain.
 _STYLES = {
@@ -91,12 +91,12 @@ def _print(text: str, file: TextIO | None) -> None:
 
 
 class Refused(Exception):
-    """What a command cannot do: its message goes with the exit code BAD_INPUT."""
+    """A request that a command cannot fulfill: its message goes with BAD_INPUT."""
 
 
 @contextmanager
 def about(path: str) -> Iterator[None]:
-    """Make Refused of what loading and analyzing this trace raises."""
+    """Turn exceptions of loading and analyzing this trace into Refused."""
     try:
         yield
     except FAILURES as error:
@@ -104,16 +104,16 @@ def about(path: str) -> Iterator[None]:
 
 
 def reason(path: str, error: BaseException) -> str:
-    """Return what is wrong with a trace; the core's messages name it themselves."""
+    """Describe what is wrong with a trace; the core's messages name it themselves."""
     if isinstance(error, MemoryError):
-        return f"{path}: does not fit into memory. Record fewer steps, or free some."
+        return f"{path}: does not fit into memory. Record fewer steps, or free memory."
     if isinstance(error, FileNotFoundError) and not str(error).endswith("."):
-        return f"{error}. Check the path and whether the file may be read."
+        return f"{error}. Check the path and its read permission."
     if isinstance(error, RuleError):
         return f"{path}: {error}"
     if isinstance(error, RuntimeError):  # What the core checks of itself failed.
         return (
-            f"{path}: the analysis failed, not by a fault of the trace: {error}. "
+            f"{path}: the analysis failed, through no fault of the trace: {error}. "
             "Please report it, with the trace if you can."
         )
     return str(error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""patterns.py: the command ``patterns``: what is looked for, by which numbers."""
+"""patterns.py: the command ``patterns``: the patterns and their thresholds."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from torchtraceap.views.json_form import json_text
 
 _WIDTH = 88
 EXAMPLES = (
-    ("torchtraceap patterns", "what is looked for"),
-    ("torchtraceap patterns sync_stall", "one of them, with its thresholds"),
+    ("torchtraceap patterns", "all patterns"),
+    ("torchtraceap patterns sync_stall", "one pattern, with its thresholds"),
     ("torchtraceap patterns --json | jq '.[].thresholds[].name'", "for a program"),
 )
 
 
 def add(commands: Commands) -> None:
     command = commands.add_parser(
-        "patterns", help="list what is looked for, and the thresholds"
+        "patterns", help="list the patterns and their thresholds"
     )
     command.add_argument(
-        "name", nargs="?", metavar="NAME", help="only this one, in full"
+        "name", nargs="?", metavar="NAME", help="show only this pattern, in full"
     )
-    Options(command)("--json", "print a JSON array, one object a pattern")
+    Options(command)("--json", "print a JSON array, one object per pattern")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def pattern_forms(name: str | None = None) -> list[dict[str, Any]]:
-    """Return what is known of all patterns, in order of precedence, or of one.
+    """Return the description of all patterns, in order of precedence, or of one.
 
     Raises ConfigError if there is none of this name.
     """
@@ -79,13 +79,13 @@ def patterns_text(forms: list[dict[str, Any]]) -> str:
         return "\n".join(_in_full(forms[0]))
     rows = [("pattern", "side", "summary")]
     rows += [(form["name"], form["side"], form["summary"]) for form in forms]
-    # What only the balance has is no pattern of the user's, so it is counted apart.
+    # Patterns of the balance alone are not the user's, so they are counted apart.
     aside = [form["name"] for form in forms if not form["user_finding"]]
     return "\n".join(
         [
             f"{len(forms) - len(aside)} patterns, in order of precedence, with "
             f"{len(aside)} that only the balance has: {', '.join(aside)}",
-            "(torchtraceap patterns NAME tells more):",
+            "(details: torchtraceap patterns NAME):",
             *(f"  {line}" for line in align(rows)),
         ]
     )

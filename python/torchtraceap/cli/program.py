@@ -57,10 +57,10 @@ _COMMANDS = (
     mcp,
 )
 _EXAMPLES = (
-    ("torchtraceap analyze trace.json.gz", "what wastes time, where, and how much"),
-    ("torchtraceap analyze rank*.json.gz --json all.json", "several, for a program"),
-    ("torchtraceap whatif trace.json.gz --drop sync_stall", "what a fix would gain"),
-    ("torchtraceap inspect trace.json.gz", "what is in the file"),
+    ("torchtraceap analyze trace.json.gz", "time wasted, by line and anti-pattern"),
+    ("torchtraceap analyze rank*.json.gz --json all.json", "several traces, as JSON"),
+    ("torchtraceap whatif trace.json.gz --drop sync_stall", "the gain of a fix"),
+    ("torchtraceap inspect trace.json.gz", "the contents of the file"),
 )
 _EXIT_CODES = """
 exit codes: 0 fine; 1 a budget is broken; 2 bad usage or bad input; 130 on Ctrl-C
@@ -110,8 +110,8 @@ def make_parser() -> argparse.ArgumentParser:
         prog="torchtraceap",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_epilog(_EXAMPLES) + _EXIT_CODES,
-        description="Say where a PyTorch profiler trace wastes time, by which "
-        "anti-pattern,\non which line.",
+        description="Find where a PyTorch profiler trace wastes time: the line and "
+        "the anti-pattern.",
     )
     parser.add_argument(
         "--version", action="version", version=f"torchtraceap {_core.__version__}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""targets.py: what options name to be written: looked at before any work, written."""
+"""targets.py: output files of options, checked before any work, then written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchtraceap.views.outputs import Output, write_output
 
 @dataclass(frozen=True)
 class Target:
-    """What an option names to be written."""
+    """A file or folder to write, named by an option."""
 
     option: str  # Without the dashes.
     path: str
@@ -52,7 +52,7 @@ def targets_of(
 
 
 def prints_summary(options: argparse.Namespace, targets: Iterable[Target]) -> bool:
-    """Tell whether a command says what it found, too, on standard output."""
+    """Tell whether a command also prints its result."""
     return not options.quiet and all(target.path != "-" for target in targets)
 
 
@@ -67,7 +67,7 @@ def refuse_unwritable(targets: Sequence[Target], inputs: Iterable[str]) -> None:
         if not text and (other := taken.get(place)):
             text = (
                 f"--{other.option} and --{target.option} name the same file or "
-                "folder. Give them two."
+                "folder. Name two."
             )
         if text:
             raise Refused(text)
@@ -79,14 +79,14 @@ def _problem(target: Target, inputs: Iterable[str]) -> str:
     option, path = f"--{target.option}", target.path
     noun = "folder" if target.is_folder else "file"
     if not path:
-        return f"{option} '' names no {noun}. Give it one, or leave the option out."
+        return f"{option} '' names no {noun}. Name one, or leave the option out."
     if path == "-":
         if target.takes_stdout:
             return ""
-        return f"{option} -: this does not go to standard output. Name a {noun}."
+        return f"{option} -: this output cannot go to standard output. Name a {noun}."
     for other in inputs:
         if same_file(other, path):
-            return f"{option} {path} would overwrite {other}. Give it another file."
+            return f"{option} {path} would overwrite {other}. Name another file."
     try:
         _refuse(path, target.is_folder)
         if target.check:
@@ -99,7 +99,7 @@ def _problem(target: Target, inputs: Iterable[str]) -> str:
 
 
 def _refuse(path: str, is_folder: bool) -> None:
-    """Raise the OSError that writing would meet, as far as it can be foreseen."""
+    """Raise the OSError that writing would raise, as far as it is foreseeable."""
     if os.path.isdir(path) and not is_folder:
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     folder = path if is_folder else os.path.dirname(path) or "."
@@ -115,7 +115,7 @@ def _refuse(path: str, is_folder: bool) -> None:
 
 
 def write(target: Target, text: str) -> None:
-    """Write a target. Raises Refused if that cannot be."""
+    """Write a target. Raises Refused if that fails."""
     if target.path == "-":
         say(text)
         return
@@ -134,7 +134,7 @@ def report_options(add: Options, outputs: Iterable[Output]) -> None:
 def report_targets(
     options: argparse.Namespace, outputs: Iterable[Output]
 ) -> Mapping[Output, Target]:
-    """Return the forms that were asked for, and where to."""
+    """Return the requested forms and their targets."""
     given = {output: getattr(options, output.name) for output in outputs}
     return {
         output: Target(
@@ -148,7 +148,7 @@ def report_targets(
 def write_report(
     output: Output, reports: Sequence[Report], target: Target, several: bool = False
 ) -> None:
-    """Write reports in one form. Raises Refused if that cannot be."""
+    """Write reports in one form. Raises Refused if that fails."""
     text = ""
     with writing(target):
         if target.path == "-" and output.text is not None:

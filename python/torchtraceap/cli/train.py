@@ -21,43 +21,43 @@ if TYPE_CHECKING:
 EXAMPLES = (
     (
         "torchtraceap train build/corpus/compact --out detector.safetensors",
-        "on a training set, from nothing",
+        "on a training set, from scratch",
     ),
     (
         "torchtraceap train --pair slow.json.gz fixed.json.gz --out mine.safetensors",
-        "what is shipped, further on traces of your own",
+        "the bundled weights, fine-tuned on your own traces",
     ),
     (
         "torchtraceap train --labels review.jsonl --out mine.safetensors",
-        "on windows that you looked at (analyze --review)",
+        "on windows that you reviewed (analyze --review)",
     ),
 )
 _MOST_STEPS, _MOST_SEED = 10**9, 2**31 - 1
-_LINES = 20  # Where nobody watches, at most so many in a training.
+_LINES = 20  # Without a terminal, the most lines of a training.
 
 
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "train",
-        help="train the detector, on a corpus or on traces of your own",
-        description="Train the detector: from nothing on training sets, or further, "
-        "on traces of your own that are good or bad as a whole, pairs of a slow "
-        "program and its fixed form, or windows that you labeled. The same command "
-        "with the same --checkpoint goes on where it was stopped.",
+        help="train the detector, on a corpus or on your own traces",
+        description="Train the detector: from scratch on training sets, or "
+        "fine-tune it on your own traces that are good or bad as a whole, pairs of a "
+        "slow program and its fixed version, or windows that you labeled. The same "
+        "command with the same --checkpoint resumes.",
     )
     command.add_argument(
         "sets", nargs="*", metavar="SET", help="folder of a training set"
     )
-    add = Options(command, "traces of your own")
+    add = Options(command, "your own traces")
     for usage, what in (
-        ("--good TRACE", "traces of programs that are fine"),
-        ("--bad TRACE", "traces of programs that lose time somewhere"),
-        ("--labels FILE", "review queues in which somebody answered cpu and gpu"),
+        ("--good TRACE", "traces of efficient programs"),
+        ("--bad TRACE", "traces of programs that waste time somewhere"),
+        ("--labels FILE", "review queues with cpu and gpu filled in"),
     ):
         add(usage, what, nargs="+", default=[], action="extend")
     add(
         "--pair SLOW FIXED",
-        "two forms of one program",
+        "two versions of one program",
         nargs=2,
         default=[],
         action="append",
@@ -66,20 +66,20 @@ def add(commands: Commands) -> None:
     add("--out FILE", "weights to write", required=True)
     add(
         "--from FILE",
-        "weights to go on from: a file, `bundled` (the default for traces of your "
-        "own alone) or `nothing` (the default with a training set)",
+        "weights to start from: a file, `bundled` (the default for only your own "
+        "traces) or `nothing` (the default with a training set)",
         dest="begin",
     )
     steps = number(int, f"number from 1 to {_MOST_STEPS}", 1, _MOST_STEPS)
-    add("--steps N", "steps of the network's training", steps)
+    add("--steps N", "training steps of the network", steps)
     seed = number(int, f"number from 0 to {_MOST_SEED}", 0, _MOST_SEED)
-    add("--seed N", "of weights and of what is drawn", seed, 0)
+    add("--seed N", "seed of weights and samples", seed, 0)
     add(
         "--checkpoint FILE",
-        "written once a minute and on Ctrl-C; the same command goes on from it",
+        "written once a minute and on Ctrl-C; the same command resumes from it",
     )
-    add("--no-trees", "the network alone")
-    add("--device NAME", "as torch names it", default="cpu")
+    add("--no-trees", "only the network")
+    add("--device NAME", "torch device", default="cpu")
     quiet_option(command)
 
 
@@ -87,8 +87,8 @@ def run(options: argparse.Namespace) -> int:
     traces = [*options.good, *options.bad, *(p for pair in options.pair for p in pair)]
     if not (options.sets or traces or options.labels):
         raise Refused(
-            "nothing to learn from: name a SET, or traces by --good and --bad, --pair "
-            "or --labels."
+            "no training data: name a SET, or traces with --good and --bad, --pair or "
+            "--labels."
         )
     from torchtraceap_train.own import OwnTraces, read_answers
     from torchtraceap_train.training import train
@@ -121,8 +121,7 @@ def run(options: argparse.Namespace) -> int:
         raise  # The reader has seen enough: that is for the program to end.
     except MemoryError as error:
         raise Refused(
-            "the training does not fit into memory. Learn from fewer traces, or free "
-            "some."
+            "the training does not fit into memory. Use fewer traces, or free memory."
         ) from error
     except OSError as error:
         path = str(error.filename or options.out)

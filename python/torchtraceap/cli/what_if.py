@@ -45,7 +45,7 @@ _EDITS: list[tuple[str, Any, str]] = [
 ]
 
 EXAMPLES = (
-    ("torchtraceap whatif trace.json.gz", "how near a replay comes to the recording"),
+    ("torchtraceap whatif trace.json.gz", "how close a replay is to the recording"),
     ("torchtraceap whatif trace.json.gz --drop sync_stall", "without a pattern"),
     ("torchtraceap whatif trace.json.gz --drop train.py:88", "with a line fixed"),
     (
@@ -60,8 +60,8 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "whatif",
         parents=analysis_parsers(),
-        help="replay a trace with changes, and say what they would gain",
-        description="Replay a trace as it is, or with changes made. Several add up.",
+        help="replay a trace with changes, and report their gain",
+        description="Replay a trace unchanged, or with one or more changes.",
     )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
     add = Options(command)
@@ -76,7 +76,7 @@ def add(commands: Commands) -> None:
         dest="edits",
     )
     add("--json F", "write the result to F (-: to standard output)")
-    add("--trace-out F", "write the changed timeline to F, a trace that Perfetto opens")
+    add("--trace-out F", "write the changed timeline to F, a trace for Perfetto")
     quiet_option(command)
     command.set_defaults(edits=[])
 
@@ -110,5 +110,5 @@ def _scaled(text: str) -> Edit:
         return edits.scale(name, float(factor))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no NAME=FACTOR with a factor from 0 to 1"
+            f"{text!r} is not NAME=FACTOR with a factor from 0 to 1"
         ) from None

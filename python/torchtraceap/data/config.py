@@ -121,9 +121,9 @@ def _parsed(path: Path) -> dict[str, Any]:
     try:
         return read_toml(_bytes(path).decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is no TOML: it is not UTF-8 ({error})") from error
+        raise ConfigError(f"{path} is not TOML: it is not UTF-8 ({error})") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no TOML: {error}") from error
+        raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
 def _tools(document: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def plan_load(**options: Unpack[LoadOptions]) -> LoadPlan:
     if "time_range_us" in given:
         if "steps" in given:
             raise ValueError(
-                "steps and time_range_us exclude each other: steps stands for the time "
+                "steps and time_range_us exclude each other: steps means the time "
                 "range of those steps"
             )
         settings |= _time_range(given["time_range_us"])
@@ -184,7 +184,7 @@ def _mask(option: str, names: object) -> int:
         number = _core.category_number(name) if name.isascii() else None
         if number is None:
             raise ValueError(
-                f"{option}: {name[:80]!r} is no category; there are "
+                f"{option}: {name[:80]!r} is not a category; there are "
                 + ", ".join(_core.category_names())
             )
         mask |= 1 << number

@@ -103,7 +103,7 @@ def _integer(rule: Rule, name: str, value: object) -> int:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise _wrong(
-            rule, f"claims with a {name} that is no integer but {of_type(value)}"
+            rule, f"claims with a {name} that is not an integer but {of_type(value)}"
         ) from None
 
 

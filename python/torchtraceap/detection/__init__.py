@@ -7,8 +7,8 @@ from torchtraceap import _core
 
 #: The weights that come with the package, where they do.
 BUNDLED = Path(__file__).parents[1] / "weights" / "detector.safetensors"
-#: The share of a window from which on a side is said to lose something, by rules as by
-#: the labels that models are trained on.
+#: The least share of a window that counts as a loss of a side, for rules and for the
+#: labels that models are trained on.
 LOSS = _core.LOSS
 #: What a model's card calls the patterns that no label of its training told of.
 NOT_ASKED = "not asked for"

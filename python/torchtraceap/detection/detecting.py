@@ -20,7 +20,7 @@ from torchtraceap.detection.detection import (
 )
 from torchtraceap.detection.model import CPU, LoadedModel, load_model, untold_seconds
 
-#: What may go wrong with a model of which nobody asked for by name.
+#: Tolerated failures of a model that was not requested by name.
 _FAILURES = (ImportError, ValueError, OSError, RuntimeError, MemoryError)
 _UNLIKE = "the trace is unlike those that it learned from"
 

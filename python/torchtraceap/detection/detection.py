@@ -84,7 +84,7 @@ class Detection:
     @property
     def windows(self) -> tuple[Window, ...]:
         """The report's windows with probabilities, and a label for each flagged side
-        after those of rules; made anew at each use."""
+        after those of rules; computed at each use."""
         return self.verdicts.windows
 
     @property

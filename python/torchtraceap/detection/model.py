@@ -14,7 +14,7 @@ from torchtraceap.data.features import Features
 from torchtraceap.detection import BUNDLED
 
 CPU = "cpu"
-#: Names the device, as torch does, where nobody else does.
+#: Names the torch device if nothing else does.
 DEVICE = "TORCHTRACEAP_DEVICE"
 
 
@@ -82,7 +82,7 @@ def untold_seconds() -> float:
 
 
 def load_named(path: str) -> None:
-    """Load a model that a user names, for what is wrong with it to be said at once.
+    """Load a model that a user names, to report its faults at once.
 
     Raises ValueError, which says it.
     """

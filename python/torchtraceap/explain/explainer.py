@@ -36,12 +36,12 @@ def test_{function}_does_not_wait(no_sync_stalls):
 """
 _PATTERN = """\
 def test_no_{name}(trace_check):
-    check = trace_check("{trace}")  # recorded anew{how}
+    check = trace_check("{trace}")  # recorded again{how}
     check.no("{pattern}")
 """
 _OWN = """\
 def test_no_{name}(trace_check):
-    # Recorded anew; the rule is imported from your module.
+    # Recorded again; the rule is imported from your module.
     check = trace_check("{trace}", rules=[{pattern}])
     check.no("{pattern}")
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""checks.py: what became of each limit, and the forms it is written in."""
+"""checks.py: the outcome of each limit, and its output forms."""
 
 from __future__ import annotations
 
@@ -283,10 +283,8 @@ class CheckForm(NamedTuple):
 
 #: By the name of the option that writes it.
 FORMS = {
-    "json": CheckForm("write what became of each limit as JSON", _json),
-    "sarif": CheckForm(
-        "write what breaks a limit as SARIF 2.1.0, for code review", _sarif
-    ),
+    "json": CheckForm("write the outcome of each limit as JSON", _json),
+    "sarif": CheckForm("write violations as SARIF 2.1.0, for code review", _sarif),
     "markdown": CheckForm(
         "write a summary in Markdown, for a pull request",
         lambda checks, root: check_markdown(checks),

@@ -69,7 +69,9 @@ class Comparison:
         """
         wanted = {kinds} if isinstance(kinds, str) else set(kinds)
         if unknown := wanted - set(WORSE):
-            raise ValueError(f"{min(map(repr, unknown))} is none of {', '.join(WORSE)}")
+            raise ValueError(
+                f"{min(map(repr, unknown))} is not one of {', '.join(WORSE)}"
+            )
         found: list[Worse] = []
         for kind in (kind for kind in WORSE if kind in wanted):
             if why := _why_undetermined(self, kind):

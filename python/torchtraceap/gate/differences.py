@@ -263,7 +263,7 @@ def _notes(
             "after, name both folders (--root, roots=)"
         )
     if before.settings != after.settings:
-        yield "thresholds differ: findings may have come or gone by that alone"
+        yield "thresholds differ: this alone may have added or removed findings"
 
 
 def _step_notes(before: Side, after: Side) -> Iterator[str]:

@@ -240,8 +240,8 @@ def _late(job: JobData, limit: str, allowed: float) -> Iterator[Violation]:
         if row.gain_us is None or row.gain_us <= allowed:
             continue
         text = (
-            f"{step_text(job)} is {time_text(row.gain_us)} longer than if its work "
-            "took what it takes others"
+            f"{step_text(job)} is {time_text(row.gain_us)} longer than if it worked "
+            "at the others' speed"
         )
         yield _with_cause(broken(limit, allowed, row.gain_us, text), job, row.rank)
     # Others wait for a rank at least as long as a step would be shorter: ranks that

@@ -110,13 +110,13 @@ def read_form(path: str | os.PathLike[str]) -> Mapping[str, Any] | None:
     try:
         form = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is no whole report: {error}") from error
+        raise ConfigError(f"{file} is not a complete report: {error}") from error
     if isinstance(form, list) and len(form) == 1:
         form = form[0]
     if isinstance(form, list):
         raise ConfigError(f"{file} holds {len(form)} reports. Give one of one trace.")
     if not isinstance(form, dict):
-        raise ConfigError(f"{file} is no report.")
+        raise ConfigError(f"{file} is not a report.")
     return form
 
 
@@ -144,9 +144,11 @@ def side_of(source: ReportData | Mapping[str, Any], origin: str = "the report") 
     try:
         return _side_of_form(source)
     except ValueError as error:
-        raise ConfigError(f"{origin} is no report of ours: {error}") from error
+        raise ConfigError(f"{origin} is not a torchtraceap report: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{origin} is no whole report: {error!r} in it") from error
+        raise ConfigError(
+            f"{origin} is not a complete report: {error!r} in it"
+        ) from error
 
 
 def _side_of_form(form: Mapping[str, Any]) -> Side:

@@ -25,7 +25,7 @@ class ProfileKwargs(TheirProfileKwargs):  # type: ignore[misc]
 
     It goes into ``Accelerator(kwargs_handlers=[...])`` too. ``accelerator.profile``
     then gives what ``torchtraceap.profile`` does: ``prof.report``. A forgotten
-    ``prof.step()`` is told, handlers may export whatever they like beside
+    ``prof.step()`` is reported, handlers may export whatever they like beside
     ``output_trace_dir``, and what goes wrong becomes a warning, so that no rank is left
     waiting for one that raised.
 

@@ -19,7 +19,7 @@ _LEAST = 0.1  # Percent: what is less is drawn, but has no name below.
 
 def balance_image(report: ReportData) -> npt.NDArray[np.uint8] | None:
     """Return bars with their legends as height x width x RGB; None if the trace has no
-    balance, as an unusable one has none."""
+    balance, such as an unusable one."""
     from PIL import Image, ImageDraw, ImageFont
 
     bars = balance_bars(report)

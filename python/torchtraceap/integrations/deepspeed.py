@@ -29,7 +29,7 @@ def profile_engine(engine: Any, **options: Any) -> Iterator[Session]:
 
     A step is one of the optimizer: ``engine.step()`` at a boundary of gradient
     accumulation, with all micro-batches before it and what fetches them, or
-    ``engine.train_batch()`` of a pipeline. Of several ranks each has its report, and
+    ``engine.train_batch()`` of a pipeline. Each of several ranks has its report, and
     the first one prints.
 
     Args:
@@ -37,7 +37,7 @@ def profile_engine(engine: Any, **options: Any) -> Iterator[Session]:
         **options: As for ``torchtraceap.profile``.
 
     Raises what ``torchtraceap.profile`` and the session's `start` raise, TypeError if
-    it is no engine.
+    it is not an engine.
     """
     if not hasattr(engine, "global_steps"):
         raise TypeError(

@@ -18,10 +18,10 @@ D = TypeVar("D", bound="Destination")
 
 
 class Destination:
-    """A place that reports go to: called with each, be it as a callback of
+    """A place that reports go to: called with each, directly or as a callback of
     ``torchtraceap.profile`` and ``Analyzer``.
 
-    What goes wrong is raised to whoever calls it; in a callback it becomes a warning.
+    Errors are raised to the caller; in a callback they become warnings.
     """
 
     def __init__(self, step: Callable[[], int] | None = None, lines: int = 0) -> None:
@@ -40,7 +40,7 @@ class Destination:
                 came before.
 
         Raises:
-            TypeError: It is no report.
+            TypeError: It is not a report.
             OSError: It cannot be written there.
         """
         values = list(values_of(report, self._lines))
@@ -71,7 +71,7 @@ class Destination:
 
     def _worth_telling(self, values: Sequence[Value]) -> list[Value]:
         """Leave out the step, which has a place of its own, and patterns that never
-        had any time: one that had some is told at 0 too, once it is gone."""
+        had any time: one that had some is reported as 0 once it is gone."""
         told = []
         for value in values:
             name = (value.metric.full_name, *value.labels)

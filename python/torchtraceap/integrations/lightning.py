@@ -23,7 +23,7 @@ class ProfileCallback(TrainingProfile, Callback):  # type: ignore[misc]
 
     A step is one of the optimizer, with all its micro-batches and what fetches them.
     Sanity validation comes before the first one; a validation within the training is
-    part of the step after it. Of several ranks each has its report, and the first one
+    part of the step after it. Each of several ranks has its report, and the first one
     prints.
 
     Args:

@@ -65,7 +65,7 @@ def values_of(report: object, lines: int = 0) -> Iterator[Value]:
         lines: How many source lines may have a value of their own; the rest together
             is `OTHER`'s. 0: none has.
 
-    Raises TypeError if it is no report.
+    Raises TypeError if it is not a report.
     """
     if not isinstance(report, ReportData):
         raise TypeError(

@@ -35,7 +35,7 @@ class MLflow(Destination):
         uri: The tracking server or store, such as ``"file:./mlruns"`` (for which
             MLflow 3 wants MLFLOW_ALLOW_FILE_STORE=true). With it, and without ``run``,
             the run is its own. None: that which MLflow is set to.
-        experiment: Of a run of its own; made if need be.
+        experiment: That of its own run; made if need be.
         files: Attach the page and the JSON report.
         step: Returns the step that a report is shown at, such as
             ``lambda: trainer.global_step``. None: the last one that was recorded.

@@ -29,21 +29,21 @@ class Prometheus(Destination):
 
     The file holds the last report, and a reader finds the old one or the new one,
     whole. There are as many series as devices (16) times patterns, and ``lines``
-    source lines, the costliest; what they leave is the line ``other``. Of several
-    ranks, each writes a file of its own (``torchtraceap-rank1.prom``), with the label
+    source lines, the costliest; the rest is the line ``other``. Each of several
+    ranks writes its own file (``torchtraceap-rank1.prom``), with the label
     ``rank``.
 
     Args:
         path: The file, in a folder that is there; the collector reads what ends in
             ``.prom``.
         lines: How many source lines have a series each, 0 to 1000.
-        step: Returns the step that is told, such as ``lambda: trainer.global_step``.
+        step: Returns the reported step, such as ``lambda: trainer.global_step``.
             None: the last one that was recorded.
 
     Raises:
         ImportError: prometheus_client is not installed; the message names the extra.
         FileNotFoundError: The folder is not there.
-        ValueError, TypeError: ``lines`` makes no sense.
+        ValueError, TypeError: ``lines`` is invalid.
     """
 
     def __init__(

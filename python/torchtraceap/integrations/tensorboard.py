@@ -2,7 +2,7 @@
 """tensorboard.py: reports in TensorBoard: scalars, a text and an image.
 
 TensorBoard shows no HTML: its text is Markdown of which it keeps no scripts, styles or
-SVG, so a report's page cannot stand in it. What can: the summary as text, with the
+SVG, so a report's page does not fit. These do: the summary as text, with the
 table of findings, and the page's bars of the balance, drawn again from the same rows by
 Pillow, which TensorBoard brings. The timeline stays on the page: as an image of fixed
 size, without its zoom, it would show nothing that the bars do not.
@@ -37,8 +37,8 @@ class TensorBoard(Destination):
     Args:
         where: A SummaryWriter of yours, which is neither closed nor moved, or a folder.
             In a folder a writer of its own is opened with the first report; give it one
-            that nobody else writes to, as TensorBoard reads the newest file of a folder
-            only. Of several ranks, each is a run of its own in it (``rank1``).
+            that nothing else writes to, as TensorBoard reads only the newest file of a
+            folder. Each of several ranks is a run in it (``rank1``).
         step: Returns the step that a report is shown at, such as
             ``lambda: trainer.global_step``. None: the last one that was recorded.
 

@@ -38,7 +38,7 @@ class WandB(Destination):
         files: Attach the page and the JSON report.
         step: Returns the step that a report is shown at, such as
             ``lambda: trainer.global_step``. None: the last one that was recorded.
-        **init: Of a run of its own, as for ``wandb.init``: ``project``, ``dir``,
+        **init: For its own run, as in ``wandb.init``: ``project``, ``dir``,
             ``mode="offline"``.
 
     Raises:

@@ -158,7 +158,7 @@ class Reports:
             text = str(error)
         else:
             text = (
-                f"{first}: the analysis failed, not by a fault of the trace: "
+                f"{first}: the analysis failed, through no fault of the trace: "
                 f"{type(error).__name__}: {error}. Please report it."
             )
         for file in self._found:  # The agent does not learn where it lies.

@@ -104,7 +104,7 @@ class Change(_Strict):
     name: Annotated[
         _Text,
         _is(
-            "Of fix: an id, a pattern, a place such as train.py:88. Of all others: the "
+            "For fix: an id, a pattern, a place such as train.py:88. For others: the "
             "whole name of events; * is any text."
         ),
     ]

@@ -174,7 +174,7 @@ def _is_sound(prof: Any) -> bool:
 
 
 def _standing(violation: Violation) -> str:
-    return "over budget" if violation.known else "budget cannot be told"
+    return "over budget" if violation.known else "budget undetermined"
 
 
 def _what(report: Report) -> str:

@@ -30,7 +30,7 @@ class TakenAwayError(RuntimeError):
     def __init__(self) -> None:
         super().__init__(
             "another profiler was started while this one ran, and torch can run only "
-            "one at a time; what this one recorded is lost"
+            "one at a time; this recording is lost"
         )
 
 

@@ -58,14 +58,14 @@ def look(path: str) -> FirstLook:
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            return FirstLook("it is no regular file")
+            return FirstLook("it is not a regular file")
         head, tail = _ends(path, _HEAD)
         if _EVENTS not in head and len(head) >= _HEAD:
             head, tail = _ends(path, _LONG_HEAD)
     except OSError as error:
         return FirstLook(f"it cannot be read: {error.strerror or error}")
     except ValueError:  # A NUL byte.
-        return FirstLook("this is no name of a file")
+        return FirstLook("this is not a file name")
     except zlib.error:
         return FirstLook("its gzip data is damaged")
     if not head.strip():
@@ -94,7 +94,7 @@ def sensible_rank(
         return None, size, ""
     number = _integer(rank, 0)
     if number is None:
-        return None, size, f"its rank is {str(rank)[:40]!r}, which is no rank"
+        return None, size, f"its rank is {str(rank)[:40]!r}, which is not a rank"
     if size is not None and number >= size:
         return None, size, f"its rank is {number}, but its world size {size}"
     return number, size, ""

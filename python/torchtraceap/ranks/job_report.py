@@ -70,7 +70,7 @@ class JobReport(Sequence["Report"]):
 
     def __repr__(self) -> str:
         if self._joined is None:
-            return f"<JobReport of {len(self)} traces that are no ranks of one job>"
+            return f"<JobReport of {len(self)} traces that are not ranks of one job>"
         facts = self._joined.facts
         return f"<JobReport of {facts.ranks} ranks, slowdown {facts.slowdown:.3f}>"
 

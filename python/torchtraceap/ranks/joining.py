@@ -57,7 +57,7 @@ def join_ranks(
     recording = known.recording
     if len(ranks) == 1 and recording.world_size in (None, 1):
         hint = "Name the folder, or the files, that the profilers of all ranks wrote"
-        cause = "it is no rank of a job of several"
+        cause = "it does not belong to a job of several ranks"
         alone = trace_error(ranks[0].file.path, "one_rank", cause, hint)
         return JobReport(ordered, None, alone)
     # The settled files are in order of rank; each is the one of its path and number.

@@ -97,7 +97,7 @@ def _traces(source: RankPaths, skipped: list[Skipped]) -> list[_Trace]:
             name = read_name(path, source.top, first.rank)
             traces.append(_Trace(path, name, first))
         elif source.is_list:
-            hint = "Leave it out, or see what `torchtraceap inspect` says of it"
+            hint = "Leave it out, or run `torchtraceap inspect` on it"
             raise trace_error(path, "not_a_trace", first.trouble, hint)
         else:
             skipped.append(Skipped(path, first.trouble))

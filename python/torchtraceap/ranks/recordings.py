@@ -235,8 +235,8 @@ def _rank_notes(recording: Recording) -> list[Note]:
     if missing and None not in {file.rank for file in recording.files}:
         of = f" of {recording.world_size}" if recording.world_size else ""
         text = (
-            f"{len(missing)}{of} ranks have no file: {ranks_text(missing)}. What the "
-            "others waited for on their account is not known."
+            f"{len(missing)}{of} ranks have no file: {ranks_text(missing)}. The "
+            "others' waits for them are unknown."
         )
         notes.append(Note("ranks_missing", len(missing), text))
     return notes

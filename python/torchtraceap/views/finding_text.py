@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""finding_text.py: a finding and what fixing it gains, in words.
+"""finding_text.py: a finding and the gain of its fix, in words.
 
 All text from the trace passes through `printable`.
 """
@@ -40,19 +40,19 @@ def wasted_text(finding: Finding) -> str:
 
 
 def wasted_share(finding: Finding, whole_us: float) -> str:
-    """Write what share of the time that is."""
+    """Write its share of the time."""
     return share_text(finding.wasted_us, 0 if finding.basis == "model" else whole_us)
 
 
 def lost_us(findings: Sequence[Finding]) -> tuple[float, float]:
-    """Return what findings cost together, and beside it the bound of the estimates."""
+    """Return the total cost of findings, and the bound of the estimated ones."""
     estimated = sum(f.wasted_us for f in findings if f.basis == "estimate")
     exact = sum(f.wasted_us for f in findings if f.basis != "estimate")
     return exact, estimated
 
 
 def gain_text(finding: Finding, report: ReportData) -> str:
-    """Say what the replay gains: no bound, but of an estimate, which is one itself."""
+    """Write the replayed gain; that of an estimate is an upper bound."""
     gain = finding.recoverable_us
     if finding.basis == "model":
         return "by the detector, unproven"
@@ -63,8 +63,8 @@ def gain_text(finding: Finding, report: ReportData) -> str:
 
 
 def gain_range(finding: Finding) -> str:
-    """Write the same with what is counted on, where that is something: ``265 ms to 354
-    ms``; "" if the gain is not known.
+    """Write the gain with its certain part, if any: ``265 ms to 354 ms``; "" if the
+    gain is unknown.
     """
     low_us, high_us = finding.recoverable_low_us, finding.recoverable_us
     if high_us is None:
@@ -73,15 +73,17 @@ def gain_range(finding: Finding) -> str:
 
 
 def range_text(low_us: float, high_us: float) -> str:
-    """Write a gain as a range; one of which nothing is sure by its upper end."""
+    """Write a gain as a range; without a certain part, as its upper end."""
     if low_us:
         return f"{time_text(low_us)} to {time_text(high_us)}"
     return f"{'up to ' if high_us else ''}{time_text(high_us)}"
 
 
 def order_text(report: ReportData) -> str:
-    """Say what the findings are listed by: "largest gain", where one is known."""
-    if not report.trace.working_devices:  # Of a host alone they are not sorted so.
+    """Write the order of the findings: "largest gain" if one is known."""
+    if (
+        not report.trace.working_devices
+    ):  # Findings of a host alone are not sorted by gain.
         return "most wasted time"
     known = any(finding.recoverable_us for finding in report.rule_findings)
     return "largest gain" if known else "most wasted time"
@@ -104,8 +106,8 @@ def replayed_texts(report: ReportData) -> Iterator[str]:
     recovery = report.recovery
     if recovery.refusal:
         yield (
-            f"What fixes would gain is not said, for a replay of this trace would "
-            f"mislead: {recovery.refusal}."
+            "No gains are given, because a replay of this trace would mislead: "
+            f"{recovery.refusal}."
         )
     elif gain := recovery.together:
         span_us = report.trace.span_us
@@ -122,7 +124,7 @@ def replayed_texts(report: ReportData) -> Iterator[str]:
             f"With {all_of} fixed",
             f"{range_text(gain.low_us, gain.high_us)} less of "
             f"{time_text(span_us)} ({share_text(gain.high_us, span_us)}), by a replay "
-            f"of the recording without what the fixes take away{_sure_text(gain)}.",
+            f"of the recording without the fixed time{_sure_text(gain)}.",
         )
     elif recovery.together_doubt:
         doubt = recovery.together_doubt
@@ -132,14 +134,16 @@ def replayed_texts(report: ReportData) -> Iterator[str]:
 
 
 def why_none(report: ReportData) -> str:
-    """Say what it means that a report has no findings."""
+    """Explain why a report has no findings."""
     if report.quality.verdict == "unusable":
-        return "none can be given for this trace."
+        return "none, the trace is unusable."
     if not report.trace.working_devices:
         only = "loaded" if report.is_part else "in this trace"
-        return f"none on the host's side, the only one {only}."
+        return f"none on the host; no device work {only}."
     if report.quality.incomplete:
-        return "none, but device records are missing: that says nothing of the program."
+        return (
+            "none, but device records are missing: this says nothing about the program."
+        )
     left_us = sum(row.unattributed_us for row in report.balance)
     total_us = report.trace.device_time_us
     if left_us >= total_us / 2:
@@ -150,7 +154,7 @@ def why_none(report: ReportData) -> str:
 
 
 def left_texts(report: ReportData) -> Iterator[str]:
-    """Say how much time no finding explains; nothing without a balance."""
+    """Report the time that no finding explains; nothing without a balance."""
     if not report.balance:
         return
     total_us = report.trace.device_time_us
@@ -171,13 +175,13 @@ def left_texts(report: ReportData) -> Iterator[str]:
 
 
 def stretch_texts(report: ReportData) -> Iterator[str]:
-    """Say when the longest unexplained stretches were, and what the host did."""
+    """Report the longest unexplained stretches, and what the host did."""
     for stretch in sorted(report.unexplained, key=lambda s: -s.duration_us)[:3]:
         yield _stretch(stretch, report.trace)
 
 
 def _whose(finding: Finding, trace: TraceFacts) -> str:
-    """Say which processes without a device a finding is of, if not of all."""
+    """Name the processes without a device that a finding concerns, if not all."""
     those = finding.processes
     if len(those) >= trace.processes:
         return ""
@@ -187,7 +191,7 @@ def _whose(finding: Finding, trace: TraceFacts) -> str:
 
 
 def _nowhere(finding: Finding, findings: Sequence[Finding]) -> str:
-    """Say what is true of a finding without a place.
+    """Describe the place of a finding that has none.
 
     It may be what the core gathers, small places and those beyond the ten costliest
     of a pattern, or events around which the trace has no frame and no operator.
@@ -208,8 +212,8 @@ def _high_text(finding: Finding) -> str:
 
 
 def _why_nothing(finding: Finding, report: ReportData) -> str:
-    """Say why a fix gains nothing, where the report knows."""
-    if finding.edit == "overlap":  # It was let begin as early as it can.
+    """Explain why a fix gains nothing, if the report knows."""
+    if finding.edit == "overlap":  # It already starts as early as possible.
         return ": an earlier start gains nothing"
     limits = [stage.verdict for stage in report.story if stage.id == "limit"]
     if finding.idle_us == 0 and limits == ["host"]:
@@ -220,11 +224,11 @@ def _why_nothing(finding: Finding, report: ReportData) -> str:
 
 
 def _sure_text(gain: Gain) -> str:
-    """Say how much of a gain of all fixes may be counted on."""
+    """Write how much of the gain of all fixes is certain."""
     if gain.low_us:
-        return f"; the {time_text(gain.low_us)} may be counted on"
+        return f"; at least {time_text(gain.low_us)} is certain"
     if gain.high_us:
-        return "; none of it is sure, as what takes the place costs time too"
+        return "; none of it is certain, as the replacement costs time too"
     return ""
 
 

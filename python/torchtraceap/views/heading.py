@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""heading.py: how a summary begins: the trace, its quality, where the time went.
+"""heading.py: the head of a summary: the trace, its quality, where the time went.
 
-What the page and Markdown say alike is written here too.
+The page and Markdown use parts of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.report_data import ReportData
 
 _MOST_DEVICES = 16  # The largest machines that one process feeds.
-# Warnings shown with any verdict: they say what the figures describe.
+# Warnings shown with any verdict: they state what the figures describe.
 _ALWAYS_SAID = {
     "filtered",
     "graph_launches_few_kernels",
@@ -37,7 +37,7 @@ _ALWAYS_SAID = {
     "work_overruns",
     "work_without_launch",
 }
-# Stages of the story that say what the lines above them have not said yet.
+# Stages of the story that add to the lines above them.
 _STORY = {
     "limit": "Limit",
     "work": "Busy with",
@@ -66,7 +66,7 @@ def whose_text(row: Balance | Window, report: ReportData) -> str:
 
 
 def heading_lines(report: ReportData) -> Iterator[str]:
-    """Yield what the trace is, how far to trust it, its balance and its story."""
+    """Yield the trace's facts, its quality, its balance and its story."""
     trace = report.trace
     yield marked(printable(trace.path), "title")
     yield from wrapped(", ".join(fact_texts(report)), "  ")
@@ -87,7 +87,7 @@ def heading_lines(report: ReportData) -> Iterator[str]:
 
 
 def fact_texts(report: ReportData) -> list[str]:
-    """Write what the trace is: events, time, steps, rank, devices, processes."""
+    """Write the trace's facts: events, time, steps, rank, devices, processes."""
     trace = report.trace
     parts = [counted(trace.events, "event"), time_text(trace.span_us)]
     if report.steps:
@@ -101,7 +101,7 @@ def fact_texts(report: ReportData) -> list[str]:
 
 
 def simulated_text(assumed: Simulated | None) -> str:
-    """Say that no time was measured, and what was assumed; "" of a recording."""
+    """State that times are simulated, and the assumptions; "" for a recording."""
     if assumed is None:
         return ""
     gpu = printable(assumed.gpu, NAME_WIDTH) or "an unnamed GPU"
@@ -109,17 +109,17 @@ def simulated_text(assumed: Simulated | None) -> str:
     if assumed.host_us_per_op is not None:
         host = f"{time_text(assumed.host_us_per_op)} of host time"
     return (
-        f"No time here was measured: a dry run simulated it, with {host} assumed for "
-        f"each operator and kernels as estimated for {gpu}."
+        f"No time here was measured: a dry run simulated it, assuming {host} for each "
+        f"operator and estimated kernel times for {gpu}."
     )
 
 
 def _story(story: Sequence[Stage]) -> Iterator[str]:
-    """Write the stages that say more than the balance, in at most six lines."""
+    """Write the stages that add to the balance, in at most six lines."""
     for stage in story:
         if stage.id not in _STORY or not stage.known:
             continue
-        # Below 3 % of the time, a copy that nothing hides is not worth a mention.
+        # Below 3 % of the time, an exposed copy is not worth a mention.
         if stage.id == "overlap" and stage.severity in (None, "low"):
             continue
         text = headed(_STORY[stage.id], _lowered(printable(stage.answer)))
@@ -157,7 +157,7 @@ def _quality(report: ReportData) -> Iterator[str]:
         yield from wrapped(f"- {printable(note.detail)}", "  ")
     rate = quality.linking_rate
     if rate is not None and rate < 1:
-        text = f"Launches are known of {share_text(rate, 1)} of the device events."
+        text = f"The launch is known for {share_text(rate, 1)} of the device events."
         yield from wrapped(f"- {text}", "  ")
 
 
@@ -175,7 +175,7 @@ def _devices(trace: TraceFacts, verb: str) -> str:
 
 def _balance(row: Balance, device: str, incomplete: bool) -> Line:
     idle = [*_shares(row.idle_us, row.span_us), _unattributed(row)]
-    # What is not in the trace may have filled any gap.
+    # Work missing from the trace may have filled any gap.
     least, most = (" at least", " at most,") if incomplete else ("", "")
     text = (
         f"busy{least} {share_text(row.busy_us, row.span_us)} "
@@ -199,7 +199,7 @@ def _shares(times: Mapping[str, float], whole_us: float) -> list[str]:
 
 
 def most_first(times: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return what took time, the most first."""
+    """Return the nonzero times, largest first."""
     there = [(name, us) for name, us in times.items() if us > 0]
     return sorted(there, key=lambda item: (-item[1], item[0]))
 
@@ -209,7 +209,7 @@ def _unattributed(row: Balance) -> str:
 
 
 def kinds_text(by_category: Mapping[str, float]) -> str:
-    """Write what a path is made of, the most first: ``host 61.0 %, compute 38.2 %``."""
+    """Write a path's kinds of time, largest first: ``host 61.0 %, compute 38.2 %``."""
     whole = sum(by_category.values())
     return ", ".join(
         f"{name.replace('_', ' ')} {share_text(us, whole)}"
@@ -219,7 +219,7 @@ def kinds_text(by_category: Mapping[str, float]) -> str:
 
 
 def path_line(path: CriticalPath) -> str:
-    """Write the path of the whole trace, with the places it is longest at."""
+    """Write the path of the whole trace, with the places where it is longest."""
     kinds = kinds_text(path.by_category) or "nothing"
     text = f"Critical path, the chain of work that sets the trace's length: {kinds}"
     places = [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """job_drawing.py: which collectives of a job are drawn, and who was late in them.
 
-Page and Perfetto show the same: both hold a bounded part of what may be millions.
+Page and Perfetto show the same bounded part of what may be millions.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class DrawnCollective:
     place: int  #: In ``JobData.joined_collectives``.
     collective: JoinedCollective
     last: Arrival  #: Of the rank that came last.
-    late_us: float  #: How long after the median of the others that was.
-    causes: tuple[CollectiveWait, ...]  #: The most waited for first.
+    late_us: float  #: Its delay after the median of the others.
+    causes: tuple[CollectiveWait, ...]  #: The costliest first.
 
     @property
     def title(self) -> str:
@@ -36,7 +36,7 @@ class DrawnCollective:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The collectives that are drawn, by time, and what is left out."""
+    """The drawn collectives, by time, and a count of the others."""
 
     collectives: tuple[DrawnCollective, ...]
     left_out: int  #: The shortest.
@@ -44,8 +44,8 @@ class Drawing:
 
 
 def drawing_of(job: JobData, most: int = _MOST_ARRIVALS) -> Drawing:
-    """Choose the collectives in which ranks were longest. ``most`` limits the ranks in
-    all of them together."""
+    """Choose the collectives in which ranks spent most time. ``most`` limits the ranks
+    summed over all of them."""
     causes: dict[int, list[CollectiveWait]] = defaultdict(list)
     for cause in job.causes:
         causes[cause.collective].append(cause)
@@ -77,8 +77,8 @@ def _drawn(
 def shown_causes(
     job: JobData, drawn: DrawnCollective
 ) -> list[tuple[str, CollectiveWait]]:
-    """Return who was late in a collective and why, the most waited for first, without
-    causes that have no row."""
+    """Return who was late in a collective and why, costliest first, without causes
+    that have no row."""
     return [
         (cause_text(job.late[cause.late]), cause)
         for cause in drawn.causes

@@ -24,23 +24,23 @@ from torchtraceap.views.work_tables import (
 
 _NAME = 40  # Characters of a text.
 _SMALL = (
-    "small: less than 1 MiB, where starting it costs more than sending: one larger "
-    "collective in place of many would cost less."
+    "small: under 1 MiB, where starting it costs more than sending: one larger "
+    "collective would cost less than many."
 )
 
 
 def job_tables(job: JobData, most: int) -> list[Table]:
-    """Return the tables that have rows; of more ranks than ``most``, those come first
-    that others waited for most."""
+    """Return the tables that have rows; of more ranks than ``most``, the first are
+    those that others waited for most."""
     step, step_us = step_text(job), job.facts.replayed_us
     ranks, order = list(job.ranks), ""
     if len(ranks) > most:
         ranks.sort(key=lambda row: -row.caused_us)
-        order = ", the most waited for first"
+        order = ", costliest first"
     any_small = any(row.small for row in job.collectives)
     tables = (
         Table(
-            "Gains of having one of them as usual",
+            "Gain if one of them were as usual",
             f", of {step} of {time_text(step_us)}",
             notable_culprits(job),
             (
@@ -55,10 +55,10 @@ def job_tables(job: JobData, most: int) -> list[Table]:
             ranks,
             _RANKS,
             legend="waited: from its own start in a collective until all had started; "
-            "transfer: from then on; exposed: in collectives, with no computation "
-            "beside; last: how often it came last; caused: what the others waited for "
-            f"it; gain: what {step} would be shorter, did its work take what it takes "
-            "others.",
+            "transfer: from then on; exposed: in collectives, with no concurrent "
+            "computation; last: how often it came last; caused: time the others waited "
+            f"for it; gain: how much shorter {step} would be if this rank worked at "
+            "the others' speed.",
         ),
         Table(
             "Collectives",
@@ -80,8 +80,8 @@ def _times(number: int) -> Cell:
 
 
 def _gain(row: RankRow) -> Cell:
-    """Write a gain; what others make up for is none, and of many ranks only those that
-    others waited for most are asked."""
+    """Write a gain, at least 0. In a job of many ranks, only those that others waited
+    for most have one."""
     if row.gain_us is None:
         return NO_CELL
     return Cell(time_text(max(0.0, row.gain_us)), row.gain_us)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""job_text.py: the ranks of a job as plain text: the verdict, who is late and why, each
-rank beside the others, the collectives, and how sure all that is."""
+"""job_text.py: the ranks of a job as plain text: the verdict, who is late and why, a
+table of ranks, the collectives, and the accuracy of the figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from torchtraceap.views.job_words import (
 )
 from torchtraceap.views.work_tables import table_lines
 
-_EXPLAINED = 3  # causes in words: what anyone would look into first
+_EXPLAINED = 3  # causes in words: the ones to look into first
 
 
 def write_job(job: JobData, rows: int) -> str:
@@ -66,7 +66,7 @@ def _paragraphs(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _name(job: JobData) -> str:
-    """Return what was named; of files that were, the first."""
+    """Return the named source; for several files, the first of them."""
     paths = list(dict.fromkeys(row.path for row in job.ranks))
     if job.facts.source != job.facts.recording and len(paths) > 1:
         return job.facts.source
@@ -82,10 +82,10 @@ def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
         return
     if not causes:
         who = "none" if not is_slowed(job) else "no single cause"
-        text = f"{who}. Ranks waited {waited} for each other, now for this one and now "
-        yield from wrapped(headed("Who is late", f"{text}for that."), "  ")
+        text = f"{who}. Ranks waited {waited} for each other, for different ranks in "
+        yield from wrapped(headed("Who is late", f"{text}turn."), "  ")
         return
-    yield marked("Who is late, and why, the most waited for first:", "heading")
+    yield marked("Late ranks, costliest first:", "heading")
     cells = [
         (
             f"rank {late.rank}",
@@ -119,10 +119,10 @@ def _without(late: Late, job: JobData) -> str:
 
 
 def _unexplained(job: JobData, causes: Sequence[Late]) -> str:
-    """Say how much lateness has no cause in the traces, beside the causes above."""
+    """Report how much lateness has no cause in the traces."""
     left = sum(late.waited_us for late in job.late if not late.kind)
     if not left:
-        return "The rest is of many small causes."
+        return "The rest has many small causes."
     return (
         f"For {share_text(left, job.facts.waited_us)} the late rank's trace shows no "
         "cause: nothing was recorded there, or its clock is off."
@@ -138,4 +138,4 @@ def _closer(job: JobData, causes: Sequence[Late]) -> Iterator[str]:
     how = f"torchtraceap analyze {shlex.quote(row.path)}"
     if sum(other.path == row.path for other in job.ranks) > 1:  # A merged file.
         how = f"torchtraceap.analyze([{row.path!r}]).rank({row.rank}) in Python"
-    yield headed(f"To look closer at rank {row.rank}", printable(how))
+    yield headed(f"Look closer at rank {row.rank}", printable(how))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""job_words.py: what is shown of a job's ranks, and in which words.
-
-Text, page and budgets say it alike.
+"""job_words.py: the wording of a job's ranks, shared by text, page and
+budgets.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ def is_slowed(job: JobData) -> bool:
 
 
 def notable_causes(job: JobData) -> tuple[Late, ...]:
-    """Return the causes of late ranks that are not chance, the most waited for first;
-    nothing if the job is not slowed."""
+    """Return the causes of late ranks that are not chance, the costliest first; none if
+    the job is not slowed."""
     return tuple(late for late in job.late if late.culprit) if is_slowed(job) else ()
 
 
 def notable_culprits(job: JobData) -> tuple[Culprit, ...]:
-    """Return the ranks, stages and kinds of work that a step would be 2 % shorter
-    without; none, where the job is not slowed."""
+    """Return the ranks, stages and kinds of work whose fix makes a step at least 2 %
+    shorter; none if the job is not slowed."""
     if not is_slowed(job):
         return ()
     least_us = NOTABLE * job.facts.replayed_us
@@ -55,12 +54,12 @@ def notable_culprits(job: JobData) -> tuple[Culprit, ...]:
 
 
 def on_gpus(job: JobData) -> bool:
-    """Tell whether what the ranks wait with are GPUs."""
+    """Tell whether the ranks wait on GPUs."""
     return any(row.device != "CPU" for row in job.ranks)
 
 
 def together_text(us: float, gpus: bool) -> str:
-    """Write time of several ranks added up: ``77 GPU-ms``, else ``77 ms``."""
+    """Write the summed time of several ranks: ``77 GPU-ms``, else ``77 ms``."""
     if not gpus:
         return time_text(us)
     number, _, unit = time_text(us).rpartition(" ")
@@ -68,12 +67,12 @@ def together_text(us: float, gpus: bool) -> str:
 
 
 def late_place(late: Late) -> str:
-    """Write what the rank did: a line, else an operator or kernel; ``-`` of neither."""
+    """Write where the rank was: a line, else an operator or kernel, else ``-``."""
     return place_text(late.location, late.name) or "-"
 
 
 def late_why(late: Late) -> str:
-    """Write why it was late: a pattern of its own report, else what it did."""
+    """Write why it was late: a pattern of its own report, else its kind of work."""
     if late.finding is not None:
         return late.finding.pattern
     return _WORK.get(late.kind, late.what)
@@ -99,12 +98,12 @@ def waited_text(late: Late, gpus: bool) -> str:
 
 
 def step_text(job: JobData) -> str:
-    """Write what lengths are of: ``a step``, or ``the recording`` without steps."""
+    """Write what was measured: ``a step``, or ``the recording`` without steps."""
     return "a step" if job.facts.steps else "the recording"
 
 
 def culprit_text(culprit: Culprit) -> str:
-    """Write who or what it is: ``rank 3``, ``stage 2``, ``kernels``."""
+    """Write the culprit: ``rank 3``, ``stage 2``, ``kernels``."""
     name = printable(culprit.name, 40)
     if culprit.what != "kind":
         return f"{culprit.what} {name}"
@@ -116,29 +115,29 @@ def slowdown_text(job: JobData) -> str:
     facts, what = job.facts, step_text(job)
     if not facts.joined_collectives:
         return (
-            "Nothing can be said of who waited for whom: no two of these traces have a "
+            "It is unknown which rank waited for which: no two of these traces have a "
             "collective or message in common."
         )
     took = f"{what} takes {time_text(facts.replayed_us)}"
     even = time_text(facts.even_us)
     if not is_slowed(job):
-        among = " among the ranks at hand" if facts.missing else ""
+        among = " among the ranks analyzed" if facts.missing else ""
         return headed(
             f"No stragglers{among}",
-            f"{took}, and would take {even} if every rank took "
-            f"for its work what the others take (slowdown {facts.slowdown:.2f}; what "
-            f"is under {1 / (1 - NOTABLE):.2f} is noise).",
+            f"{took}, and would take {even} if every rank worked at the others' "
+            f"speed (slowdown {facts.slowdown:.2f}; below {1 / (1 - NOTABLE):.2f} it "
+            "is noise).",
         )
     gain = time_text(facts.replayed_us - facts.even_us)
     return headed(
         f"Slowdown {facts.slowdown:.2f}",
-        f"{took}, and would take {even}, {gain} less, "
-        "if every rank took for its work what the others take.",
+        f"{took}. If every rank worked at the others' speed, it would take {even}, "
+        f"{gain} less.",
     )
 
 
 def job_fact_texts(job: JobData) -> Iterator[str]:
-    """Write what the job is: ranks, steps, devices, hosts, recording."""
+    """Describe the job: ranks, steps, devices, hosts, recording."""
     facts = job.facts
     of = f" of {facts.world_size}" if facts.world_size else ""
     yield f"{facts.ranks}{of} rank{'s' * ((facts.world_size or facts.ranks) > 1)}"
@@ -161,24 +160,24 @@ def _devices(ranks: Sequence[RankRow]) -> str:
 
 
 def trust_texts(job: JobData) -> Iterator[str]:
-    """Say how sure all this is, and what is not covered."""
+    """Describe the accuracy of the figures, and what they do not cover."""
     facts = job.facts
     if not facts.joined_collectives:
         return
     yield headed(
         "Clocks",
-        "with hosts set so that collectives end together, those of the worst "
-        f"rank end within {time_text(facts.clock_residual_us)} of the others' "
-        "(median): a shorter wait is no difference.",
+        "aligned so that collectives end at the same time on all ranks. For the worst "
+        f"rank they end within {time_text(facts.clock_residual_us)} of the others' "
+        "(median). Shorter waits are within this error.",
     )
     yield headed(
         "Replay",
-        f"a step of the unchanged job comes out {share_text(facts.replay_error, 1)} "
-        "off what was recorded.",
+        f"a step of the unchanged job is {share_text(facts.replay_error, 1)} off the "
+        "recording.",
     )
     unknown = []
     if facts.unmatched:
-        unknown.append(f"{counted(facts.unmatched, 'collective')} of one rank alone")
+        unknown.append(f"{counted(facts.unmatched, 'collective')} of a single rank")
     if facts.contradicted:
         unknown.append(
             f"{facts.contradicted:,} whose ranks were not in it at the same time"

@@ -27,7 +27,7 @@ _MOST_BYTES = 60_000  # GitHub takes 65,536 characters in a comment.
 
 
 def code(text: str, width: int = _WIDTH) -> str:
-    """Return `text` as code on one line, also inside of a table; "" of nothing."""
+    """Return `text` as code on one line, also inside a table; "" for blank text."""
     text = printable(text, width)
     if not text.strip():
         return ""
@@ -37,8 +37,8 @@ def code(text: str, width: int = _WIDTH) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a sentence of ours with nothing in it special. What may quote names goes
-    through `code`: GitHub makes links and mentions of what it finds elsewhere."""
+    """Return a sentence of ours with its special characters escaped. Names from a
+    trace go through `code`: elsewhere GitHub makes links and mentions of them."""
     return re.sub(r"([\\`*_\[\]<>|#~$!&@])", r"\\\1", printable(text))
 
 
@@ -107,7 +107,7 @@ def _parts(report: ReportData) -> Iterator[str]:
     if shown:
         yield table(HEAD, findings_rows(shown, trace.device_time_us))
     else:
-        yield "No findings." if report.balance else "Nothing can be said of this trace."
+        yield "No findings." if report.balance else "This trace cannot be analyzed."
     if more_findings := len(report.findings) - len(shown):
         yield f"and {more_findings} more"
     if text := detector_text(report.detection):

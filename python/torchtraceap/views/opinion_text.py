@@ -15,8 +15,8 @@ _WIDTH = 2000  # Of what a model says at once.
 
 
 def opinion_texts(opinion: Opinion) -> list[str]:
-    """Return who says what, a paragraph each: verdict, explanation, advice, what of
-    that is made up, and why there is no more."""
+    """Return a paragraph each: the verdict and its model, invented facts, explanation,
+    advice, and the reason for a missing answer."""
     name = printable(opinion.model, NAME_WIDTH)
     out = []
     if opinion.pattern is not None:
@@ -25,23 +25,23 @@ def opinion_texts(opinion: Opinion) -> list[str]:
         )
         agrees = {True: ", as above", False: ", unlike above", None: ""}[opinion.agrees]
         out.append(
-            f"A second opinion, of {name}: {pattern}{agrees}. It is a language "
-            "model's, which proves nothing and decides no figure."
+            f"A second opinion, by {name}: {pattern}{agrees}. It comes from a language "
+            "model: it proves nothing and changes no figure."
         )
     if opinion.problems:
         what = printable("; ".join(opinion.problems), _WIDTH)
-        out.append(f"NOT TO BE RELIED ON, this is not in what it was shown: {what}")
+        out.append(f"UNRELIABLE, not in the facts it was shown: {what}")
     mark = "[?] " if opinion.problems else ""
     words = [opinion.explanation, opinion.advice]
     out += [f'{mark}"{printable(text, _WIDTH)}"' for text in words if text]
     if opinion.failure:
         why = printable(opinion.why, _WIDTH).rstrip(".")
-        out.append(f"No {'words' if opinion.pattern else 'answer'} of {name}: {why}.")
+        out.append(f"No {'words' if opinion.pattern else 'answer'} from {name}: {why}.")
     return out
 
 
 def ranked_by(report: ReportData) -> str:
-    """Say whose opinion orders the findings; "" if there is no opinion."""
+    """Name whose opinion orders the findings; "" if there is no opinion."""
     models = {row.opinion.model: None for row in report.ranking if row.opinion}
     if not models:
         return ""

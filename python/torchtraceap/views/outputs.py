@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""outputs.py: the forms in which reports are written to files: one table.
+"""outputs.py: the output forms of reports: one table.
 
 The program has an option for each row, an ``Analyzer`` takes their names.
 """
@@ -65,27 +65,27 @@ OUTPUTS: tuple[Output, ...] = (
     Output(
         "html",
         ".html",
-        "write the report as one page for a browser",
+        "write the report as one HTML page",
         text=lambda reports, several: page_html(reports[0]),
         asks_detector=True,
     ),
     Output(
         "perfetto",
         ".perfetto.json",
-        "write a copy of the trace with the findings as tracks, for ui.perfetto.dev",
+        "write the trace with findings as tracks, for ui.perfetto.dev",
         save=lambda reports, path: write_perfetto(reports[0], path),
     ),
     Output(
         "sarif",
         ".sarif",
-        "write the findings as SARIF 2.1.0, for code review; a run a trace",
+        "write the findings as SARIF 2.1.0, for code review; a run per trace",
         text=lambda reports, several: sarif_text(reports),
         takes_several=True,
     ),
     Output(
         "markdown",
         ".md",
-        "write a summary in Markdown, for a pull request or a job's summary",
+        "write a summary in Markdown, for a pull request or job summary",
         text=lambda reports, several: reports_markdown(reports),
         takes_several=True,
         asks_detector=True,
@@ -101,8 +101,8 @@ OUTPUTS: tuple[Output, ...] = (
     Output(
         "review",
         ".review.jsonl",
-        "write the windows that a person had best look at, one a line, where rules and "
-        "the learned detector differ or that is unsure",
+        "write the windows worth reviewing, one a line: rules and detector differ, or "
+        "the detector is unsure",
         text=_review,
         takes_several=True,
         asks_detector=True,

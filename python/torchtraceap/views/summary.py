@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""summary.py: a report as plain text: what the trace is, the findings, the windows."""
+"""summary.py: a report as plain text: the trace, its findings, its windows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from torchtraceap.views.heading import heading_lines, path_line
 from torchtraceap.views.opinion_text import rank_text, ranked_by
 from torchtraceap.views.work_tables import table_lines, window_table
 
-_TOLD = 3  # findings in words: what anyone would look into first
+_TOLD = 3  # findings in words: the ones to look into first
 
 
 def summary_lines(report: ReportData, windows: int, findings: int = 10) -> list[str]:
@@ -98,15 +98,15 @@ def _findings(report: ReportData, limit: int) -> Iterator[str]:
 
 
 def _together(findings: Sequence[Finding]) -> list[str]:
-    """Write what findings cost, estimated time by itself; and how many point only."""
+    """Write the cost of findings, estimated time separately, and how many have none."""
     exact, estimated = lost_us(findings)
     parts = []
     if exact:
         parts.append(f"{time_text(exact)} together")
     if estimated:
-        parts.append(f"up to {time_text(estimated)} by estimate")
+        parts.append(f"up to {time_text(estimated)} estimated")
     if pointing := sum(finding.basis == "model" for finding in findings):
-        parts.append(f"{pointing} of them unexplained, look there")
+        parts.append(f"{pointing} of them unexplained")
     return parts
 
 
@@ -141,25 +141,24 @@ def _detector_line(report: ReportData) -> str:
 
 
 def detector_text(detection: Detection) -> str:
-    """Return what the detector did, the same for the same windows; "" if it is off."""
+    """Summarize the detector, the same for the same windows; "" if it is off."""
     if detection.status == "off":
         return ""
     if not detection.run:
         return headed("Detector not run", f"{printable(detection.why or '', 400)}.")
     name = printable(detection.name or "", NAME_WIDTH)
     if detection.why:
-        return headed(f"Detector ({name})", f"nothing is said, for {detection.why}.")
+        return headed(f"Detector ({name})", f"no verdict, because {detection.why}.")
     counts = detection.counts
     text = (
         f"{counts.flagged:,} of {len(detection.flagged):,} windows flagged, "
-        f"{counts.with_rules:,} as rules say, "
-        f"{counts.flagged - counts.with_rules:,} by it alone; "
-        f"{counts.rules_alone:,} more by rules alone."
+        f"{counts.with_rules:,} also by rules, "
+        f"{counts.flagged - counts.with_rules:,} only by it; "
+        f"{counts.rules_alone:,} more only by rules."
     )
     if counts.abstained:
         text += (
-            f" Of {counts.abstained:,} it says nothing: they are unlike what it "
-            "learned."
+            f" {counts.abstained:,} have no verdict: they are unlike its training data."
         )
     return headed(f"Detector ({name})", text)
 
@@ -174,7 +173,7 @@ def _cost(detection: Detection) -> str:
 
 
 def _outcomes(report: ReportData) -> Iterator[str]:
-    """Yield what a reader must know of settings and own rules; often nothing."""
+    """Yield changed settings and the outcome of own rules; often nothing."""
     changes = [
         f"{pattern} off" if name == "enabled" else f"{pattern}.{name} = {value:g}"
         for pattern, names in report.settings.items()
@@ -185,10 +184,10 @@ def _outcomes(report: ReportData) -> Iterator[str]:
     for own in report.rules:
         text = (
             f"{counted(own.claims, 'claim')} on "
-            f"{time_text(own.asked_us)}, of which {time_text(own.claimed_us)} was lost"
+            f"{time_text(own.asked_us)}, {time_text(own.claimed_us)} of it lost"
         )
         if own.taken_us:
-            text += f" and {time_text(own.taken_us)} is other patterns'"
+            text += f", {time_text(own.taken_us)} of it other patterns'"
         if own.claims and not own.counted:
-            text += "; too little to be counted"
+            text += "; too little to count"
         yield headed(f"Rule {own.rule}", f"{text}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""what_if_text.py: what a replay with changes comes to, as plain text."""
+"""what_if_text.py: the result of a replay with changes, as plain text."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from torchtraceap.views.heading import kinds_text, simulated_text
 
 _MOST_STEPS = 20
 _INDENT = " " * 11
-# What the lengths on a path rest on, in words; docs/replay.md has the core's.
+# The basis of lengths on a path, in words; docs/replay.md has the core's.
 _LENGTHS = {
     "copied": "as recorded",
-    "recomputed": "worked out by rules",
+    "recomputed": "computed by rules",
     "anchored": "held at recorded times",
 }
 
 
 def what_if_text(result: WhatIfData) -> str:
-    """Return the text: spans, the gain and what bounds it, then the steps."""
+    """Return the text: spans, the gain and its bounds, then the steps."""
     fidelity = result.fidelity
     source = "Simulated" if result.simulated else "Recorded"
     lines = [
@@ -39,15 +39,15 @@ def what_if_text(result: WhatIfData) -> str:
         high = time_text(result.gain.high_us)
         share = share_text(result.gain.high_us, result.span_us)
         if result.leaves_nothing:
-            lines.append(f"Gain       less than these {high} ({share}), for the edits")
+            lines.append(f"Gain       less than these {high} ({share}): the edits")
             lines.append("           leave a step, or the whole trace, without time")
         else:
             gain = range_text(result.gain.low_us, result.gain.high_us)
             lines.append(f"Gain       {gain} (as replayed: {share})")
         if result.gain.recomputed_share is not None:
             lines.append(
-                f"{_INDENT}{result.gain.recomputed_share:.0%} of it waits made "
-                f"shorter, {result.gain.inferred_share:.0%} of the path guessed"
+                f"{_INDENT}{result.gain.recomputed_share:.0%} of it shorter "
+                f"waits, {result.gain.inferred_share:.0%} of the path guessed"
             )
         lines += wrapped(fidelity.caveat, _INDENT, first=_INDENT)
     if not result.edits:
@@ -58,7 +58,7 @@ def what_if_text(result: WhatIfData) -> str:
     if (kinds := kinds_text(result.critical_path)) and not result.refusals:
         lines.append(f"Bound by   {kinds}")
     if result.engine == "events":
-        lines.append("           scheduled by events, for work may overlap")
+        lines.append("           scheduled by events, as work may overlap")
     for step in result.steps[:_MOST_STEPS]:
         after = step.changed_span_us if result.edits else None
         changed = "" if after is None else f" -> {time_text(after)}"

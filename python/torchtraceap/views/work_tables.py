@@ -19,7 +19,7 @@ _NAME, _THREAD, _LABELS = 44, 24, 400  # Characters of a text that are shown the
 
 
 class Cell(NamedTuple):
-    """What is written, and for a number what it is sorted by."""
+    """The text of a cell, and for a number its sort key."""
 
     text: str
     value: float | None = None
@@ -44,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a report or a job, those first that matter most."""
+    """Rows of a report or a job, the most important first."""
 
     name: str
     order: str  #: How the title describes the rows, after their number.
@@ -101,7 +101,7 @@ def window_table(report: ReportData) -> Table:
     stretches = labeled_stretches(report)
     labeled = sum(len(stretch.windows) for stretch in stretches)
     return Table(
-        "Windows, most wasted time first, like neighbors as one",
+        "Windows, most wasted time first, similar neighbors merged",
         "",
         stretches,
         _windows(report),
@@ -297,5 +297,5 @@ def _windows(report: ReportData) -> list[Column]:
     if report.detection.run:
         # How many of the windows it flags.
         columns.append(Column("detector", lambda s: Cell(s.flagged)))
-    title = "labels, and what a fix of each alone saves"
+    title = "labels (saving if fixed alone)"
     return [*columns, Column(title, labels, _LABELS)]

@@ -232,7 +232,7 @@ class LaunchVerdict:
     def headline(self) -> str:
         """One line: the step that launches most."""
         if not self.told:
-            return f"launches cannot be told: {self.launches.problem}"
+            return f"launches are unknown: {self.launches.problem}"
         steps = self.launches.steps or (0,)
         at = self.launches.first + steps.index(max(steps))
         limit = f"max_per_step = {self.max_per_step:,}"

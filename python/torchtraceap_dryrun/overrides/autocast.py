@@ -233,7 +233,7 @@ def early_noted(note: Callable[[str], None]) -> Iterator[None]:
             note(
                 f"{stack[0] if stack else 'a library'}: autocast is off here. It was "
                 "made before the dry run, when there was no GPU, and torch switched "
-                "it off then, unless it was told enabled=False: import that module, "
+                "it off then, unless it got enabled=False: import that module, "
                 "or decorate that function, within the dry run"
             )
         return entered

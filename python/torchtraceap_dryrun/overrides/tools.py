@@ -71,8 +71,8 @@ def compile_bypassed(note: Callable[[str], Any]) -> Iterator[None]:
 
 
 PROFILER_NOTE = (
-    "torch's profiler recorded the CPU alone: what it says of operators on the GPU is "
-    "the work of the dry run"
+    "torch's profiler recorded only the CPU: its operators on the GPU show the work of "
+    "the dry run"
 )
 
 

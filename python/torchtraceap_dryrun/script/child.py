@@ -72,7 +72,7 @@ def run_dry(
     ended = _how(written, program.name, max_seconds, code, shared.line, interrupted)
     if why := shared.broke:
         end = f"the record could not be written to its end: {printable(why, 200)}"
-        what = f"{end}; what is told was found until then"
+        what = f"{end}; results cover the run until then"
         if ended.interrupted:
             ended = replace(ended, remark=what)
         else:
@@ -179,7 +179,7 @@ def _how(
     if ended is not None and ended.told_to_end:
         at = f" at {line}" if line else ""
         remark = f"it did not end in {GRACE_S:g} s, so it was broken off{at}"
-        return replace(ended, remark=f"{shown(name)} was told to end: {remark}")
+        return replace(ended, remark=f"{shown(name)} was asked to end: {remark}")
     if timed_out:
         done = f"{max_seconds:g} s and {written.ops:,} operators"
         error = limit_error(written.record, done, "max_seconds", line)

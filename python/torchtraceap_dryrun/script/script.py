@@ -110,7 +110,7 @@ def imported(path: str) -> ModuleType:
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(name, os.path.abspath(path))
     if spec is None or spec.loader is None:
-        raise FunctionError(f"{path} is no Python file: it has to end in .py")
+        raise FunctionError(f"{path} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -127,7 +127,7 @@ def function_of(module: ModuleType, name: str, path: str) -> Callable[[], Any]:
         hint = f"; did you mean {close[0]}?" if close else ""
         raise FunctionError(f"{file} has no {printable(name, 100)}{hint}") from None
     if not callable(function):
-        raise FunctionError(f"{name} of {file} is no function")
+        raise FunctionError(f"{name} of {file} is not a function")
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise FunctionError(
             f"{name} of {file} is async or a generator: give a function"

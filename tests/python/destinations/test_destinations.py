@@ -44,7 +44,7 @@ def test_tensorboard(every: list[torchtraceap.Report], tmp_path: Path) -> None:
     shown = [text.tensor_proto.string_val[0].decode() for text in texts]
     assert "| `resnet50_profiler_api.py:42` |" in shown[0]
     assert "**What helps**" in shown[0] and "details>" not in shown[0]
-    assert "Nothing can be said of this trace." in shown[2]
+    assert "This trace cannot be analyzed." in shown[2]
     images = events.Images("torchtraceap/balance")
     assert [image.step for image in images] == [0, 1, 3]  # none of the unusable one
     assert images[0].encoded_image_string.startswith(b"\x89PNG")

@@ -113,7 +113,7 @@ def test_a_loop_that_hangs_on_a_guess_is_ended() -> None:
     message = str(error.value)
     assert f"ended at {HERE}:" in message and "after 500 operators (max_ops)" in message
     assert f'guessed value, read last at {line}, take values="all"' in message
-    assert message.endswith("What was found until then is in run.summary()")
+    assert message.endswith("Results until then are in run.summary()")
     assert (
         "--max-ops" in error.value.in_options
         and "summary()" not in error.value.in_options

@@ -29,8 +29,8 @@ _operator_modes = private("torch._C._len_torch_dispatch_stack")
 
 SENTENCE = (
     r"^the thread '.*' uses the GPU at .*test_other_threads\.py:\d+, but a dry run "
-    r"follows only the thread that entered it, as .*: for the dry run, do that in the "
-    r"one thread$"
+    r"follows only the thread that entered it, because .*: for the dry run, do that in "
+    r"the one thread$"
 )
 
 

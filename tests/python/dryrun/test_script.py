@@ -283,7 +283,7 @@ def test_function_is_called_as_often_as_said(script: Write, name: str) -> None:
         ("stp", r"prog.py has no stp; did you mean step\?"),
         ("takes", r"cannot be called without arguments: .*'batch'"),
         ("gives", "async or a generator"),
-        ("model.weight", "is no function"),
+        ("model.weight", "is not a function"),
     ],
 )
 def test_function_that_is_none_is_refused(

@@ -137,7 +137,7 @@ def test_what_goes_on_after_its_steps_is_broken_off(
     found, ended = dry(goes_on, steps=3)
     assert ended.well and ended.steps_by == "SGD.step()"
     assert ended.remark.startswith(
-        "prog.py was told to end: it did not end in 0.3 s, so it was broken off"
+        "prog.py was asked to end: it did not end in 0.3 s, so it was broken off"
     )
     assert at in ended.remark
     assert found.record.steps == 3 and waits(found) == [(WAIT, 3)]

@@ -86,7 +86,7 @@ def test_a_record_that_cannot_be_written_disturbs_nothing(
     )
     assert capfd.readouterr() == ("done\n", "")
     assert Path("out.bin").read_bytes() == b"mine"
-    told = f"the record could not be written to its end: {why}; what is told was found"
+    told = f"the record could not be written to its end: {why}; results cover"
     assert ended.message.startswith(told) if why else ended.well
     ((line, count),) = waits(found)
     assert line == WAIT and (1 <= count < 21 if why else count == 21)
@@ -300,10 +300,7 @@ def test_ctrl_c_of_a_terminal_tells_what_was_found(
     assert out.startswith("cleaned up\n")
     assert process.returncode == 130 and f"prog.py:{WAIT}" in out
     assert "The run was interrupted: this is what was found until then." in out
-    assert err == (
-        "torchtraceap: interrupted: what is told here, or written, was found until "
-        "then\n"
-    )
+    assert err == ("torchtraceap: interrupted: the results cover the run until then\n")
 
 
 def test_a_program_ends_with_the_process_that_began_it(

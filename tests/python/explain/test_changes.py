@@ -246,8 +246,8 @@ ADAPTED = {
         layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3))
         y = layers(x)  # <--
         --->
-        # For training anew: a checkpoint that was saved with the bias does not fit, and
-        # random numbers after it are others.
+        # When retraining: a checkpoint that was saved with the bias does not fit, and random
+        # numbers after it differ.
         layers = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3))
         """,
         "a bias in a module": """
@@ -261,8 +261,8 @@ ADAPTED = {
                 x = self.norm(x)
                 return x
         --->
-        # For training anew: a checkpoint that was saved with the bias does not fit, and
-        # random numbers after it are others.
+        # When retraining: a checkpoint that was saved with the bias does not fit, and random
+        # numbers after it differ.
         self.conv = nn.Conv1d(3, 8, 3, bias=False)
         """,
     },

@@ -226,16 +226,16 @@ def test_answer_in_any_wrapping(content: str) -> None:
     ("content", "why"),
     [
         ("", "is empty"),
-        ("sync_stall", "is no JSON object"),
-        ('{"pattern": "sync_st', "is no JSON object"),
-        ('["sync_stall"]', "is no JSON object"),
-        ("{" * 100_000, "is no JSON object"),
-        ('{"a":' * 100_000, "is no JSON object"),
-        ("<think>" * 10_000, "is no JSON object"),
+        ("sync_stall", "is not a JSON object"),
+        ('{"pattern": "sync_st', "is not a JSON object"),
+        ('["sync_stall"]', "is not a JSON object"),
+        ("{" * 100_000, "is not a JSON object"),
+        ('{"a":' * 100_000, "is not a JSON object"),
+        ("<think>" * 10_000, "is not a JSON object"),
         ('{"pattern": 7}', "has no text for 'pattern'"),
         ('{"pattern": null}', "has no text for 'pattern'"),
         ('{"other": "sync_stall"}', "has no text for 'pattern'"),
-        ('{"pattern": "slow\\u001b"}', r"names 'slow\\x1b', which is no pattern"),
+        ('{"pattern": "slow\\u001b"}', r"names 'slow\\x1b', which is not a pattern"),
     ],
 )
 def test_answer_that_cannot_be_used(content: str, why: str) -> None:

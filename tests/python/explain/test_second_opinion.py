@@ -204,7 +204,7 @@ def test_it_asks_and_keeps_the_answers(
     told = tmp_path / "e.json"
     wanted = ("--top", "1", "--windows", "1", "--json", str(told))
     done = program("explain", trace, *to, *wanted)
-    assert done.returncode == 0 and "opinion, of m: sync_stall" in done.stdout.decode()
+    assert done.returncode == 0 and "opinion, by m: sync_stall" in done.stdout.decode()
     assert "Asking the model: 4 answers, 400 tokens sent" in done.stdout.decode()
     made = [one["opinion"]["pattern"] for one in json.loads(told.read_text())]
     assert made == ["sync_stall"] * 2
@@ -215,8 +215,8 @@ def test_it_asks_and_keeps_the_answers(
     [
         # Words that fail beside a pattern are no bad input.
         ([completion({"pattern": "sync_stall"}), error(400, "what?")],
-         0, "opinion, of m: sync_stall", "what?"),
-        ([error(401, "bad key")], 2, "No answer of m", "key"),
+         0, "opinion, by m: sync_stall", "what?"),
+        ([error(401, "bad key")], 2, "No answer from m", "key"),
     ],
 )  # fmt: skip
 def test_a_failure_is_reported_beside_the_explanation(
@@ -240,17 +240,17 @@ TO = ("--llm", "http://127.0.0.1:1/v1", "--model", "m")
         (("--parallel", "2"), "--llm"),
         (("--labels", "x"), "--llm"),
         (("--tokens", "3"), "300"),
-        ((*TO, "--labels", "x"), "give --windows N"),
-        (("--top", "0"), "--top 0 leaves nothing to explain: give --windows N"),
-        (("--dry-run", "--json", "x"), "leave --json out"),
-        (("--dry-run", "--windows", "1", *TO, "--labels", "x"), "leave --labels out"),
-        (("--dry-run", "--html", "-"), "leave --html out"),
-        (("--dry-run", "--llm", "here", "--model", "m"), "is no URL"),
+        ((*TO, "--labels", "x"), "add --windows N"),
+        (("--top", "0"), "--top 0 leaves nothing to explain: add --windows N"),
+        (("--dry-run", "--json", "x"), "leave out --json"),
+        (("--dry-run", "--windows", "1", *TO, "--labels", "x"), "leave out --labels"),
+        (("--dry-run", "--html", "-"), "leave out --html"),
+        (("--dry-run", "--llm", "here", "--model", "m"), "is not an http or https URL"),
         (("--dry-run", "--llm", "http://127.0.0.1:1/v1"), "model must name"),
         (("--dry-run", *TO, "--timeout", "7200"), "timeout_s must be"),
         (("--key-env", "MY_KEY"), "--llm"),
-        ((*TO, "--key-env", "MY_KEY"), "has no variable MY_KEY"),
-        (("--dry-run", *TO, "--key-env", "MY_KEY"), "has no variable MY_KEY"),
+        ((*TO, "--key-env", "MY_KEY"), "variable MY_KEY is not set"),
+        (("--dry-run", *TO, "--key-env", "MY_KEY"), "variable MY_KEY is not set"),
     ],
 )
 def test_is_refused_before_any_work(

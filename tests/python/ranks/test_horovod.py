@@ -140,7 +140,7 @@ def test_the_program_prints_a_table_and_writes_no_report(
     assert max(map(len, out.splitlines())) <= 120
     page = tmp_path / "page.html"
     assert main(["analyze", str(path), "--html", str(page)]) == 2
-    assert "a Horovod timeline has no report" in capsys.readouterr().err
+    assert "a Horovod timeline has only a summary" in capsys.readouterr().err
     assert not page.exists()
     assert main(["inspect", str(path)]) == 0
     assert "looks like one of Horovod, whose timelines" in capsys.readouterr().out

@@ -49,7 +49,7 @@ def test_forms_of_a_job_and_of_its_ranks(
     [
         (["analyze", "{}", "--parquet", "tables"], "--parquet takes one trace"),
         (["analyze", "{}", "--tables"], "--tables takes one trace"),
-        (["analyze", "{}", "{}/rank0.json"], "a job of its own. Run it for each"),
+        (["analyze", "{}", "{}/rank0.json"], "is one job. Run the command for each"),
         (["analyze", "{}/nothing*.json"], "no file matches this pattern"),
         (["analyze", "{}", "--json", "{}/rank0.json"], "would overwrite"),
         (
@@ -133,7 +133,7 @@ def test_a_check_names_ranks_and_lines(
     assert main(["check", str(slow_job), "--budget", str(limits)]) == 0
     capsys.readouterr()
     assert main(["check", f"{slow_job}/rank0.json", "--budget", str(limits)]) == 2
-    assert "ranks of a job alone" in capsys.readouterr().err
+    assert "only the ranks of a job" in capsys.readouterr().err
 
 
 REDUCING = """

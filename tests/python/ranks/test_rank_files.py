@@ -236,7 +236,7 @@ CHOICES: dict[str, tuple[str, int, list[str]]] = {
         2,
         ["size2_rank*.json' (2 files)", "size4_rank*.json' (4 files)"],
     ),
-    "others that are no ranks": (
+    "others that are not ranks": (
         "rank0 rank1 step_5", 2, ["rank*.json' (2 files)", "step_5.json' (1 file)"]
     ),
 }  # fmt: skip
@@ -357,7 +357,11 @@ def circle(folder: Path) -> Path:
             "not_a_trace",
             "b.json: it has no list of events",
         ),
-        (lambda folder: [folder / "a\0.json"], "not_a_trace", "this is no name of a"),
+        (
+            lambda folder: [folder / "a\0.json"],
+            "not_a_trace",
+            "this is not a file name",
+        ),
     ],
 )
 def test_bad_input_is_told_with_what_where_and_what_to_do(

@@ -40,7 +40,7 @@ def test_one_rank_alone(name: str) -> None:
     rank, size = int(found[1]), int(found[2])
     job = _job(name)
     if size == 1:
-        assert "no rank of a job of several" in job.problem
+        assert "does not belong to a job of several" in job.problem
         return
     facts = job.facts
     assert [row.rank for row in job.ranks] == [rank]

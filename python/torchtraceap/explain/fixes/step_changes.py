@@ -238,8 +238,8 @@ def drop_bias(site: Site) -> Rewrite | None:
                 continue
             splices += with_keywords(code, first, {"bias": "False"})
     note = (
-        "For training anew: a checkpoint that was saved with the bias does not fit, "
-        "and random numbers after it are others."
+        "When retraining: a checkpoint that was saved with the bias does not fit, "
+        "and random numbers after it differ."
     )
     return Rewrite(splices, [note]) if splices else None
 

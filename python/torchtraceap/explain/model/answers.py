@@ -91,7 +91,7 @@ def answer_of(content: str, schema: dict[str, Any]) -> dict[str, str]:
     if answer is None and "{" in content:
         answer = _json(content[content.index("{") : content.rfind("}") + 1])
     if not isinstance(answer, dict):
-        raise ValueError("is no JSON object" if content.strip() else "is empty")
+        raise ValueError("is not a JSON object" if content.strip() else "is empty")
     checked = {}
     for name, wanted in schema["properties"].items():
         value = answer.get(name)
@@ -100,7 +100,9 @@ def answer_of(content: str, schema: dict[str, Any]) -> dict[str, str]:
         if "enum" in wanted:
             value = value.strip().lower()
             if value not in wanted["enum"]:
-                raise ValueError(f"names {printable(value, 40)!r}, which is no {name}")
+                raise ValueError(
+                    f"names {printable(value, 40)!r}, which is not a {name}"
+                )
         checked[name] = value
     return checked
 

@@ -120,11 +120,11 @@ def _checked_url(url: object) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port  # Raises if it is not a number.
     except ValueError as error:
-        raise ValueError(f"{url!r} is no URL ({error}): {example}") from None
+        raise ValueError(f"{url!r} is not a URL ({error}): {example}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{url!r} is no URL of http or https: {example}")
+        raise ValueError(f"{url!r} is not an http or https URL: {example}")
     if not (url.isascii() and url.isprintable()) or " " in url:
-        raise ValueError(f"{url!r} is no URL: it has a blank or is not ASCII")
+        raise ValueError(f"{url!r} is not a URL: it has a blank or is not ASCII")
     if parts.username is not None or parts.password is not None:
         # Not shown: it may be a password.
         raise ValueError(f"a URL with a user or a password: use api_key, and {example}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""job_page.py: the ranks of a job as one HTML file, with a row each on one timeline."""
+"""job_page.py: the ranks of a job as one HTML file, a timeline with a row per rank."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from torchtraceap.views.job_words import (
     waited_text,
 )
 
-_MOST_LATE = 50  # Cards: of what is a hundredth of all the waiting or more.
+_MOST_LATE = 50  # Cards: of causes of at least 1 % of the waiting.
 _LEAST_SHARE = 0.01
 _SCRIPTS = (
     *("slices.js", "time_view.js", "rank_timeline.js", "viewer.js"),
@@ -68,7 +68,7 @@ def job_page(job: JobData) -> str:
 
 def _sentence(late: Late, gpus: bool) -> str:
     """Write the costliest cause: who, where, why, and what others waited."""
-    return f"Late most was {cause_text(late)}; {waited_text(late, gpus)}."
+    return f"Latest: {cause_text(late)}; {waited_text(late, gpus)}."
 
 
 def _left_out(count: int, us: float) -> str:
@@ -76,6 +76,6 @@ def _left_out(count: int, us: float) -> str:
         return ""
     left = counted(count, "collective")
     return (
-        f"Not drawn, so that they look like work: the shortest {left}, {time_text(us)} "
-        "of all ranks together."
+        f"Not drawn, and shown as work: the shortest {left}, {time_text(us)} over all "
+        "ranks."
     )

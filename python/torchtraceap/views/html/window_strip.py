@@ -119,7 +119,7 @@ def _model_title(
         for side, values in zip(SIDES, told, strict=True)
         if values
     ]
-    parts = parts or ["nothing is said: unlike what it learned from"]
+    parts = parts or ["no verdict: unlike its training data"]
     parts += [
         f"taken for {printable(name)}" + (f" ×{count:g}" if len(group) > 1 else "")
         for name, count in found
