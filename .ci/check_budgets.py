@@ -56,7 +56,7 @@ def package(name: str, budget: int, goal: int) -> Budget:
 
 
 PARTS = [
-    package("base", 1_100, 800),
+    package("base", 1_130, 800),
     package("checking", 1_900, 1_400),
     package("cli", 2_450, 1_800),
     package("data", 2_000, 1_200),
@@ -76,13 +76,13 @@ BUDGETS = [
     Budget(f"{PACKAGE}/*.py", 1_700, 1_200, (PACKAGE,), deep=False),
     Budget(
         "torchtraceap_dryrun, torchtraceap_train",
-        12_800,
+        12_850,
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 52_500, 48_000, ("cpp",)),
+    Budget("cpp", 52_800, 48_000, ("cpp",)),
     Budget("cpp", 400, 350, ("cpp",), unit="files"),
-    Budget("tests", 61_100, 50_000, ("tests",)),
+    Budget("tests", 61_250, 50_000, ("tests",)),
     Budget("benchmarks", 41_800, 30_000, ("benchmarks",)),
     Budget("docs", 60, 60, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),
