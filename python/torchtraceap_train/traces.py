@@ -177,7 +177,9 @@ def _read_set(folder: Path, wanted: set[str] | None) -> list[LearningTrace]:
 def _checked_rows(folder: Path, rows: Any) -> list[dict[str, Any]]:
     """Return the traces that set.json lists. Raises KeyError if one lacks something."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise TrainingError(f"{folder}: traces in set.json is not a list of objects")
+        raise TrainingError(
+            f"{folder}: traces in set.json is not a list of objects. {_ANEW}"
+        )
     for number, row in enumerate(rows):
         for name, kind in _ROW.items():
             if not isinstance(row[name], kind):

@@ -134,8 +134,8 @@ TEST(StackFile, EachTensorThatDoesNotFitIsRefused) {
 TEST(StackFile, WhatChecksRefuseIsSaidOfTheFile) {
   const auto unsorted = refusal([](auto& t) { put(t["calibration.gpu"], 0, 0.9f); });
   EXPECT_TRUE(says(unsorted, path_of("changed_stack") + ": calibration.gpu: value 1"));
-  EXPECT_TRUE(
-      says(unsorted, "is not sorted. The file does not hold what it says: use"));
+  EXPECT_TRUE(says(unsorted,
+                   "is not sorted. The file's content does not match its header: use"));
   const auto loop = refusal([](auto& t) { put<std::int64_t>(t["trees.left"], 2, 2); });
   EXPECT_TRUE(says(loop, "trees: left[2] is 2"));
 }

@@ -164,10 +164,10 @@ TEST(TablesFile, OtherFormatsAndTablesAreRefused) {
   };
   const auto path = path_of("other_tables");
   EXPECT_EQ(refusal("seed", "1"), "");
-  EXPECT_TRUE(says(refusal("format", ""), "do not say \"format\""));
+  EXPECT_TRUE(says(refusal("format", ""), "lack \"format\""));
   EXPECT_TRUE(says(refusal("format", "\x1b"), "its format is \"?\", not torchtraceap"));
   EXPECT_TRUE(says(refusal("format", "torchtraceap detector 1"),
-                   path + ": it does not name its columns. Train anew, or, if it"));
+                   path + ": it does not name its columns. Train again or, if it"));
   EXPECT_TRUE(says(refusal("tables.kinds", ""), "its table of \"kinds is missing\""));
   EXPECT_TRUE(
       says(refusal("tables.kinds", "a:x"), "\"kinds has no such name as a:x\""));

@@ -92,16 +92,19 @@ TEST(PerturbationRefusals, TakesNeitherLessThanNoTimeNorAllThereIs) {
   const auto with = [&](auto change) { return refusal_of(r, change); };
   for (const auto ns :
        {std::int64_t{-1}, kByConstant + 1, std::numeric_limits<std::int64_t>::min()}) {
-    EXPECT_TRUE(says(with([&](Insertion& in) { in.operations[2].ns = ns; }), "less"));
-    EXPECT_TRUE(says(with([&](Insertion& in) { in.operations[2].back = ns; }), "less"));
     EXPECT_TRUE(
-        says(with([&](Insertion& in) { in.operations[2].until[0].ns = ns; }), "less"));
-    EXPECT_TRUE(says(with([&](Insertion& in) { in.work[0].ns = ns; }), "less"));
-    EXPECT_TRUE(says(with([&](Insertion& in) { in.work[0].latency = ns; }), "less"));
-    EXPECT_TRUE(says(with([&](Insertion& in) { in.work[0].gap = ns; }), "less"));
+        says(with([&](Insertion& in) { in.operations[2].ns = ns; }), "is negative"));
+    EXPECT_TRUE(
+        says(with([&](Insertion& in) { in.operations[2].back = ns; }), "is negative"));
+    EXPECT_TRUE(says(with([&](Insertion& in) { in.operations[2].until[0].ns = ns; }),
+                     "is negative"));
+    EXPECT_TRUE(says(with([&](Insertion& in) { in.work[0].ns = ns; }), "is negative"));
+    EXPECT_TRUE(
+        says(with([&](Insertion& in) { in.work[0].latency = ns; }), "is negative"));
+    EXPECT_TRUE(says(with([&](Insertion& in) { in.work[0].gap = ns; }), "is negative"));
   }
-  EXPECT_TRUE(
-      says(with([](Insertion& in) { in.work[0].ns = trace::kTimeLimit; }), "beyond"));
+  EXPECT_TRUE(says(with([](Insertion& in) { in.work[0].ns = trace::kTimeLimit; }),
+                   "outside the time range"));
   // Each is within bounds, and eight of them are beyond 64 bits.
   Perturbation p;
   for (int i = 0; i < 8; ++i) {
