@@ -28,6 +28,28 @@ std::int64_t overlap(const timeline::IntervalSet& a, const timeline::IntervalSet
   return sum;
 }
 
+// When a thread waits for its loader. The loader's own threads (which pin memory) are
+// a part of that wait: a few calls of theirs end before it does, and hand nothing over.
+class Loading {
+ public:
+  explicit Loading(const timeline::Timeline& t) {
+    for (const auto& span : t.spans.loader) {
+      auto& of = spans_[t.lanes.lane[span.row]];
+      if (!of.empty() && span.begin < of.back().end) continue;  // a loader in a loader
+      of.push_back({span.begin, span.end});
+    }
+  }
+  bool waits(std::uint32_t lane, std::int64_t when) const {
+    const auto of = spans_.find(lane);
+    if (of == spans_.end()) return false;
+    const auto after = std::ranges::upper_bound(of->second, when, {}, &Interval::begin);
+    return after != of->second.begin() && when <= std::prev(after)->end;
+  }
+
+ private:
+  std::map<std::uint32_t, std::vector<Interval>> spans_;  // by thread
+};
+
 // A thread that may have handed over, asked about later and later moments.
 class Partner {
  public:
@@ -78,6 +100,7 @@ std::vector<HandOver> find_hand_overs(const timeline::Timeline& t,
                    [](auto& a, auto& b) { return a.total > b.total; });
   if (threads.size() > kThreads) threads.resize(kThreads);
   const auto pid = [&](const Activity& a) { return t.lanes.lanes[a.lane].pid; };
+  const Loading loading(t);
   std::vector<HandOver> out;
   for (const auto& to : threads) {
     std::vector<Partner> partners;
@@ -99,6 +122,7 @@ std::vector<HandOver> find_hand_overs(const timeline::Timeline& t,
       for (auto& from : partners) {
         const auto* last = from.last_before(begin);
         if (last == nullptr || last->end > begin || last->end <= since) continue;
+        if (!from.runs_operators() && loading.waits(to.lane, last->end)) continue;
         const std::pair of{from.runs_operators(), last->end};
         if (of <= best_of) continue;
         best_of = of;

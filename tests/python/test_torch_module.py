@@ -280,7 +280,9 @@ REFUSED: dict[str, Callable[[ModuleType, Any], object]] = {
         m, trees=one_tree(m) | {"more": np.zeros(1)}
     ),
     "windows must have": lambda m, f: m.rules_input(f.windows[:, 1:]),
-    "mix has the wrong shape": lambda m, f: model_of(m, mix=np.zeros((4, 2), np.float32)),
+    "mix has the wrong shape": lambda m, f: model_of(
+        m, mix=np.zeros((4, 2), np.float32)
+    ),
     "windows must be a contiguous array": lambda m, f: m.Arrays(
         f.windows.astype(np.float64), f.tokens, f.token_begin
     ),

@@ -55,6 +55,30 @@ TEST(Price, PricesALoaderByReplay) {
   EXPECT_NEAR(saved, static_cast<double>(replay.together->high), 1000);
 }
 
+TEST(Price, ALoadersOwnThreadIsAPartOfTheWaitForIt) {
+  TraceText text;
+  for (int i = 0; i < 10; ++i) {
+    const auto at = i * 4000.0;
+    text.step(i, at, 3999);
+    text.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at,
+              2000);
+    // The thread that pins memory.
+    text.call("cudaPointerGetAttributes", at + 1500, 5, 2000 + i, 2);
+    text.call("cudaEventQuery", at + 1900, 5, 3000 + i, 2);
+    text.op("aten::mm", at + 2010, 20);
+    text.launched(at + 2012, at + 2020, 1000, i + 1);
+    text.op("aten::item", at + 2040, 1900);
+    text.call("cudaStreamSynchronize", at + 2050, 978, 1000 + i);
+  }
+  const Analyzed report(text);
+  ASSERT_TRUE(report.replay->fidelity.replayable) << report.replay->refusal;
+  ASSERT_FALSE(report.findings.empty());
+  const auto& finding = report.findings[0];
+  EXPECT_EQ(finding.pattern, patterns::PatternId::kDataloaderBound);
+  ASSERT_TRUE(finding.gain);
+  EXPECT_NEAR(static_cast<double>(finding.gain->high), 10 * 2e6, 1e5);
+}
+
 TEST(Price, GivesNoGainWhereLaunchesAreMissing) {
   TraceText text;
   for (int i = 0; i < 40; ++i) {
