@@ -5,7 +5,7 @@
 Prints a Markdown table. Times are CPU seconds of the process, the least of three runs:
 of loading and analyzing with the printed summary, and of the page after that; without
 the learned detector, see overhead/detector_speed.py. With ``--times`` each
-trace is first repeated so many times over, in a temporary file.
+trace is first repeated that many times, in a temporary file.
 """
 
 from __future__ import annotations

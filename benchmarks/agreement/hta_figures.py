@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hta_figures.py FILE [--defaults]: what HTA says of one trace, as JSON.
+"""hta_figures.py FILE [--defaults]: HTA's figures for one trace, as JSON.
 
 Runs in HTA's own environment (environments.py makes it). With --defaults as a user
 gets it: times rounded to microseconds, the last ProfilerStep left out. Without, both

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.loader.figures import DEVICE_WORK, exact_ns
 
-# MTIA's work; what its streams wait for is recorded beside it and is none.
+# MTIA's work. Waits of its streams are recorded beside it and do not count as work.
 MTIA, MTIA_WAITS = "mtia_ccp_events", {"event_wait", "event_record"}
 MTIA_COPY = "dma_request"
 MEMORY = {"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"}

@@ -170,7 +170,7 @@ def see_report(found: Findings, name: str, report: Any) -> None:
 
 
 def see_device(found: Findings, name: str, report: Any) -> None:
-    """Check what a report says of the device."""
+    """Check a report's statements about the device."""
     say = partial(check_of, found, name)
     working = report.trace.working_devices
     say("a device worked", bool(working), report.quality.verdict)

@@ -128,7 +128,7 @@ def difference(probe: Probe, raised: str, warnings: int, waits: list[str]) -> st
 
 
 def compare(probes: Sequence[Probe]) -> list[dict[str, Any]]:
-    """Return what was said and what was found of each probe."""
+    """Return the expected and the measured result of each probe."""
     # The first run loads kernels and libraries, and lets the allocator grow.
     raised = {probe.name: run(probe) for probe in probes}
     told = {probe.name: warned(probe) for probe in probes if not raised[probe.name]}

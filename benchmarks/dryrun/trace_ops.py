@@ -234,7 +234,7 @@ def _old_backward(thread: list[dict[str, Any]], place: int) -> Op | None:
     """cudnn_convolution_backward(x, grad, weight, ...) as convolution_backward."""
     dims = thread[place]["args"]["Input Dims"]
     x, y, w = (torch.empty(d, device="meta") for d in dims[:3])
-    first = x.shape[1] == 3  # Nobody asks for the gradient of an image.
+    first = x.shape[1] == 3  # An image needs no gradient.
     args = [y, x, w, None, _stride(dims[0], dims[1]), [0, 0], [1, 1], False, [0, 0], 1,
             [not first, True, False]]  # fmt: skip
     return _op("aten::convolution_backward", args, (x, w))

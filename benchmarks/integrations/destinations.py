@@ -6,8 +6,8 @@ the destination, or does not. *report* is the step with the report, *after* the 
 of those after it, in which a destination may still be writing. The first report, which
 also loads a package or opens a run, is left out.
 
-The report is that of a ResNet-50 on a V100 (75,718 events, 8 findings), analyzed anew
-for each run, outside of what is timed.
+The report is that of a ResNet-50 on a V100 (75,718 events, 8 findings), analyzed again
+for each run, outside the timed part.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def pattern_of(fault: str) -> str:
 
 
 def names_of(fault: str) -> tuple[str, ...]:
-    """Return the patterns that may be told of a fault."""
+    """Return the patterns that count as correct for a fault."""
     return FAULTS[fault].patterns or (pattern_of(fault),)
 
 

@@ -104,7 +104,7 @@ def finish(s: Script, case: Case, i: int) -> None:
 
 
 def reduce_now(s: Script, tensors: int) -> None:
-    """Scale and reduce small tensors as one; what follows waits for it."""
+    """Scale and reduce small tensors as one; later work waits for it."""
     with s.op("aten::div_"):
         s.launch(elementwise("mul", 4096 * tensors, 1, 4))
     reduce(s, _SMALL_BYTES * tensors / (s.gpu.link * 1000))

@@ -48,7 +48,7 @@ class Schedule:
 
 @dataclass
 class _Loader:
-    """Batches are made in turn by the workers, so many ahead of the one taken."""
+    """The workers make batches in turn, a fixed number ahead of the one taken."""
 
     program: Program
     ready: list[float] = field(default_factory=list)

@@ -85,7 +85,7 @@ class Manifest:
         return sorted(self.folder.glob("traces-*.tar"))
 
     def members(self, archive: str) -> set[str]:
-        """Name the members of ``archive`` that a recorded case stands for."""
+        """Name the members of ``archive`` that a recorded case represents."""
         traces = (
             side["trace"]
             for case in self.cases.values()

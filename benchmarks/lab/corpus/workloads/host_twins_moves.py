@@ -15,7 +15,7 @@ from benchmarks.lab.corpus.workloads.training import Training
 class MovesOutputs(Training):
     """Moves what layers return, in the forward pass; its places are the layers.
 
-    A layer is a module without others in it. What is no float tensor stays.
+    A layer is a module without others in it. Only float tensors are moved.
     """
 
     def make_model(self) -> nn.Module:
