@@ -219,7 +219,7 @@ def answer(folder: str) -> None:
 
 
 def of_the_job(results: dict[str, Any]) -> dict[str, Any]:
-    """Return what the page says of each job."""
+    """Return the page's figures for each job."""
     return {
         "layers": LAYERS,
         "steps": STEPS,

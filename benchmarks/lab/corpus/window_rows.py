@@ -253,8 +253,9 @@ def labels(
 
     In a complete run a pattern that is not in the truth saves nothing, except for those
     that may be there as well: patterns that it names unknown, and those that a
-    cause's fix removes besides. They are NaN where they could save GREY_FROM or more, at most what `most`
-    says, or what the cause saves there; but what costs POSITIVE_FROM is known to.
+    cause's fix removes besides. They are NaN where they could save GREY_FROM or more:
+    the bound in `most`, or the saving of the cause there. A pattern that costs
+    POSITIVE_FROM is known.
 
     Of a run that is not complete all that is not in the truth is NaN. So is a pattern
     that was put in wherever the same, as it was found, saves GREY_FROM more, and what

@@ -80,7 +80,7 @@ def by_goal(corpus: Corpus, labels: Labels) -> str:
 
 
 def by_pattern(corpus: Corpus, labels: Labels) -> str:
-    """Say of what is trained on how often each pattern was put in, and what it cost."""
+    """For the training data, state how often each pattern was inserted and its cost."""
     runs = [corpus.runs[k] for k in np.flatnonzero(corpus.learnable)]
     learnable, source = corpus.learnable[corpus.run], corpus.of_windows("source")
     made = learnable & np.isin(source, ["R", "S"])

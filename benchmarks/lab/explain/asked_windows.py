@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Whoever imports this module goes on with those of the detector's benchmark.
+# Importers of this module continue with those of the detector's benchmark.
 
 CORPUS = HERE / "corpus_windows.jsonl"
 TRACES = HERE / "trace_windows.jsonl"
@@ -38,7 +38,7 @@ class Asked:
         flagged: Who flagged it: rules, the detector or both.
         truth: The pattern that costs most, or NONE.
         right: Every name that is right, `truth` among them.
-        why: Of a public trace: what in the events says so.
+        why: For a public trace: the events that show it.
     """
 
     trace: str

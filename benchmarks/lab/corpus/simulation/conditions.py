@@ -23,9 +23,9 @@ _BATCHES = (0.5, 1.0, 1.0)
 # Programs that people tune keep their device busy. For this share of the runs
 # the ratio of the device's time to the host's is drawn, by its logarithm; the others
 # are as they come: three quarters of their windows are launch-bound, as in the real
-# traces. Users publish traces of such programs; the programs people run are better, and a corpus of
-# nothing but slow windows does not show what is good. With this share a third of the
-# windows of S is positive.
+# traces. Users publish traces of such programs; the programs people run are better, and
+# a corpus of nothing but slow windows does not show what is good. With this share a
+# third of the windows of S is positive.
 _TUNED = 0.86
 _AHEAD = (0.7, 0.45)
 _TUNED_HOST = 0.7  #: Their hosts take so much of the time: newer, and less to do.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import rankdata
 
-#: A source takes part only with so many windows of both kinds.
+#: A source takes part only with this number of windows of both kinds.
 LEAST_OF_EACH = 30
 
 
@@ -29,7 +29,7 @@ def source_areas(
             or ranks in the middle of its column (of several).
         label: int [n]: 1, 0, or below 0 where it is not scored.
         source: str [n].
-        least: So many windows of both kinds are enough.
+        least: The number of windows of both kinds that is enough.
 
     Returns:
         By source: float [], or float [columns].

@@ -17,7 +17,7 @@ _LEAST_WINDOWS = 300
 _LEAST_GROUPS = 10
 #: What is compared at all; below the two above nothing is decided.
 _FEW_WINDOWS = 50
-#: Standard errors beyond which a difference is no chance: six comparisons at 5 %.
+#: Standard errors beyond which a difference is significant: six comparisons at 5 %.
 _ERRORS = 2.6
 
 
