@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 FEW = Protocol(check=0, lead_in=3, blocks=1, block=1, active=6)
-NEAR = 0.7  # A prediction is no shorter than so much of the fixed program's step.
+NEAR = 0.7  # A prediction is at least this share of the fixed program's step.
 LINK_BYTES_A_SECOND = 2e6
 
 

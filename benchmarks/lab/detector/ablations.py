@@ -5,8 +5,8 @@
     python -m benchmarks.lab.detector.ablations CORPUS --page  # and a page
 
 The network alone, without trees and rules beside it, is retrained for each row, on a
-fold of unseen programs and, for rows about data, on one of unseen origins of real traces.
-Models are kept in the corpus' folder: a stopped run resumes.
+fold of unseen programs and, for rows about data, on one of unseen origins of real
+traces. Models are kept in the corpus' folder: a stopped run resumes.
 """
 
 from __future__ import annotations
