@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""html_cost.py [--times N] TRACE...: what an HTML report costs beside the analysis.
+"""html_cost.py [--times N] TRACE...: the cost of an HTML report next to the analysis.
 
 Prints a Markdown table. Times are CPU seconds of the process, the least of three runs:
 of loading and analyzing with the printed summary, and of the page after that; without

@@ -2,8 +2,8 @@
 """raw.py: a trace's device work from its JSON, by our rules and step by step by HTA's.
 
 Shares no code with the core: Python's json, integers, NumPy. HTA's rules (version
-0.5.0) are applied one after the other, and what each changes is measured: a difference
-is explained when nothing is left after the last.
+0.5.0) are applied one after the other, and the effect of each is measured: a
+difference is explained when nothing is left after the last.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
 Runs the steps of STEPS in order, each in processes of its own, with a time limit and a
 log. A step that fails or is stopped at its limit does not keep the next ones from
-running. After each step OUT is complete as it stands: summary.txt, results.json (what
-each step measured), logs.tar.gz, and what the step itself leaves there. Needs nothing
+running. After each step OUT is complete: summary.txt, results.json (the measurements of
+each step), logs.tar.gz, and the step's own files. Needs nothing
 but Python's standard library, since it runs before anything is built.
 
 Exit codes: 0 every step passed, 1 one failed, was stopped, or had no time left, 2 bad

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""destinations.py: what a report costs each destination; cases of run.py.
+"""destinations.py: the cost of a report for each destination; cases of run.py.
 
 A run is 60 steps of a small model on the CPU, at one of which a fresh report goes to
 the destination, or does not. *report* is the step with the report, *after* the median

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""detector_speed.py [TRACE...]: what the learned detector adds to an analysis.
+"""detector_speed.py [TRACE...]: the cost of the learned detector in an analysis.
 
     python -m benchmarks.overhead.detector_speed         # some minutes; prints a page
     python -m benchmarks.overhead.detector_speed --page  # writes the page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run_pairs.py: what replays predict of fixes, against the fixed programs themselves.
+"""run_pairs.py: gains of fixes predicted by replays, against the fixed programs.
 
     python -m benchmarks.replay.run_pairs [--pairs NAME,...] [--rounds N]
         [--traces FOLDER] [--patience SECONDS] [--no-page] [--render]

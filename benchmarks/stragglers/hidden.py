@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hidden.py: one rank of a training is delayed somewhere; is it told who, and where?
+"""hidden.py: delays one rank of a training somewhere; does the report find it?
 
     python -m benchmarks.stragglers.hidden [--runs 50] [--even 10]
 

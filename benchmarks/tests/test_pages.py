@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_pages.py: result pages are what their figures give, and none is too old."""
+"""test_pages.py: result pages match their figures, and none is stale."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_simulation.py: simulated CUDA timelines: what they cost and what is written."""
+"""test_simulation.py: simulated CUDA timelines: their costs and their traces."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_torch_version.py: the detector needs the torch that it was built for; the
-message if there is another one, none, or if it was built without torch."""
+message for another torch, for none, and for a build without torch."""
 
 from __future__ import annotations
 

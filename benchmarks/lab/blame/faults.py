@@ -2,8 +2,8 @@
 """faults.py: which fault is written where in a step, and how often.
 
 A fault `x` of a strength is in a program; `x~` is what its fix leaves in its place.
-Both draw from one part of their own: neither changes what others draw, and what is the
-same in both takes as long.
+Both draw from a random stream of their own: neither changes other draws, and work that
+is the same in both takes the same time.
 """
 
 from __future__ import annotations

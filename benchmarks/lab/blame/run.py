@@ -4,8 +4,8 @@
     python -m benchmarks.lab.blame.run --count 150 --seed 1 [--patterns sync_stall,...]
     python -m benchmarks.lab.blame.run --seed 1 --page   # writes results and page
 
-Which torchtraceap is asked decides PYTHONPATH, so that versions can be compared on the
-same traces.
+PYTHONPATH selects the scored torchtraceap, so that versions can be compared on the same
+traces.
 """
 
 from __future__ import annotations

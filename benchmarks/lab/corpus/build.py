@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""build.py: the corpus by one command.
+"""build.py: builds the corpus by one command.
 
     python -m benchmarks.lab.corpus.build --out DIR --seed 1            # all of it
     python -m benchmarks.lab.corpus.build --out DIR --seed 1 --small    # a trial

@@ -16,7 +16,7 @@ Analyzes every run and writes, into CORPUS/compact::
 
 Analyses are kept in CORPUS/compact/parts: another start resumes. It analyzes again the
 runs written since, and all runs if the package or the code of this module changed.
-Runs themselves are kept by name, whatever wrote them: the commit says nothing of the
+Runs themselves are kept by name, whatever wrote them: the commit does not cover the
 recorder or simulator behind a run, and a changed one needs a new folder.
 """
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""gold.py: source G: what record_cuda.py recorded, as runs.
+"""gold.py: source G: recordings of record_cuda.py, as runs.
 
     python -m benchmarks.lab.corpus.gold RECORDED --out DIR
     python -m benchmarks.lab.corpus.gold --public TRACES --out DIR
@@ -8,8 +8,9 @@
 Labels come from the fixed twin's trace, work by work; if the measured saving of a
 pair is negative (see measure.py), nothing counts as saved. Other patterns are unknown:
 the runs of a pair are not complete. One pair of the public traces was recorded by
-others with the pattern and without. Only for tests: no part of a corpus that is trained
-on holds runs of source G, and origins.py keeps out theirs.
+others with the pattern and without. Only for tests: the
+training part of a corpus has no runs of source G, and origins.py keeps out their
+origins.
 """
 
 from __future__ import annotations

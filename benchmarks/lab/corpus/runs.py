@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""runs.py: what a corpus is made of, whatever its source.
+"""runs.py: the runs of a corpus, of any source.
 
 A run is a trace, what is known of how it was made, and its truth: for each pattern
 whose removal was carried out (recorded, scheduled or replayed), when each moment
@@ -9,8 +9,7 @@ of the run happens without it. All labels follow from that, for windows of any l
     OUT/runs/NAME.npz         the truth: int64 [2, moments] for each "PATTERN@DEVICE"
     OUT/traces/NAME.json.gz   the trace, as a profiler would have written it
 
-A run is complete when its JSON is there, which is written last: who starts again leaves
-it alone.
+A run is complete when its JSON exists, which is written last: a restart keeps it.
 """
 
 from __future__ import annotations

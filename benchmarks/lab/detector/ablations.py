@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ablations.py CORPUS: what each part of the detector, and each way to teach it, adds.
+"""ablations.py CORPUS: the gain by each part of the detector and of its training.
 
     python -m benchmarks.lab.detector.ablations CORPUS         # prints the table
     python -m benchmarks.lab.detector.ablations CORPUS --page  # and a page

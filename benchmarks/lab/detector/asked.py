@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""asked.py: what is to be evaluated, and the pieces it is done in."""
+"""asked.py: the requested evaluation, and its pieces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_page.py: what fills results/benchmark.md and the tables beside it."""
+"""benchmark_page.py: fills results/benchmark.md and the tables beside it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""corpus_runs.py: runs.jsonl, what is known of each run of a compact corpus."""
+"""corpus_runs.py: runs.jsonl, the facts about each run of a compact corpus."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@
 
     python -m benchmarks.lab.detector.datasheet CORPUS [--page]
 
-Prints how many runs and windows there are, how many are positive, which patterns cost
-what; --page writes it into the page, between its marks. Labels are those that
-detectors are trained and judged by (window_labels.py). Of gold it says how much there
-is, no more.
+Prints how many runs and windows there are, how many are positive, the costs of the
+patterns; --page writes it into the page, between its marks. Labels are those that
+detectors are trained and judged by (window_labels.py). For gold it shows only the
+amount.
 
 The commit is that at which the compact form was made, not that of the page. Runs are
 kept by name, whatever simulator wrote them: a changed one needs a new folder.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""model_card.py CORPUS: what the shipped weights are, how good on what they never saw.
+"""model_card.py CORPUS: the shipped weights, and their scores on unseen data.
 
     python -m benchmarks.lab.detector.model_card CORPUS         # prints it
     python -m benchmarks.lab.detector.model_card CORPUS --page  # writes the page

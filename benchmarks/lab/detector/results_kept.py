@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""results_kept.py: what was evaluated, kept in the corpus' folder, to go on from there.
+"""results_kept.py: evaluations kept in the corpus' folder, to resume from.
 
 A result is a file `CORPUS/evaluated/DIGEST/FOLD~BASELINE~SEED.npz`. The digest is of
 the corpus and of the code that decides: another corpus, or another way to judge, starts

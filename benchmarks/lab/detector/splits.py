@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""splits.py: what is trained on and what is tested, S0 to S8 of corpus.md's section 5.
+"""splits.py: training and test data of S0 to S8 of corpus.md's section 5.
 
 A split has a fold for each thing it holds out. No group of runs is on both sides of a
 fold except in S0, which supports no claim. Test data (gold, held-out origins) are

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""training_set.py CORPUS: makes the compact corpus a set that one can learn from.
+"""training_set.py CORPUS: makes a training set of the compact corpus.
 
     python -m benchmarks.lab.detector.training_set CORPUS
     torchtraceap train CORPUS/compact --out weights.safetensors

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""window_labels.py: what a window is, by what would be saved: corpus.md's section 2.
+"""window_labels.py: labels of windows by their savings: corpus.md's section 2.
 
 A window is positive for a pattern if going without it saves at least 5 % of the
 window's time, negative below 2 %, and between the two it is not scored.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""answering.py: who says which pattern a window is: rules, the detector, a model."""
+"""answering.py: the pattern of a window by rules, by the detector, and by a model."""
 
 from __future__ import annotations
 

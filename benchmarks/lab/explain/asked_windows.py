@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""asked_windows.py: the windows that are to be classified, and what each of them is.
+"""asked_windows.py: the windows to classify, and their true patterns.
 
-They are kept in two files, so that everybody is asked the same:
+They are kept in two files, so that all get the same windows:
 
     corpus_windows.jsonl   of the corpus, chosen by choose.py; the truth is a
                            counterfactual (docs/reference/corpus.md)

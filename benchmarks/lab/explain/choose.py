@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""choose.py CORPUS: chooses the windows of a corpus that are to be classified.
+"""choose.py CORPUS: chooses the windows of a corpus to classify.
 
     python -m benchmarks.lab.explain.choose CORPUS     # writes corpus_windows.jsonl
 

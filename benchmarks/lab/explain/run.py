@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py CORPUS: how often the pattern of a window is named right, by whom.
+"""run.py CORPUS: how often rules, detector and models name a window's pattern right.
 
     python -m benchmarks.lab.explain.run CORPUS                   # without a model
     python -m benchmarks.lab.explain.run CORPUS --local --most 5  # and a local one

@@ -236,7 +236,7 @@ CHOICES: dict[str, tuple[str, int, list[str]]] = {
         2,
         ["size2_rank*.json' (2 files)", "size4_rank*.json' (4 files)"],
     ),
-    "others that are no ranks": (
+    "others that are not ranks": (
         "rank0 rank1 step_5", 2, ["rank*.json' (2 files)", "step_5.json' (1 file)"]
     ),
 }  # fmt: skip

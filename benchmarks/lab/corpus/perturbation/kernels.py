@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kernels.py: device work that takes longer or is more
-than it was: ranks that come late, an optimizer tensor by tensor, needless copies."""
+"""kernels.py: longer or additional device work:
+ranks that come late, an optimizer tensor by tensor, needless copies."""
 
 from __future__ import annotations
 

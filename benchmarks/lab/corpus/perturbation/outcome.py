@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """outcome.py: truth of a perturbed trace, pattern by
-pattern, and what it comes to in windows."""
+pattern, and its effect in windows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""conditions.py: all that a run is drawn with beside its causes.
+"""conditions.py: all random settings of a run besides its causes.
 
 None of it knows whether the run is to be good or bad.
 """

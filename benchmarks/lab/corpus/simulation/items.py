@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""items.py: what a program does, one thing after the other, before anything has a time.
+"""items.py: the actions of a program in order, before they have times.
 
 A step is a list of items; causes (causes.py) put items in or take them out. An item
-keeps its key whatever stands around it: with it go the random numbers it is given and
-the moments by which a run is compared with the same run without a cause.
+keeps its key whatever is around it: the key selects its random numbers, and the
+moments by which a run is compared with the same run without a cause.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""launching.py: launches, copies and waits of a program, and how long they take."""
+"""launching.py: launches, copies and waits of a program, and their lengths."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""making_runs.py: schedules a run and what it is compared with, writes it.
+"""making_runs.py: schedules a run and the runs it is compared with, and writes it.
 
-The same item of both programs takes as long, so what a pattern costs is the difference
-to the same program without it.
+An item takes the same time in both programs, so the cost of a pattern is the difference
+from the same program without it.
 """
 
 from __future__ import annotations

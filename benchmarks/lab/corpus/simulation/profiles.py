@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""profiles.py: how long the host takes for things, drawn as in one of the real traces.
+"""profiles.py: the times of host work, drawn as in one of the real traces.
 
 A run's host is that of one measured trace (ranges.json), somewhat faster or slower as a
 whole. Samples that this trace lacks come from all traces together, at its pace.

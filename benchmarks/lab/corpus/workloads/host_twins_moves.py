@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""host_twins_moves.py: twins that copy on the device what they have there already.
+"""host_twins_moves.py: twins with needless copies on the device.
 
 Every copy is exact, so that the twins agree to the bit. For the comments
 ``# cause: NAME`` see host_twins.py.

@@ -4,11 +4,11 @@
 The order is the order in which they are recorded on a GPU, as time or space may run
 out (``Pair.rank``):
 
-1. what only a GPU can show at all and users meet most (waits, copies, the loader,
+1. patterns that only a GPU can show and users meet most (waits, copies, the loader,
    launches, graph breaks), then
 2. patterns for which a GPU is better than a simulation (allocator, small grids, tensor
    cores), then
-3. what rarely costs much today and mostly yields negatives.
+3. patterns that rarely cost much today and mostly yield negatives.
 
 A pair runs on its families in turn: first every pair on its first family, then every
 pair on its second, so that an early stop still leaves each pattern once.

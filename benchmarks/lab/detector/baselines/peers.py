@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""baselines/peers.py: rules of other tools, on the columns that read the same thing.
+"""baselines/peers.py: rules of other tools, on the columns that measure the same.
 
 Each rule is a quantity that a tool looks at. Its threshold is tuned: a decision tree
 of one node on the windows to train on, which is kinder to the tool than its own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""baselines/trace_labels.py: what is known of a trace as a whole, for each side.
+"""baselines/trace_labels.py: labels of a whole trace, for each side.
 
 A trace is bad on a side if going without one of the causes of that side, of those that
 the head asks for, saves at least 5 % of the whole run, else good. A baseline that

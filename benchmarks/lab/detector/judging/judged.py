@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judging/judged.py: what a detector says, what it comes to, how groups are drawn."""
+"""judging/judged.py: a detector's output, its figures, and the resampling of groups."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """judging/sources.py: areas within each source, and their mean.
 
-Sources differ in how often something is wrong and in nearly every feature. Who compares
-a window of one with a window of another is rewarded for telling sources apart: a
+Sources differ in how often something is wrong and in nearly every feature. Comparing
+a window of one with a window of another rewards telling sources apart: a
 detector that only names the source reaches 0.7. So windows are compared within their
-source, and the figure is the mean of what comes out.
+source, and the figure is the mean over sources.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/nulls.py: whether what was put in at no cost is taken for a cost."""
+"""ten_checks/nulls.py: whether work inserted at no cost is flagged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/shortcuts.py: whether one number, names or times alone say it all."""
+"""ten_checks/shortcuts.py: whether one number, names or times alone are enough."""
 
 from __future__ import annotations
 
