@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Benchmarks of torchtraceap, and the laboratory that its detector comes from.
+"""Benchmarks of torchtraceap, and the lab that trains and judges its detector.
 
 Nothing here is installed: ``python -m benchmarks.loader.run``, from the root of the
 repository. A process that one of these starts has `ROOT` as its working directory.

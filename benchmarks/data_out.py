@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmarks/data_out.py [TRACE]: what it takes to hand a trace's events to others.
+"""benchmarks/data_out.py [TRACE]: the cost of exporting a trace's events.
 
-Writes TRACE as often as it takes to a million events, one after the other, analyzes
-that, and prints the least time of several for each form.
+Repeats TRACE until it has a million events, analyzes the result, and prints the least
+time of several runs for each format.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""gallery.py: writes results/gallery.md: the verdict on each public trace, is it right?
+"""gallery.py: writes results/gallery.md: verdicts on public traces, judged by people.
 
     python -m benchmarks.gallery FOLDER [--check]
 
 FOLDER holds the traces. The verdicts are the program's, of this tree; the judgments are
-people's, from the raw events, and stand in benchmarks/gallery.toml: whether the verdict
+people's, from the raw events, and are in benchmarks/gallery.toml: whether the verdict
 is right, on what evidence, and what is missing. A verdict whose costliest finding is no
 longer the judged one is printed and the exit code is 1: it has to be judged again.
 """

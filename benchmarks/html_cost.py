@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""html_cost.py [--times N] TRACE...: what an HTML report costs beside the analysis.
+"""html_cost.py [--times N] TRACE...: the cost of an HTML report next to the analysis.
 
 Prints a Markdown table. Times are CPU seconds of the process, the least of three runs:
 of loading and analyzing with the printed summary, and of the page after that; without
 the learned detector, see overhead/detector_speed.py. With ``--times`` each
-trace is first repeated so many times over, in a temporary file.
+trace is first repeated that many times, in a temporary file.
 """
 
 from __future__ import annotations

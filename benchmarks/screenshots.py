@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""screenshots.py TRACE FOLDER: pictures of a trace's HTML report, to be looked at.
+"""screenshots.py TRACE FOLDER: pictures of a trace's HTML report, for review.
 
 Writes the page wide and narrow, light and dark, with a finding shown in the timeline,
 and as printed, and what a notebook shows. Needs selenium, chromium and chromedriver.

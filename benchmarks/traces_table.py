@@ -2,7 +2,7 @@
 """traces_table.py FOLDER: analyzes every trace there, writes results/traces.md.
 
 FOLDER holds ``*.json.gz`` and, for origins and devices, a ``manifest.tsv`` with the
-columns file, origin_repo, licence and gpu.
+columns ``file``, ``origin_repo``, ``licence`` and ``gpu``.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     python -m benchmarks.agreement.hta [--traces FOLDER] [--only PART]
 
 Runs HTA 0.5.0 in an environment of its own on every trace of the folder and of
-tests/data, each twice: looking at what we look at, and with its defaults. Every
-difference is followed up in the raw events: HTA's rules are applied one by one until
-nothing is left (raw.py). Writes benchmarks/results/hta.json and exits with 1 if a
-difference remains that no rule explains: none does. results/agreement.md tells of it.
+tests/data, each twice: restricted to our scope, and with its defaults. Every
+difference is explained from the raw events: HTA's rules are applied one by one until
+none is left (raw.py). Writes benchmarks/results/hta.json and exits with 1 if a
+difference remains that no rule explains: none does. See results/agreement.md.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hta_figures.py FILE [--defaults]: what HTA says of one trace, as JSON.
+"""hta_figures.py FILE [--defaults]: HTA's figures for one trace, as JSON.
 
-Runs in HTA's own environment (environments.py makes it). With --defaults as a user
-gets it: times rounded to microseconds, the last ProfilerStep left out. Without, both
-are switched off by HTA's own options, so that it looks at what we look at. Where HTA
-fails, the figure is missing and ``fails`` says with what.
+Runs in HTA's own environment (environments.py makes it). --defaults keeps HTA's
+defaults: times rounded to microseconds, the last ProfilerStep left out. Without it,
+both are switched off by HTA's own options, for the same scope as ours. If HTA fails,
+the figure is missing and ``fails`` has the error.
 """
 
 from __future__ import annotations

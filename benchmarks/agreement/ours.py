@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ours.py: what torchtraceap says to the questions that HTA answers, in nanoseconds.
+"""ours.py: torchtraceap's figures for the quantities that HTA reports, in nanoseconds.
 
-Busy time is the report's own; what kinds of work it is made of, and what lies between
-the first and the last of it, is taken from the columns of `torchtraceap.load`.
+Busy time is the report's own; the kinds of work in it, and the time between the first
+and the last work, come from the columns of `torchtraceap.load`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """raw.py: a trace's device work from its JSON, by our rules and step by step by HTA's.
 
 Shares no code with the core: Python's json, integers, NumPy. HTA's rules (version
-0.5.0) are applied one after the other, and what each changes is measured: a difference
-is explained when nothing is left after the last.
+0.5.0) are applied one after the other, and the effect of each is measured: a
+difference is explained when nothing is left after the last.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.loader.figures import DEVICE_WORK, exact_ns
 
-# MTIA's work; what its streams wait for is recorded beside it and is none.
+# MTIA's work. Waits of its streams are recorded beside it and do not count as work.
 MTIA, MTIA_WAITS = "mtia_ccp_events", {"event_wait", "event_record"}
 MTIA_COPY = "dma_request"
 MEMORY = {"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"}

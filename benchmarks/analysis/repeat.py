@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""repeat.py: a real trace several times over, later each time, with ids of its own."""
+"""repeat.py: repeats a real trace, later each time and with new ids."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py: what the analysis costs beside the load, and how it grows with the trace.
+"""run.py: the cost of the analysis next to the load, and its growth with the trace.
 
     python -m benchmarks.analysis.run [--quick] [--traces FOLDER]
 
@@ -7,7 +7,7 @@ All that `analyze` does (links, timeline, quality, every rule, balance, windows)
 largest public traces, as JSON and as gzip, against loading them with one thread; then
 t(4N)/t(N) for a real trace repeated, and for hostile kinds. Writes
 results/analysis.json and results/analysis_cost.md; --quick only prints. Builds
-and keeps everything where benchmarks/loader does, and needs what that needs.
+and keeps everything where benchmarks/loader does, and has the same requirements.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def model(name: str, device: str, scale: str) -> Iterator[Step]:
 
 
 def dry(name: str, scale: str, gpu: str) -> dict[str, float]:
-    """Return what a dry run says of a step."""
+    """Return a dry run's estimates for a step."""
     begin = time.perf_counter()
     with torchtraceap.dry_run(gpu=gpu) as run, model(name, "cuda", scale) as step:
         for _ in range(DRY_STEPS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""live.py: (d) live sessions round a small training loop, and waits found in it.
+"""live.py: (d) live sessions around a small training loop, and the waits found in it.
 
 Waits: the same step checked by `SyncCheck` on the device and in a dry run. Reports:
 sessions with a busy device, checked. Overhead: runs with and without a profiler in turn
@@ -170,7 +170,7 @@ def see_report(found: Findings, name: str, report: Any) -> None:
 
 
 def see_device(found: Findings, name: str, report: Any) -> None:
-    """Check what a report says of the device."""
+    """Check a report's statements about the device."""
     say = partial(check_of, found, name)
     working = report.trace.working_devices
     say("a device worked", bool(working), report.quality.verdict)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """machine.py: (a) versions, the device, its clocks and rates.
 
-Needs nothing that is built, so that a machine on which the build failed is described.
+Needs no build, so it also describes a machine on which the build failed.
 """
 
 from __future__ import annotations

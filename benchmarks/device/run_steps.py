@@ -3,8 +3,8 @@
 
 Runs the steps of STEPS in order, each in processes of its own, with a time limit and a
 log. A step that fails or is stopped at its limit does not keep the next ones from
-running. After each step OUT is complete as it stands: summary.txt, results.json (what
-each step measured), logs.tar.gz, and what the step itself leaves there. Needs nothing
+running. After each step OUT is complete: summary.txt, results.json (the measurements of
+each step), logs.tar.gz, and the step's own files. Needs nothing
 but Python's standard library, since it runs before anything is built.
 
 Exit codes: 0 every step passed, 1 one failed, was stopped, or had no time left, 2 bad
@@ -46,8 +46,8 @@ class Step:
     """One step.
 
     Attributes:
-        key: Its letter, by which --steps chooses it; the build has none, as it is
-            always made.
+        key: Its letter, by which --steps chooses it; "" for the build, which
+            always runs.
         seconds: Its limit; None: what is left of --minutes. On a CPU, where a rehearsal
             may have few cores, SLACK times as much.
         command: Returns its command line, given the options and the seconds it has.
@@ -83,7 +83,7 @@ def tests(given: argparse.Namespace, _: float) -> list[str]:
         if "mark.cuda" in path.read_text("utf-8")
     ]
     marked = "cuda" if given.device == "cuda" else "not verify"
-    # The versions of packages there are not ours: their warnings are no failures. The
+    # The versions of packages there are not ours: their warnings are not failures. The
     # table of probes is a step of its own.
     return [
         *(sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"),
@@ -117,7 +117,7 @@ STEPS = (
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """Read the command line; exits with 2 and a message if it makes no sense."""
+    """Read the command line; exits with 2 and a message if it is invalid."""
     parser = argparse.ArgumentParser(
         prog="run.sh",
         description="Builds, tests and measures on a machine with a GPU.",

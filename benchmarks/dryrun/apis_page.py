@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """apis_page.py: which calls wait for CUDA, benchmarks/results/dryrun_apis.md.
 
-Made of the table of probes, tests/python/dryrun/probes.py, each row of which is a test.
+Made from the table of probes, tests/python/dryrun/probes.py; each row is a test.
 """
 
 from __future__ import annotations

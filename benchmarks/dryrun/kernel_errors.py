@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kernel_errors.py: estimated times of kernels beside those of published traces."""
+"""kernel_errors.py: estimated kernel times against those of published traces."""
 
 from __future__ import annotations
 

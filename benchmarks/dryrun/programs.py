@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""programs.py: the programs of published traces, built again with weights by chance."""
+"""programs.py: the programs of published traces, rebuilt with random weights."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py: how near the dry run's estimates come to published traces; what it costs.
+"""run.py: the accuracy of the dry run against published traces, and its cost.
 
     python -m benchmarks.dryrun.run [--traces FOLDER] [--no-costs]
 

@@ -4,9 +4,9 @@
 Each probe of tests/python/dryrun/probes.py runs three times: to warm up, under
 torch.cuda.set_sync_debug_mode("warn"), and under torch.profiler, whose trace has the
 calls of the CUDA runtime that wait; a recording holds several probes, as its start and
-end take longer than all of them. Prints where the table differs from what was found, as
-it is found; the file of --out gets all of it as JSON, after each recording. Exit code:
-0 the table is right, 1 it differs or not all was tried, 2 no GPU.
+end take longer than all of them. Prints differences between the table and the results
+immediately; the file of --out gets all results as JSON, after each recording. Exit
+codes: 0 the table is right, 1 it differs or not all was tried, 2 no GPU.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def difference(probe: Probe, raised: str, warnings: int, waits: list[str]) -> st
 
 
 def compare(probes: Sequence[Probe]) -> list[dict[str, Any]]:
-    """Return what was said and what was found of each probe."""
+    """Return the expected and the measured result of each probe."""
     # The first run loads kernels and libraries, and lets the allocator grow.
     raised = {probe.name: run(probe) for probe in probes}
     told = {probe.name: warned(probe) for probe in probes if not raised[probe.name]}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""trace_ops.py: the operators of a recorded trace as a dry run would write them down.
+"""trace_ops.py: the operators of a recorded trace as a dry run would record them.
 
-Of the operators around a launch, the outermost that the dispatcher does not take apart
-is the one a dry run sees. Its arguments are rebuilt from what the profiler recorded
+A dry run sees the outermost operator around a launch that the dispatcher does not
+decompose. Its arguments are rebuilt from the profiler's recording
 (Input Dims, Input type, Input Strides, Concrete Inputs), its results by running it on
 meta tensors. Kineto's traces of 2021 and 2022 hold no numbers; see `_assumed`.
 """
@@ -234,7 +234,7 @@ def _old_backward(thread: list[dict[str, Any]], place: int) -> Op | None:
     """cudnn_convolution_backward(x, grad, weight, ...) as convolution_backward."""
     dims = thread[place]["args"]["Input Dims"]
     x, y, w = (torch.empty(d, device="meta") for d in dims[:3])
-    first = x.shape[1] == 3  # Nobody asks for the gradient of an image.
+    first = x.shape[1] == 3  # An image needs no gradient.
     args = [y, x, w, None, _stride(dims[0], dims[1]), [0, 0], [1, 1], False, [0, 0], 1,
             [not first, True, False]]  # fmt: skip
     return _op("aten::convolution_backward", args, (x, w))

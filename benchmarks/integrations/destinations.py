@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""destinations.py: what a report costs each destination; cases of run.py.
+"""destinations.py: the cost of a report for each destination; cases of run.py.
 
 A run is 60 steps of a small model on the CPU, at one of which a fresh report goes to
 the destination, or does not. *report* is the step with the report, *after* the median
 of those after it, in which a destination may still be writing. The first report, which
 also loads a package or opens a run, is left out.
 
-The report is that of a ResNet-50 on a V100 (75,718 events, 8 findings), analyzed anew
-for each run, outside of what is timed.
+The report is that of a ResNet-50 on a V100 (75,718 events, 8 findings), analyzed again
+for each run, outside the timed part.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pair_cost.py: what something costs, as back-to-back pairs of runs.
+"""pair_cost.py: costs measured as back-to-back pairs of runs.
 
-Times of two runs differ by what else a machine does, so that only the two of a pair are
+Other load on a machine changes the times of a run, so only the two runs of a pair are
 compared, in alternating order; an interval tells how far their median can be trusted.
 """
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py: what each integration costs, as pairs of runs with and without it.
+"""run.py: the cost of each integration, as pairs of runs with and without it.
 
     python -m benchmarks.integrations.run [--pairs N] [--page] [CASE...]
 
 Prints a row for each case; with --page it writes results/integrations.json and the
-page, in which cases stay that were not asked for. Each case is measured in a process of
+page, in which unselected cases stay. Each case is measured in a process of
 its own (three minutes for all), so that no library changes how another one runs.
 
 A new case is a line in a table of cases: trainers.py and destinations.py have them.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""trainers.py: the trainers, each with what profiles it and without.
+"""trainers.py: the trainers, each with its profiler and without.
 
-All train the same model. It notes when it is called, so that a step is the time from
-one call to the next, with whatever a trainer and its profile do in between.
+All train the same model. It records the times of its calls, so that a step is the time
+from one call to the next, including the work of the trainer and its profiler.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The laboratory: what the detector learned from, and how it and the rules are judged.
+"""The lab: training data of the detector, and the evaluation of detector and rules.
 
 ``corpus`` makes labeled traces, ``detector`` compares detectors on them, ``blame``
-simulates programs whose truth is known, ``explain`` asks who names a pattern right.
+simulates programs whose truth is known, ``explain`` scores the naming of patterns.
 ``_lab`` is an extension module of its own, over the same static libraries as the
 package's: it puts anti-patterns into recorded traces. The dev build makes it.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """pages.py: result pages, and which of them are older than what they measure.
 
-    python -m benchmarks.lab.pages               # lists pages to be made anew
+    python -m benchmarks.lab.pages               # lists pages to be remade
     python -m benchmarks.lab.pages render [NAME...]  # writes pages from kept figures
 
 A page, ``results/NAME.md``, is the template ``pages/NAME.md.jinja`` filled with the
@@ -13,7 +13,7 @@ what the page is::
     measures  files and folders, from the root: a change in them makes the page stale
     figures   the JSON, if it is of another name; "" for none
     context   MODULE:FUNCTION, which returns more names for it from the figures
-    historical  why it cannot be made anew here; such a page never is stale
+    historical  why it cannot be remade here; such a page never is stale
 
 A page says at which commit it was made, and keeps a digest of what it measures. That of
 Python and C++ leaves out comments, white space, imports and names of files, so that
@@ -47,7 +47,7 @@ from benchmarks import RESULTS, ROOT
 TEMPLATES = ROOT / "benchmarks" / "pages"
 #: The last line of a page.
 MARK = "<!-- measured code: {} -->"
-#: Pages that another command has just written are no changes.
+#: Pages that another command has just written are not changes.
 _NO_RESULTS = ":!benchmarks/results"
 _SOURCES = {".py", ".cpp", ".h", ".cu"}
 _CPP_NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|#\s*include[^\n]*", re.DOTALL)
@@ -84,7 +84,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Page:
-    """What a template says of its page; the fields are described above."""
+    """A template's facts about its page; the fields are described above."""
 
     name: str
     title: str
@@ -295,7 +295,7 @@ def _meaning(file: Path) -> bytes:
 
 
 def git(*arguments: str) -> str:
-    """Return what git says of this tree; "" where there is none."""
+    """Return git's output for this tree; "" if git or a repository is missing."""
     command = ["git", "-C", str(ROOT), *arguments]
     try:
         return subprocess.run(command, capture_output=True, text=True).stdout.strip()

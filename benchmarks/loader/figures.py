@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""figures.py: what every loader is asked about a trace, and how answers may differ."""
+"""figures.py: the questions to every loader about a trace, and allowed differences."""
 
 from __future__ import annotations
 

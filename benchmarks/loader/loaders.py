@@ -259,7 +259,7 @@ def reason_to_skip(name: str, text_bytes: int, full: bool) -> str:
 
 
 def memory_reason(need: float) -> str:
-    """Say why so many bytes are too many, "" if they are not."""
+    """Return why `need` bytes are too many, "" if they are not."""
     if need <= min(MEMORY, available_bytes()):
         return ""
     return f"would need about {need / 2**30:.1f} GiB of memory"

@@ -5,7 +5,7 @@
 
 Each kind is one property of a trace driven far, at a size N and at 4 N; the figure is
 t(4N) / t(N) in CPU time, best of the rounds, of loading and of analyzing. 4 is linear;
-what no longer fits a cache at 4 N costs more. Needs torchtraceap on the Python path.
+data that no longer fit a cache at 4 N cost more. Needs torchtraceap on the Python path.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""targets.py: what is asked of the loader, each beside what a run measured.
+"""targets.py: the loader's targets, each next to the figure of a run.
 
-All are ratios of figures of one run but the times of a Python call. Seconds are the
+All are ratios of figures of one run, except the times of a Python call. Seconds are the
 best round: CPU time where one thread works, which a busy machine disturbs least, and
 wall clock where several do or whole processes are compared.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""by_hand.py: what live profilers and the pytest plugin cost, for results/overhead.md.
+"""by_hand.py: cost of live profilers and of the pytest plugin, for results/overhead.md.
 
     python -m benchmarks.overhead.by_hand handler [--events 200000] [--repeats 5]
     python -m benchmarks.overhead.by_hand sessions [--events 200000] [--repeats 5]
@@ -21,7 +21,7 @@ and with `-p no:torchtraceap`. Their difference is often lost in the noise of a 
 so the import of the plugin into a process that has pytest is timed by itself too, and
 that of torch for scale.
 
-All print medians, and ratios to what is there anyway.
+All print medians, and ratios to the cost without torchtraceap.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """detector_once.py: measures one thing of the detector's speed.
 
-detector_speed.py starts it as a process of its own; what there is to measure is in
-MEASURES. Prints JSON. Seconds are of the wall clock, of the best round: other programs
+detector_speed.py starts it as a process of its own; MEASURES lists the
+measurements. Prints JSON. Seconds are wall-clock time of the best round: other programs
 only make one slower.
 """
 

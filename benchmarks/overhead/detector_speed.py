@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""detector_speed.py [TRACE...]: what the learned detector adds to an analysis.
+"""detector_speed.py [TRACE...]: the cost of the learned detector in an analysis.
 
     python -m benchmarks.overhead.detector_speed         # some minutes; prints a page
     python -m benchmarks.overhead.detector_speed --page  # writes the page
     python -m benchmarks.overhead.detector_speed --device cuda  # on a GPU too
 
 For each trace and number of threads: load and analysis without the detector, its
-features, the network, all together; what the first call takes; time and memory of a
+features, the network, all together; the time of the first call; time and memory of a
 trace against one four times as long; bfloat16; training steps. Every figure is measured
 in a process of its own (detector_once.py). Without traces: the public ones in LARGE, or
 one of tests/data. --page also writes benchmarks/results/detector_speed.json; run it on
@@ -47,7 +47,7 @@ OURS = DATA / "kineto2021-v100-resnet50-workers0-memory.json.gz"
 THRICE, LONGER = 3, 4
 #: Has the C library of Linux map every larger piece of memory, and unmap it at once.
 SPARING = {"MALLOC_MMAP_THRESHOLD_": "65536"}
-#: What limits are asked for: a trace of so many events.
+#: Limits apply to a trace of this number of events.
 ASKED_EVENTS = 216_000
 
 
@@ -74,7 +74,7 @@ def once(
         text=True,
         check=True,
         cwd=ROOT,
-        # What an analysis is given: nobody tells it how many threads torch may use.
+        # As an analysis gets it: without a setting for the threads of torch.
         env=os.environ
         | {"OMP_NUM_THREADS": str(threads)}
         | (SPARING if sparing else {}),

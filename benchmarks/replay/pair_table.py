@@ -54,7 +54,7 @@ PAIRS: tuple[TimedPair, ...] = (
         "loader_waits", "dataloader_bound", waiting.FetchesInStep,
         waiting.FetchesAhead, "cnn", IMAGES,
         "DataLoader that waits 1 ms a sample, 0 -> 4 workers",
-        "Workers that sleep take no processor; what is *left* is to receive a batch.",
+        "Sleeping workers take no processor; receiving a batch remains (see *left*).",
     ),
     TimedPair(
         "comm_exposed", "comm_exposed", waiting.ReducesAfter, waiting.ReducesBeside,

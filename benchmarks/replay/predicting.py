@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""predicting.py: a pair's slow trace, asked what the fix gains, and
-its fixed trace, which knows."""
+"""predicting.py: the predicted gain of a fix from a pair's slow trace,
+and the true gain from its fixed trace."""
 
 from __future__ import annotations
 

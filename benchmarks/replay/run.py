@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py: how near replays come to recorded traces, with parts of the model left out.
+"""run.py: the accuracy of replays of recorded traces, with parts of the model left out.
 
     python -m benchmarks.replay.run [--traces FOLDER] [--rounds N]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run_pairs.py: what replays predict of fixes, against the fixed programs themselves.
+"""run_pairs.py: gains of fixes predicted by replays, against the fixed programs.
 
     python -m benchmarks.replay.run_pairs [--pairs NAME,...] [--rounds N]
         [--traces FOLDER] [--patience SECONDS] [--no-page] [--render]
@@ -84,7 +84,7 @@ def spread(rows: list[dict[str, Any]], key: str) -> str:
 
 
 def error_of_gain(rows: list[dict[str, Any]]) -> str:
-    """Write the error of the gain, and how many rounds have none."""
+    """Write the error of the gain, and how many rounds gained nothing."""
     nothing = gained_nothing(rows)
     left_out = f"; {nothing} of {len(rows)} gained nothing" if nothing else ""
     return spread(rows, "error_of_gain") + left_out
@@ -169,7 +169,7 @@ def recorded_pair(traces: Path) -> dict[str, Any] | None:
 
 
 def rounds_of(pair: TimedPair, rounds: int, patience_s: float) -> list[dict[str, Any]]:
-    """Run a pair until it has so many rounds that others disturbed little.
+    """Run a pair until it has `rounds` rounds that others disturbed little.
 
     Once patience has run out, with those that were disturbed least.
     """

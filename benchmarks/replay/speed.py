@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""speed.py: what replaying costs, and how it grows with the trace.
+"""speed.py: the cost of a replay, and its growth with the trace.
 
     python -m benchmarks.replay.speed [--traces FOLDER]
 
-Of the largest public traces and of one repeated 4 and 16 times: making the schedule,
+For the largest public traces and one repeated 4 and 16 times: making the schedule,
 judging it and pricing every finding (what reading ``report.rule_findings`` adds to an
 analysis), and one what-if. Writes benchmarks/results/replay_speed.json and
 results/replay_speed.md. Builds and keeps everything where benchmarks/loader does.

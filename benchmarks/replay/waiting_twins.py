@@ -28,7 +28,7 @@ from benchmarks.lab.corpus.workloads.training import Training
 WORKERS = 4  # As the public pair of traces has.
 LINK_BYTES_A_SECOND = 15e6  # A slow network: communication takes long, but no work.
 BUCKET_BYTES = 60_000
-ENLARGED = 10  # Stored images are so many times as high and wide as those trained on.
+ENLARGED = 10  # Stored images are 10 times as high and wide as those trained on.
 
 
 class Images(PackedSamples):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hidden.py: one rank of a training is delayed somewhere; is it told who, and where?
+"""hidden.py: delays one rank of a training somewhere; does the report find it?
 
     python -m benchmarks.stragglers.hidden [--runs 50] [--even 10]
 
 Each run is a real training of two to four gloo processes on this machine, recorded by
 torch.profiler, in which one rank is delayed in one of its functions; rank, place,
-delay and the shape of the training are drawn. In `--even` runs more nobody is delayed,
-and nobody may be blamed. Writes benchmarks/results/hidden_ranks.json and .md.
+delay and the shape of the training are drawn. In another `--even` runs no rank is
+delayed, and none may be blamed. Writes benchmarks/results/hidden_ranks.json and .md.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _recorded(case: Case, folder: Path) -> bool:
 
 
 def score(case: Case, folder: Path) -> dict[str, Any]:
-    """Analyze a run, and compare what is told with what was drawn."""
+    """Analyze a run, and compare the report with the drawn case."""
     job = torchtraceap.analyze(str(folder))
     facts = job.facts
     told = [
@@ -137,7 +137,7 @@ def score(case: Case, folder: Path) -> dict[str, Any]:
 
 
 def counted(results: dict[str, Any]) -> dict[str, Any]:
-    """Return what the page says of the runs: counts by place, and what was missed."""
+    """Return the page's figures for the runs: counts by place, and misses."""
     rows = results["runs"]
     delayed = [row for row in rows if row["case"]["place"] is not None]
     even = [row for row in rows if row["case"]["place"] is None]

@@ -85,7 +85,7 @@ def read_metrics(delay: Delay) -> None:
 
 
 def collect_garbage(delay: Delay) -> None:
-    """Let the collector visit objects that nobody lets go."""
+    """Let the collector visit objects that are never released."""
     for _ in turns(delay.ms):
         delay.kept.append([0])
         gc.collect()
@@ -152,7 +152,7 @@ class Case:
     seed: int
     ranks: int
     slow_rank: int
-    place: str | None  #: Of PLACES, or "loader process"; None: nobody is delayed.
+    place: str | None  #: Of PLACES, or "loader process"; None: no rank is delayed.
     delay_ms: float
     width: int
     depth: int
@@ -253,7 +253,7 @@ def run_rank(case: Case, rank: int, folder: Path, port: int) -> None:
     )
     batches = iter(loader)
     gc.collect()
-    gc.freeze()  # what importing torch has made is no part of the program
+    gc.freeze()  # objects made by importing torch do not belong to the program
     recording = profile(
         activities=[torch.profiler.ProfilerActivity.CPU],
         schedule=schedule(wait=SKIPPED, warmup=WARM, active=RECORDED, repeat=1),

@@ -11,8 +11,8 @@ slowdown        a step as it was, replayed, over one in which all work is shared
 replay_error    mean of |replayed - recorded| / recorded over the steps
 culprits        ranks, stages and operation kinds, most first, each with its share: how
                 much of the time lost goes if its work alone takes what is usual; below
-                0 or above 1 where it hides others' or makes up for them. Empty where
-                nobody is to blame.
+                0 or above 1 where it hides others' or makes up for them. Empty if
+                no rank is to blame.
 
 The form is that of ByteDance's StragglerAnalysis (arXiv 2505.05713): one row per
 operation of a rank. Which operation waited for which on one rank follows from time

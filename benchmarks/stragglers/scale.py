@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scale.py: what a job of 8, 64 and 512 ranks takes to analyze.
+"""scale.py: the cost of analyzing a job of 8, 64 and 512 ranks.
 
     python -m benchmarks.stragglers.scale [--sizes 8,64,512]
 
 Each job is simulated, with one rank that is slow at a known line, and analyzed in a
 process of its own with two children. Eight ranks are simulated together, so that each
 collective ends when the last has come. A larger job has copies of the seven that wait,
-each of a host of its own whose clock is set otherwise: what a rank's file holds does
-not depend on how many there are. Writes benchmarks/results/ranks_scale.json and .md.
+each on its own host with another clock offset: the content of a rank's file does not
+depend on the number of ranks. Writes benchmarks/results/ranks_scale.json and .md.
 The largest takes 2.2 GB of disk.
 """
 
@@ -219,7 +219,7 @@ def answer(folder: str) -> None:
 
 
 def of_the_job(results: dict[str, Any]) -> dict[str, Any]:
-    """Return what the page says of each job."""
+    """Return the page's figures for each job."""
     return {
         "layers": LAYERS,
         "steps": STEPS,

@@ -211,7 +211,7 @@ def test_bounds_are_shares_of_the_window_that_such_work_takes() -> None:
     trace = torchtraceap.load(json.dumps({"traceEvents": events}).encode())
     columns = ["busy", "elementwise", "reductions", "matrix", "op_copies",
                "elementwise_time", "matrix_time", "op_copy_time"]  # fmt: skip
-    # A host that was on copies; one of a tenth of additions; one nobody knows.
+    # A host busy with copies; one with a tenth of additions; an unknown one.
     features = np.array([
         [1, 0, 0, 0, 1, 0, 0, 1], [0.5, 0.1, 0, 0, 0, 0.05, 0, 0],
         [0.9, *[np.nan] * 7], [np.nan] * 8,

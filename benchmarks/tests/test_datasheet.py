@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_datasheet.py: what is told of a corpus, and what is not."""
+"""test_datasheet.py: the facts in a corpus' datasheet."""
 
 from __future__ import annotations
 

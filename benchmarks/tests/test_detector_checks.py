@@ -230,8 +230,8 @@ def test_a_twin_of_several_counts_once(corpus: Corpus) -> None:
 def test_pairs_that_leak_into_each_other(corpus: Corpus, evidence: Evidence) -> None:
     check = injecting.swapped_labels(evidence)
     assert check.verdict != "failed" and abs((check.figure or 0) - 0.5) < 0.06
-    # A pair's runs in groups of their own, and a column that names the pair's run: what
-    # the label of one says is told to the other.
+    # A pair's runs in groups of their own, and a column that names the pair's run: the
+    # label of one leaks to the other.
     pair = np.array([min(run.name, run.twin or run.name) for run in corpus.runs])
     number = np.unique(pair, return_inverse=True)[1]
     leaky = _with_column(corpus, "pair", number[corpus.run])

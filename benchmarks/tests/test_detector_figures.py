@@ -157,7 +157,7 @@ def _first_fold(corpus: Corpus, split: str) -> Fold:
 
 
 def test_who_names_the_source_scores_one_half(corpus: Corpus) -> None:
-    """Whatever is said of a source as a whole, the main figure does not see."""
+    """The main figure ignores a score that is constant over a source."""
     labels, fold = label_windows(corpus), _first_fold(corpus, "S1")
     # Of one source few negatives are left, so that its name says much.
     source = corpus.of_windows("source")
@@ -167,7 +167,7 @@ def test_who_names_the_source_scores_one_half(corpus: Corpus) -> None:
     named = 1.0 * (source[rows] == "S")
     found = judge(corpus, labels, fold, rows, Scores(np.stack([named, named]))).figures
     assert found["cpu_auroc"] == 0.5 and found["cpu_auroc_pooled"] > 0.6
-    # Nor does it see what is added to all that is said of a source.
+    # It also ignores a constant that is added to all scores of a source.
     noise = np.random.default_rng(2).normal(0, 1, len(rows))
     bare = judge(corpus, labels, fold, rows, Scores(np.stack([noise, noise]))).figures
     both = Scores(np.stack([noise + 100 * named, noise]))

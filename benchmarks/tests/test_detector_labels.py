@@ -105,7 +105,7 @@ def test_of_a_real_trace_only_what_was_computed_is_known(corpus: Corpus) -> None
     assert label_windows(unknown).heads.tolist() == [[UNSCORED, 1], [UNSCORED] * 2]
     natural = Cause("sync_stall", "found", 1.0, False, True, 0.0)
     known = _one_run(corpus, saved, complete=False, causes=(natural,))
-    # What rules found and a replay priced is no truth to judge rules by.
+    # Findings of rules with the cost by a replay are not a truth to judge rules by.
     assert label_windows(known).heads.tolist() == [[0, UNSCORED], [UNSCORED] * 2]
 
 
@@ -125,7 +125,7 @@ def test_of_a_real_trace_no_negative_is_claimed_by_rules(corpus: Corpus) -> None
     whole = dataclasses.replace(
         whole, runs=(dataclasses.replace(known.runs[0], complete=True),)
     )
-    assert (label_windows(whole).heads == 0).all()  # Where all is known nobody asks.
+    assert (label_windows(whole).heads == 0).all()  # All is known here.
 
 
 def test_what_was_put_in_upon_the_same_may_not_be_known(corpus: Corpus) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_detector_splits.py: what is held out is new, what is kept for tests stays so."""
+"""test_detector_splits.py: held-out data are new, test data are never trained on."""
 
 from __future__ import annotations
 

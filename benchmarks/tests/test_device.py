@@ -126,7 +126,7 @@ def test_what_a_step_leaves_behind_is_ended(runner, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     assert runner(("a", f"sleep 1000 & echo $! >{pid}", 30))["code"] == 0
     status = Path("/proc", pid.read_text().strip(), "status")
-    # Nobody may have collected it yet.
+    # It may not have been collected yet.
     assert not status.exists() or "\nState:\tZ" in status.read_text("utf-8")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_explain_accuracy.py: who is right, and the windows that are asked."""
+"""test_explain_accuracy.py: the scores, and the windows to classify."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_hta_agreement.py: our figures against those that HTA gave for the same traces.
 
-``benchmarks/agreement/hta.py`` ran HTA and recorded what it said, and which of its
-rules make a difference (results/agreement.md). With these taken off, ours must be
+``benchmarks/agreement/hta.py`` ran HTA and recorded its figures, and which of its
+rules make a difference (results/agreement.md). Without these, ours must equal
 HTA's.
 """
 

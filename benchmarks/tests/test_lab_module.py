@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_lab_module.py: what Python may hand to _lab to put into a trace; what it comes
-to is tested in C++ (test_perturbation.cpp, test_insertion_draft.cpp)."""
+"""test_lab_module.py: what Python may pass to _lab to insert into a trace; the result
+is tested in C++ (test_perturbation.cpp, test_insertion_draft.cpp)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_net.py: what differs between two recordings of outputs is named by its field."""
+"""test_net.py: differences between two recordings of outputs are named by field."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_pages.py: result pages are what their figures give, and none is too old."""
+"""test_pages.py: result pages match their figures, and none is stale."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_docs_say_of_which_commit_a_historical_page_is() -> None:
 
 def test_no_page_is_older_than_what_it_measures() -> None:
     stale = [f"{of.name}: {of.command}" for of in KNOWN.values() if of.stale]
-    assert not stale, "to be made anew: " + "; ".join(stale)
+    assert not stale, "to be remade: " + "; ".join(stale)
 
 
 @pytest.fixture

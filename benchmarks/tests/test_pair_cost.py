@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_pair_cost.py: what something costs, from pairs of runs."""
+"""test_pair_cost.py: costs from pairs of runs."""
 
 from __future__ import annotations
 

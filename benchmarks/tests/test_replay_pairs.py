@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_replay_pairs.py: predicted gains against the fixed programs themselves.
 
-A few steps of the pairs of benchmarks/replay, made so that waiting of a known length
-is what a fix takes away: sleeping takes no less on a busy machine, so the bounds hold
-there too. How near predictions are is measured by benchmarks/replay/run_pairs.py.
+A few steps of the pairs of benchmarks/replay, in which a fix removes a wait of known
+length: sleeping takes no less on a busy machine, so the bounds hold there too.
+benchmarks/replay/run_pairs.py measures the accuracy of predictions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 FEW = Protocol(check=0, lead_in=3, blocks=1, block=1, active=6)
-NEAR = 0.7  # A prediction is no shorter than so much of the fixed program's step.
+NEAR = 0.7  # A prediction is at least this share of the fixed program's step.
 LINK_BYTES_A_SECOND = 2e6
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_simulation.py: simulated CUDA timelines: what they cost and what is written."""
+"""test_simulation.py: simulated CUDA timelines: their costs and their traces."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_copies_cost_nothing_where_they_are_beside_the_work():
         Timed.of(lowering.lower(*one)).span
         for one in ((base,), (steps,), (steps, View(copied=True)))
     ]
-    # Of 50 MB over a link of 25 GB/s; what is copied on the device stays.
+    # 50 MB over a link of 25 GB/s; copies on the device stay.
     assert spans[1] - spans[2] == pytest.approx(3 * 2e6, rel=0.4)
     assert spans[0] < spans[2] < 1.02 * spans[0]
 

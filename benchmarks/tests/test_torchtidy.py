@@ -3,7 +3,7 @@
 
 ``torch.profiler._pattern_matcher`` (TorchTidy) looks at a live profiler's events and
 fires on what they are called; we read the trace that the same profiler exported and
-fire on what it cost. Of its eight patterns six can be decided on a CPU:
+fire on the cost. Six of its eight patterns can be decided on a CPU:
 
 =============================  ===================  ====================================
 torch                          here                 where the two differ, and why

@@ -29,7 +29,7 @@ Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 # Tests compare what the program prints; it would be in color if this were set.
 os.environ.pop("FORCE_COLOR", None)
-# Only rules and the replay are exact: what tests assert on must not hang on weights.
+# Only rules and the replay are exact: results in tests must not depend on weights.
 # test_detection.py asks models of its own.
 os.environ["TORCHTRACEAP_DETECTOR"] = "off"
 # Torch in tests, and in what they start, uses one thread: tiny models gain nothing from

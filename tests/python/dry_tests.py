@@ -2,8 +2,8 @@
 """dry_tests.py: tests of somebody else's project, run dry for want of a GPU, and what
 has to become of each.
 
-One file, though long: it is one project, run once, and each test stands beside what
-has to become of it.
+One file, though long: it is one project, run once, and each test is beside its
+expected outcome.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ def test_last(): assert not on_gpu()
 """
 OF_ENDS: Table = {
     "test_setup": ("error", []),
-    # Values are not those of a GPU: whoever sees this error has to know.
+    # Values are not those of a GPU: the error has to mention that.
     "test_error": failed("This test ran dry, as there is no GPU here: *"),
     "test_skip": ("skipped", []),
     "test_xfail": ("xfailed", []),

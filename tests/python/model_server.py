@@ -121,7 +121,7 @@ def serving() -> Iterator[Server]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             raw = self.rfile.read(size)
             act = server.act(Sent(self.command, self.path, headers, raw))
-            # Whoever has heard enough hangs up.
+            # Clients disconnect once they have enough.
             with contextlib.suppress(OSError):
                 if act.write is not None:
                     self.close_connection = True

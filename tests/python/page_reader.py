@@ -109,7 +109,7 @@ class Reader:
         return frames, written
 
     def hover(self, x: float, y: float) -> str:
-        """Point to a place of the canvas; return what is said of it."""
+        """Point to a place of the canvas; return its tooltip."""
         return str(
             self.run(
                 "const c = document.getElementById('canvas');"

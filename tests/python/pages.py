@@ -25,7 +25,7 @@ def section(text: str, heading: str) -> str:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """A comment in code is no heading."""
+    """A comment in code is not a heading."""
     return " " * len(match[0])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""real_traces.py: the real traces at hand: the repository's, and more beside it."""
+"""real_traces.py: the available real traces: the repository's, and more beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
-# More traces, kept outside the tree for their size; most machines have none.
+# More traces, kept outside the tree for their size; most machines do not have any.
 SHARED = ROOT.parent / "shared" / "traces"
 
 PATHS = {path.name: path for of in (SHARED, DATA) for path in of.glob("*.json.gz")}

@@ -128,7 +128,7 @@ def test_the_project_has_the_budget(job: Path, program: Run) -> None:
     Path("pyproject.toml").write_text("[tool.torchtraceap.budget]\nmin_busy = 0.6\n")
     assert program("check", "before.json.gz").returncode == 1
     assert program("check", "after.json.gz").returncode == 0
-    # A budget is no setting, so analyze reads past it.
+    # A budget is not a setting, so analyze ignores it.
     assert program("analyze", "cpu.json.gz").returncode == 0
 
 

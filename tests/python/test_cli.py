@@ -169,7 +169,7 @@ def test_targets_that_cannot_be_written(
     for target in (tmp_path / "no" / "x.json", tmp_path):
         result = program("analyze", data / TINY, "--json", target)
         assert str(target) in refusal(result)
-        assert result.stdout == b""  # It is said before any work is done.
+        assert result.stdout == b""  # It is reported before any work is done.
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")

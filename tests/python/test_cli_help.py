@@ -198,7 +198,7 @@ def test_tables_by_the_program(program: Run, data: Path, tmp_path: Path) -> None
     assert b"--parquet takes one trace" in result.stderr
 
 
-# --- What is said ---------------------------------------------------------------------
+# --- Messages -------------------------------------------------------------------------
 
 
 def test_patterns_are_counted_as_the_readme_does(program: Run, root: Path) -> None:

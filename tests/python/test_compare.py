@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_compare.py: what changed is told, and unequal traces are said to be unequal."""
+"""test_compare.py: changes are reported, and unequal traces are reported as such."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_lines_may_shift() -> None:
 
 
 def test_a_program_may_lie_in_another_folder() -> None:
-    """Nobody guesses which it is, and each file is called as it is on its side."""
+    """The folder is not guessed, and each file keeps its name of its side."""
     before = made(file="/ci/main/train.py", waits_us=[5000] * 4)
     after = made(file="/ci/branch/train.py", waits_us=[5000] * 4)
     (gone, new) = torchtraceap.compare(before, after, roots="/ci/main").findings

@@ -23,7 +23,7 @@ from .trace_builder import loader_trace
 
 
 def test_unequal_lengths_are_aligned_by_step() -> None:
-    """Twice the steps cost twice the time, and that is no change."""
+    """Twice the steps cost twice the time, and that is not a change."""
     short, long = made(waits_us=[5000] * 4), made(waits_us=[5000] * 8)
     same = torchtraceap.compare(short, long)
     assert statuses(same) == NOTHING
@@ -223,7 +223,7 @@ def function_of(finding: Finding) -> str:
 def pairs(
     before: list[Finding], after: list[Finding]
 ) -> set[tuple[int | None, int | None]]:
-    """Return the lines of each pair; the order in which findings come is no matter."""
+    """Return the lines of each pair; the order of findings does not matter."""
     shuffled = random.Random(1)
     before, after = list(before), list(after)
     shuffled.shuffle(before)

@@ -23,7 +23,7 @@ from torchtraceap.cli import main
 SOURCE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 SMALL = "mi250-rocm62-tiny.json.gz"
 
-# Load and analyse; what else Python does is done before the marks.
+# Load and analyze; everything else that Python does comes before the marks.
 WORK = """
 import os, sys, numpy, torchtraceap
 from torchtraceap.report import Report
@@ -82,7 +82,7 @@ def test_no_file_is_written_no_socket_opened_no_child_started(
         if call.startswith(("open(", "openat(")):
             assert not re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND|TMPFILE)", call)
             opened += "tests/data" in call
-        else:  # A thread of our own, which is no child process.
+        else:  # A thread of our own, not a child process.
             assert re.match(r"clone3?\(.*CLONE_THREAD", call), call
     assert opened >= 3 * len(sources)
 

@@ -160,12 +160,12 @@ def test_tables_are_made_one_by_one(
     slow_loader: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_events(report: Report) -> Any:
-        raise AssertionError("nobody asked for events")
+        raise AssertionError("events were not requested")
 
     monkeypatch.setitem(TABLES, "events", no_events)
     tables = slow_loader.to_pandas()
     assert tables.findings is tables["findings"] and len(tables) == len(TABLES)
-    with pytest.raises(AssertionError, match="nobody asked"):
+    with pytest.raises(AssertionError, match="not requested"):
         _ = tables.events
     with pytest.raises(AttributeError, match="there are: windows, labels, "):
         _ = tables.window

@@ -33,7 +33,7 @@ SIDES = {pattern.name: pattern.side for pattern in _core.patterns()}
 
 
 class MadeUp:
-    """Stands for ``_torch.Model``; what it says is set from outside."""
+    """Replaces ``_torch.Model``; tests set its output."""
 
     window_from, trace_from = 5.0, 4.0
 
@@ -140,7 +140,7 @@ def test_labels_stand_beside_those_of_rules(
     assert both.rule_labels == exact.windows[both.index].labels
     assert both.cpu_probability == pytest.approx(0.99)
     assert both.gpu_probability == pytest.approx(0.1)
-    # Nothing is told of what the model does not know.
+    # Nothing is reported that the model does not know.
     assert report.windows[-1].cpu_probability is None
     # The accounting is that of rules, to the nanosecond.
     for window, before in zip(report.windows, exact.windows, strict=True):

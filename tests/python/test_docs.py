@@ -57,7 +57,7 @@ def documented() -> dict[str, Any]:
 
 def test_every_public_name_is_in_the_reference() -> None:
     public = {*torchtraceap.__all__} - {"__version__"}
-    # Whoever imports all need not have torch, and would without dry_run.
+    # Importing all must not need torch; without dry_run it does not.
     assert {*documented()} == public | {"dry_run"} <= {*dir(torchtraceap)}
 
 
@@ -84,7 +84,7 @@ def test_what_the_reference_shows_is_told() -> None:
 
 
 def test_types_of_a_report_are_in_the_reference() -> None:
-    """Whoever follows an attribute of a report finds what it is."""
+    """The type of each attribute of a report is in the reference."""
     shown = {getattr(thing, "__name__", "") for thing in documented().values()}
     for member, value in vars(torchtraceap.Report).items():
         getter = getattr(value, "func", getattr(value, "fget", None))

@@ -56,7 +56,7 @@ def test_fault(variant: Variant, base: Callable[[], Base], recover: bool) -> Non
         assert {key: facts[key] for key in expected} == expected
     strings = set(trace.strings) if made.names else set()
     assert strings.issuperset(made.names)
-    if recover == bool(variant.recovered):  # Else it was analysed the other way.
+    if recover == bool(variant.recovered):  # Else it was analyzed the other way.
         report = torchtraceap.analyze(trace).to_dict()
         assert report["trace"]["events"] == facts["events"]
 

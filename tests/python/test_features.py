@@ -161,7 +161,7 @@ def test_no_token_has_no_name(inference: Report) -> None:
 
 @pytest.mark.parametrize("path", TRACES, ids=name_of)
 def test_edges_lead_to_their_other_end(path: Path) -> None:
-    """Parents begin before their children; what is launched, after its call; and an
+    """Parents begin before their children, launched work after its call; and an
     edge is there whenever its other end is a token of the same device."""
     report = analyze(path)
     features = report.features()
@@ -281,7 +281,7 @@ def test_order_clock_and_numbers_decide_nothing(path: Path) -> None:
     try:
         document = json.loads(gzip.decompress(path.read_bytes()))
     except json.JSONDecodeError:
-        pytest.skip("a trace that is no whole document")
+        pytest.skip("a trace that is not a whole document")
     if isinstance(document, list):
         document = {"traceEvents": document}
     events = document["traceEvents"]
@@ -318,7 +318,7 @@ def test_stacks_do_not_change_what_else_happened(data: Path) -> None:
     document = json.loads(gzip.decompress(path.read_bytes()))
     events = document["traceEvents"]
     frames = [e for e in events if e.get("cat") == "python_function"]
-    # What is analysed begins and ends with a frame: these two stay.
+    # The analyzed part begins and ends with a frame: these two stay.
     ends = (
         min(frames, key=lambda e: e["ts"]),
         max(frames, key=lambda e: e["ts"] + e["dur"]),

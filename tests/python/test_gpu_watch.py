@@ -33,8 +33,8 @@ HERE = pathlib.Path(__file__).resolve()
 def gpu_trace(*waits: int, lost: int = 0) -> bytes:
     """A step that launches a kernel and, for each wait (us), another and reads it.
 
-    The last wait ends the step: nothing is launched after it. Of the kernels, the last
-    `lost` are not in the trace.
+    The last wait ends the step: nothing is launched after it. The last
+    `lost` kernels are not in the trace.
     """
     calls, kernels, now = [], [], 10
     for n, wait in enumerate((0, *waits)):
@@ -76,7 +76,7 @@ def test_a_wait_that_ends_the_step_fails_and_names_its_line() -> None:
 
 
 def test_a_wait_after_the_end_is_not_the_step_s() -> None:
-    # The profiler waits as it stops. Of these two the second begins at 480 us.
+    # The profiler waits as it stops. The second of these two begins at 480 us.
     assert decide(observe(gpu_trace(300, 300), end_us=470), max_count=1).ok
     assert not decide(observe(gpu_trace(300, 300)), max_count=1).ok
 
@@ -275,7 +275,7 @@ def test_line_of_a_call_in_the_event_tree() -> None:
     assert found == [
         ("aten::_local_scalar_dense", 2, True),
         ("aten::nonzero", 3, True),
-        # float() is no call that the profiler sees: all it knows is the function.
+        # The profiler does not see the call of float(): it knows only the function.
         ("aten::_local_scalar_dense", 0, False),
     ]
     assert line_at(roots, base, "aten::nonzero") is None

@@ -127,7 +127,7 @@ def test_names_add_no_element_and_no_attribute(name: str, tmp_path: Path) -> Non
         assert len(shown) < len(plain) + 200_000
         # Our script is the same whatever the trace holds.
         assert page.scripts[1:] == Page(plain).scripts[1:]
-    if name == HOSTILE:  # Shown as it is, but for what cannot be seen.
+    if name == HOSTILE:  # Shown as it is, except for invisible parts.
         text = Page(hostile.to_html()).text
         assert HOSTILE.partition("\u202e")[0] + "\\u202egnp.js" in text
 

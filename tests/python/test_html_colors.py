@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_html_colors.py: patterns can be told apart, light or dark, whoever looks."""
+"""test_html_colors.py: patterns can be told apart, light or dark, by all readers."""
 
 from __future__ import annotations
 

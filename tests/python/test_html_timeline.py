@@ -131,7 +131,7 @@ def rows_of(trace: torchtraceap.Trace, lane: _core.DrawnLane | None = None) -> A
 
 @pytest.mark.parametrize("path", SOUND, ids=lambda path: path.name)
 def test_each_event_is_in_one_slice_of_its_lane(path: Path) -> None:
-    """Alone, or merged with its neighbors: then their time and their color are told."""
+    """Alone, or merged with its neighbors: then their time and color are shown."""
     report = torchtraceap.analyze(path)
     data, origin = drawn(report), report.core.trace.start_ns
     lanes = report.core.lanes(10**9).lanes

@@ -160,7 +160,7 @@ def test_a_sound_trace_gives_no_sign(
 def test_a_kernel_out_of_time_is_in_the_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Be it one of fifty, without which busy time is 98 us for 100."""
+    """Even if it is one of fifty, without which busy time is 98 us for 100."""
     usual = [e for i in range(1, 50) for e in launched(i, 10 * i, 10 * i + 5, 2)]
     path = tmp_path / "far.json"
     far = kernel(2**61 / 1000, 2, correlation=50)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_integrations.py: trainers are profiled by one line, on the CPU, the pages' own
-code in two ranks; each trap of theirs is told, or is none."""
+code in two ranks; each pitfall of theirs is reported, or harmless."""
 
 from __future__ import annotations
 

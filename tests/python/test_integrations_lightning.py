@@ -75,7 +75,7 @@ except ValueError as error:
 
 
 def test_lightning_profiler_of_its_own(trainers: TorchForks, tmp_path: Path) -> None:
-    """What it takes for steps is told, where that misleads only."""
+    """The source of its steps is reported only where it misleads."""
     code = f"""{FITTED}
 print(told(lambda: fit(profiler=theirs())))
 print(told(lambda: fit(

@@ -66,7 +66,7 @@ INVALID += [
     b"[1\x00]",
     b"[\x0c1]",
     b"[\x0b1]",
-    b"\xc2\xa01",  # A no-break space is no blank of JSON.
+    b"\xc2\xa01",  # A no-break space is not white space in JSON.
     b"\xe2\x80\xa8",
     b"\xff",
     b'"\xff"',

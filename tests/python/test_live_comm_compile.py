@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_live_comm_compile.py: collectives and compiled functions, recorded live.
 
-Each workload has a twin that does the same the right way. What is wrong is made to
+Each workload has a twin that does the same the right way. The wrong way is made to
 cost most of the recording, whatever else the machine does meanwhile.
 """
 

@@ -159,7 +159,7 @@ def test_a_file_that_changes_while_it_is_read(touched: Path, text: bytes) -> Non
     with pytest.raises(torchtraceap.TraceError, match="changed while it was") as error:
         load(touched)
     assert (error.value.kind, error.value.path) == ("changed", str(touched))
-    # Cut so far, which is no damage: it is being written.
+    # Cut so far, which is not damage: it is being written.
     touched.write_bytes(text[: len(text) // 2])
     for recover in (False, True):
         with pytest.raises(

@@ -2,11 +2,11 @@
 """test_loader.py: the loader against a slow one on Python's json, to the nanosecond.
 
 On real traces, on every fault that is JSON all the same, and on random sound traces
-(TORCHTRACEAP_RANDOM_TRACES sets how many: default 300). Of a trace that was cut at any
+(TORCHTRACEAP_RANDOM_TRACES sets how many: default 300). In a trace that was cut at any
 byte, the whole events before the cut are left (TORCHTRACEAP_EVERY_CUT=1 cuts three real
 traces, too, in minutes). Damage inside events: tests/cpp/trace/test_recover.cpp.
 
-The slow loader needs minutes for the real traces. What it reads of them is kept, as a
+The slow loader needs minutes for the real traces. Its results are kept, as a
 digest of each column, in tests/data/column_digests.json; `make verify` reads it again.
 """
 
@@ -181,7 +181,7 @@ def test_odd_but_valid(variant: Variant) -> None:
     try:
         document = parse(content)
         plain(document)
-    except (ValueError, RecursionError):  # Loads, but is no JSON to Python.
+    except (ValueError, RecursionError):  # Loads, but is not JSON to Python.
         return
     trace = torchtraceap.load(content)
     check_all(trace, SlowTrace(document), [*range(len(trace))])

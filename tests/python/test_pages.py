@@ -82,7 +82,7 @@ def test_the_output_shown_is_the_programs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("torch")
-    monkeypatch.delenv("TORCHTRACEAP_DETECTOR")  # as whoever types the command has it
+    monkeypatch.delenv("TORCHTRACEAP_DETECTOR")  # as for a user of the command
     monkeypatch.chdir(ROOT)
     (block,) = blocks(README, "console")
     command, _, shown = block.partition("\n")
@@ -119,7 +119,7 @@ def run(text: str, file: str, fixture: Any = None) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, but for the traces."""
+    """An empty working directory, except for the traces."""
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -75,7 +75,7 @@ def test_the_copy_says_the_same(case: Case) -> None:
 
 
 def without_rows(report: torchtraceap.Report) -> list[dict[str, Any]]:
-    """Return the findings but for the rows of events: tracks are events, too."""
+    """Return the findings without the rows of events: tracks are events, too."""
     findings = [finding.to_dict() for finding in report.findings]
     for finding in findings:
         for event in finding["events"]:

@@ -215,7 +215,7 @@ def test_a_cycle_that_cannot_be_analyzed(
 
 
 def test_a_lost_recording_goes_to_no_handler() -> None:
-    """Whoever exported it would crash the process."""
+    """Exporting it would crash the process."""
     handler = quiet(then=lambda prof: prof.export_chrome_trace("nowhere.json"))
     with (
         pytest.warns(RuntimeWarning, match="only one profiler at a time") as caught,
@@ -304,7 +304,7 @@ def test_an_unknown_is_not_over_budget(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     if torch.cuda.is_available():
-        pytest.skip("a GPU can be told of")
+        pytest.skip("needs a machine without a GPU")
     handler = torchtraceap.Analyzer(budget={"min_busy": 0.5})
     told = pytest.warns(RuntimeWarning, match="budget undetermined: ")
     with told, torch.profiler.profile(on_trace_ready=handler):

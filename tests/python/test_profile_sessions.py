@@ -188,7 +188,7 @@ def test_an_incomplete_cycle_is_told(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_step_that_is_only_begun_is_none() -> None:
-    """Whoever profiles, if torchtraceap reads it; a step with work in it counts."""
+    """For each profiler that torchtraceap reads; a step with work in it counts."""
     with torch.profiler.profile(
         activities=CPU,
         schedule=lambda step: torch.profiler.ProfilerAction.RECORD,

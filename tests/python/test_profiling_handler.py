@@ -212,7 +212,7 @@ def test_nothing_is_left_behind(
 def test_cupti_monitor_merges_into_the_kept_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That back end adds device events at each export; here a copy stands for it."""
+    """That back end adds device events at each export; here a copy replaces it."""
     merge = "torch.profiler._cupti_monitor_trace.merge_trace_window_into_chrome_trace"
     monkeypatch.setattr(
         merge, lambda src, dst, window, trace_name: shutil.copy(src, dst)

@@ -114,7 +114,7 @@ def test_a_callable_receives_the_progress(repeated: Repeated, threads: int) -> N
 
 
 def test_two_passes_are_one_way(data: Path) -> None:
-    """Also where the load takes no time: then only its end is told."""
+    """Also where the load takes no time: then only its end is reported."""
     calls: list[tuple[float, int, int]] = []
     path = data / SOURCE
     trace = load(path, steps=6, threads=1, progress=lambda *call: calls.append(call))

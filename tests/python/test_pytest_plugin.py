@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_pytest_plugin.py: `no_sync_stalls`, the fixture and the marker, as the tests of
-somebody else's project see them; what pytest lists; what is there without torch.
+somebody else's project see them; what pytest lists; the plugin without torch.
 
 One run of that project; the tables say what becomes of each of its tests.
 """
@@ -161,7 +161,7 @@ NOT_SHOWN = {
 # Of classes of unittest: dry_tests.py.
 MARKER = """
 @pytest.fixture
-def warm():  # is no part of the body
+def warm():  # not part of the body
     train_step([])
     yield
     train_step([])
@@ -211,7 +211,7 @@ OF_MARKER: Table = {
     "TestPlain.test_stalls": STALLS,
 }
 
-# Options of the marker, and what is said of them.
+# Options of the marker, and the messages about them.
 WRONG = {
     "max=2": "no option 'max'; there are: over_us, max_count, *unknown",
     "max_count=-1": "max_count must be at least 0, but is -1",
@@ -230,7 +230,7 @@ OF_WRONG: Table = {
     for n, problem in enumerate(WRONG.values())
 }
 
-# As plugins for flaky tests do: a test that is run again is judged anew.
+# As plugins for flaky tests do: a test that is run again is judged again.
 RERUN = """
 from _pytest.runner import runtestprotocol
 

@@ -182,7 +182,7 @@ def test_estimates_are_told_from_measured_time() -> None:
     text = report.summary()
     cost = time_text(measured.wasted_us)
     assert text.count(f"up to {cost} ") == 1 and text.count(cost) > 1
-    # Both cures are told, and their costs are no one sum.
+    # Both fixes are reported, and their costs are not one sum.
     assert "dataloader_bound: Another advice." in text
     assert "dataloader_bound: " + measured.advice.split()[0] in text
     assert f"and 2 more, {cost} together, up to {cost} estimated" in report.summary(

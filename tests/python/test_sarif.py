@@ -65,7 +65,7 @@ def test_every_trace_gives_valid_sarif(data: Path, validator: Any) -> None:
         validator.validate(form)
         (run,) = form["runs"]
         told = run["invocations"][0]["toolExecutionNotifications"]
-        # Each finding is told once, with a line or without.
+        # Each finding is reported once, with a line or without.
         places = [f for f in report.findings if f.location]
         assert len(run["results"]) == len(places)
         rest = len(report.findings) - len(places)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_simulated_report.py: what a report says of a trace that no profiler recorded."""
+"""test_simulated_report.py: the report on a trace that no profiler recorded."""
 
 from __future__ import annotations
 

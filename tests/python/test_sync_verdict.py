@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_sync_verdict.py: when waits for the GPU are too much, and what is said of it."""
+"""test_sync_verdict.py: when waits for the GPU are too much, and its message."""
 
 from __future__ import annotations
 

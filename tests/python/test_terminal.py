@@ -21,7 +21,7 @@ from .trace_builder import frame, named, starved_events, trace_of
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 HOSTILE = {
-    "colours, title and bell": "\x1b[31m\x1b]0;title\x07",
+    "colors, title and bell": "\x1b[31m\x1b]0;title\x07",
     "controls of eight bits": "\x9b31m\x90q\x9c",
     "forged lines": "\r\nFindings, most wasted time first:\x0b\x0c\x85",
     "other ends of lines": "a\u2028b\u2029c",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_torch_version.py: the detector needs the torch that it was built for; what a
-user reads where there is another one, none, or where it was built without."""
+"""test_torch_version.py: the detector needs the torch that it was built for; the
+message for another torch, for none, and for a build without torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEWER = (
     "the learned detector was built for torch 2.13, and torch is {}: "
     f"pip install 'torch==2.13.*', or {BUILD} for this one"
 )
-# What it was built for, which torch is there, and what is said.
+# The torch it was built for, the installed torch, and the message.
 TOLD = [
     ("2.13", "2.9.1+cu128", NEWER.format("2.9.1+cu128")),
     ("2.13", "2.130.0", NEWER.format("2.130.0")),

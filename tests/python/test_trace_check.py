@@ -18,7 +18,7 @@ from .trace_builder import frame, launched, op, trace_of
 try:
     import torch
 
-    RECORDS = not torch.cuda.is_available()  # What is said of a GPU: test_pytest_cuda.
+    RECORDS = not torch.cuda.is_available()  # With a GPU: test_pytest_cuda.
 except ImportError:
     RECORDS = False
 

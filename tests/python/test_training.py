@@ -55,7 +55,7 @@ TRACES = (
     "a100-event-sync-3streams-tiny.json.gz",
     "cpu-laptop-vae-python-stacks.json.gz",
 )
-# The patterns that a model tells of, in its order.
+# The patterns that a model reports, in its order.
 NAMES = [
     column.name.removeprefix("cause_")
     for column in _core.feature_columns()

@@ -2,7 +2,7 @@
 """torch_forks.py: runs scripts in processes of their own that have torch loaded.
 
 Each is a fork of one process that imported it: what a script does to its process, how
-it ends, what it leaves behind, all is its own, but for the seconds that imports take.
+it ends and what it leaves behind are its own, without the seconds that imports take.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TorchForks:
     """The process that is forked, with `modules` besides; a script at a time."""
 
     def __init__(self, *modules: str) -> None:
-        # What pytest tells its children about this test is no business of scripts.
+        # Scripts must not see what pytest tells its children about this test.
         env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         self._server = subprocess.Popen(
             [sys.executable, __file__, *modules],

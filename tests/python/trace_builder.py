@@ -3,9 +3,9 @@
 
     trace_of(profiler_step(3, 0, 900), *launched(1, 10, 20, 500))
 
-Times are microseconds, as in a trace. What a function does not name goes into the
-event's args (``**{"External id": 7}`` where it is no Python name); `pid` and `tid`
-replace where an event stands, and ``event(...) | {"ph": "i"}`` whatever else.
+Times are microseconds, as in a trace. Other keyword arguments go into the
+event's args (``**{"External id": 7}`` if it is not a Python name); `pid` and `tid`
+replace the event's thread, and ``event(...) | {"ph": "i"}`` anything else.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def named(kind: str, name: str, pid: Any = 1, tid: Any = 1) -> Event:
 
 
 def trace_of(*events: Event, **top: Any) -> bytes:
-    """The text of a trace; `top` stands beside its events."""
+    """The text of a trace; `top` are members beside its events."""
     return json.dumps({"schemaVersion": 1, **top, "traceEvents": events}).encode()
 
 

@@ -41,7 +41,7 @@ def strict(text: bytes) -> Any:
     """Parse JSON that every parser takes: no NaN, no key twice, UTF-8."""
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no JSON")
+        raise ValueError(f"{constant} is not JSON")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) != len(pairs):
@@ -70,11 +70,11 @@ def mistakes(events: list[dict[str, Any]]) -> Iterator[str]:
         if "pid" not in e or "tid" not in e:
             yield f"{where}: no pid or tid"
         if "args" in e and not isinstance(e["args"], dict):
-            yield f"{where}: args are no object"
+            yield f"{where}: args are not an object"
         if phase == "M":
             key, kind = METADATA.get(e["name"], ("", object))
             if key and not isinstance(e["args"].get(key), kind):
-                yield f"{where}: args.{key} is no {kind.__name__}"
+                yield f"{where}: args.{key} is not of type {kind.__name__}"
             continue
         if not _number(e.get("ts")):
             yield f"{where}: ts {e.get('ts')!r}"

@@ -11,7 +11,7 @@ ITEM = "aten::_local_scalar_dense"
 
 
 def head(written: str, api: str = ITEM) -> str:
-    """Return what stands for a place where something was written: before 3.11, Python
-    does not tell who asks whether something is true."""
+    """Return the head of a line for a place in the code: before 3.11, Python
+    does not report which expression asks whether something is true."""
     known = sys.version_info >= (3, 11) or not written.startswith("`")
     return f"{written} ({api})" if known else head_of(api)

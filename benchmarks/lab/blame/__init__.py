@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs with faults, simulated, and what is said of them."""
+"""Simulated programs with faults, and the scores of torchtraceap on them."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """cases.py: draws programs and their faults.
 
-Each fault says in which programs it can be, how strong it is drawn, and how busy the
+Each fault defines its possible programs, the range of its strength, and how busy the
 device is in them without it (`ahead`: the device's time over the host's).
 """
 
@@ -91,7 +91,7 @@ def pattern_of(fault: str) -> str:
 
 
 def names_of(fault: str) -> tuple[str, ...]:
-    """Return the patterns that may be told of a fault."""
+    """Return the patterns that count as correct for a fault."""
     return FAULTS[fault].patterns or (pattern_of(fault),)
 
 

@@ -67,7 +67,7 @@ def moment(us: float) -> float:
 
 
 def kernel_facts(args: Row, gpu: Gpu) -> Row:
-    """What a recording tells of a kernel; on AMD only its grid."""
+    """The facts about a kernel in a recording; on AMD only its grid."""
     grid, block = args["grid"], args["block"]
     if gpu.amd:
         return {"kind": "Dispatch Kernel", "grid": grid, "block": block}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """communication.py: gradients reduced over ranks, well and badly.
 
-A collective lasts as long as its bytes take on the link, and before that until the last
-rank comes, which is as late in a program with a fault as in that without it.
+A collective waits for the last rank, then takes the time of its bytes on the link. The
+last rank is as late in a program with a fault as in the one without it.
 
-Parameters that each rank holds a part of are gathered unit by unit: well done, the next
-unit is gathered while this one computes, forward and backward.
+Sharded parameters are gathered unit by unit: in the good form, the next unit is
+gathered while this one computes, forward and backward.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def finish(s: Script, case: Case, i: int) -> None:
 
 
 def reduce_now(s: Script, tensors: int) -> None:
-    """Scale and reduce small tensors as one; what follows waits for it."""
+    """Scale and reduce small tensors as one; later work waits for it."""
     with s.op("aten::div_"):
         s.launch(elementwise("mul", 4096 * tensors, 1, 4))
     reduce(s, _SMALL_BYTES * tensors / (s.gpu.link * 1000))

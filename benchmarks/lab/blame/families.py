@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """families.py: families of programs, by the shapes that their models work on.
 
-`scale` is a batch: it lengthens kernels and leaves the host's work as it is. So each
-family can be as far ahead of its device, or behind it, as a drawn ratio says.
+`scale` is a batch: it lengthens kernels and keeps the host's work. So the host of each
+family can be ahead of its device, or behind it, by a drawn ratio.
 """
 
 from __future__ import annotations

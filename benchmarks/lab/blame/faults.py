@@ -2,8 +2,8 @@
 """faults.py: which fault is written where in a step, and how often.
 
 A fault `x` of a strength is in a program; `x~` is what its fix leaves in its place.
-Both draw from one part of their own: neither changes what others draw, and what is the
-same in both takes as long.
+Both draw from a random stream of their own: neither changes other draws, and work that
+is the same in both takes the same time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def cast(s: Script, case: Case, number: float, i: int) -> None:
 
 
 def clone(s: Script, case: Case, number: float, i: int) -> None:
-    """A copy that nobody needs."""
+    """An unnecessary copy."""
     numel = _copied(s, case, number)
     facts = {
         "Input type": ["float", "float", "Scalar"],
@@ -214,7 +214,7 @@ def write(s: Script, case: Case, faults: dict[str, Fault], i: int) -> None:
 
 
 def write_between(s: Script, case: Case, i: int, n: int, of: int) -> None:
-    """Write what comes after layer `n` of so many."""
+    """Write what comes after layer `n` of `of`."""
     for name, fault in BETWEEN.items():
         number = round(s.has(name))
         if (n + 1) * number // of > n * number // of:

@@ -3,7 +3,7 @@
 
 Times and rates are of public traces and data sheets: launch latency, gaps and call
 costs as in traces of the same devices, bandwidth and flops of the maker, of which
-kernels reach a part. What is drawn around them is in `machine_of`.
+kernels reach a part. `machine_of` draws the variation around them.
 """
 
 from __future__ import annotations

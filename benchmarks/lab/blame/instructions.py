@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """instructions.py: a simulated program, as data.
 
-Every length is drawn when the program is written, so that the same work takes as long
-in a program with a fault and in that without it.
+Every length is drawn when the program is written, so that the same work takes the
+same time in a program with a fault and in the one without it.
 """
 
 from __future__ import annotations

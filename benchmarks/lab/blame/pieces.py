@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """pieces.py: the operators that models consist of, and the kernels that they run.
 
-A kernel takes what it starts with and the longer of its arithmetic and its memory
+A kernel takes its startup time plus the longer of its arithmetic and its memory
 traffic, at the part of the device's peak that such kernels reach.
 """
 

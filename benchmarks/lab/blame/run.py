@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py: simulates faulty programs and scores what torchtraceap says of them.
+"""run.py: simulates faulty programs and scores torchtraceap's reports on them.
 
     python -m benchmarks.lab.blame.run --count 150 --seed 1 [--patterns sync_stall,...]
     python -m benchmarks.lab.blame.run --seed 1 --page   # writes results and page
 
-Which torchtraceap is asked decides PYTHONPATH, so that versions can be compared on the
-same traces.
+PYTHONPATH selects the scored torchtraceap, so that versions can be compared on the same
+traces.
 """
 
 from __future__ import annotations

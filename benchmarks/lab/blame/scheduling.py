@@ -3,8 +3,8 @@
 
 Threads go on in order of their clocks. As work starts in the order of its launches on
 each stream, its times are known as soon as its call is made: after its stream's last
-work, the events that its stream waits for, and the latency of the launch. A thread that
-waits takes the end of what it waits for. Nothing here is torchtraceap's.
+work, the events that its stream waits for, and the latency of the launch. A waiting
+thread continues at the end of the awaited work. Shares no code with torchtraceap.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Schedule:
 
 @dataclass
 class _Loader:
-    """Batches are made in turn by the workers, so many ahead of the one taken."""
+    """The workers make batches in turn, a fixed number ahead of the one taken."""
 
     program: Program
     ready: list[float] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scoring.py: holds what is told against the truth."""
+"""scoring.py: compares reports with the truth."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _top(truth: Truth, told: Told) -> bool | None:
 
 
 def _windows(it: Sample, truth: Truth, told: Told) -> list[Row]:
-    """Score windows: the cause that saves most in each, and what it is said to be."""
+    """Score windows: the cause that saves most in each, and the reported one."""
     rows = []
     for begin, end, labels in told.windows():
         if end <= begin:

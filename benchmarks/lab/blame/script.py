@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""script.py: writes what a program asks of its devices: launches, copies, waits.
+"""script.py: writes a program's requests to its devices: launches, copies, waits.
 
-What happens in a part of the program is drawn from that part's own seed. So the parts
-that two programs share are equal in both, whatever else is in one of them.
+Each part of the program draws from its own seed. So the parts that two programs share
+are equal in both, whatever else is in one of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """truth.py: what each fix gains, by simulating the program with it.
 
-A gain is the difference of two simulated lengths. What a fix saves in a stretch of time
-follows from when the same work of the stream that computes starts and ends in both:
-copies and collectives beside it may well be later, and cost nothing.
+A gain is the difference of two simulated lengths. The saving of a fix in a stretch of
+time follows from when the same work of the stream that computes starts and ends in
+both: copies and collectives beside it may well be later, and cost nothing.
 
 For launches that is the program with CUDA graphs: what lies between two things that no
 graph can hold (waits, batches, memory from the driver, the other thread, other streams'

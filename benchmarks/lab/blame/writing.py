@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""writing.py: the program of a family, step by step, with the faults that it has."""
+"""writing.py: the program of a family, step by step, with its faults."""
 
 from __future__ import annotations
 

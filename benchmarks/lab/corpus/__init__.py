@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Labeled traces, and what makes them."""
+"""Labeled traces, and their generators."""

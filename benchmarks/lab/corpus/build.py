@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""build.py: the corpus by one command.
+"""build.py: builds the corpus by one command.
 
     python -m benchmarks.lab.corpus.build --out DIR --seed 1            # all of it
     python -m benchmarks.lab.corpus.build --out DIR --seed 1 --small    # a trial
 
 Runs record.py, simulate.py, perturb.py, gold.py for the public pair, and compact.py one
-after the other, each of which goes on where it was stopped. What they say is shown, and
-at the end what each took. Stops with the exit code of the first that fails; draws that
-were left out are no failure, but a source of which nothing is left is (5). A folder
+after the other; each resumes where it was stopped. Shows their output, and at the end
+the time of each. Stops with the exit code of the first that fails. Draws that were left
+out are not a failure, but a source of which nothing is left is (5). A folder
 belongs to one seed, and to all of it or a trial: made_with.json in it says which. Other
 exit codes: 2 bad usage, 130 stopped by Ctrl-C; the same command goes on.
 """
@@ -39,7 +39,7 @@ BAD_USAGE = 2
 MADE_WITH = "made_with.json"
 #: What parts are modules of.
 LAB = "benchmarks.lab."
-#: Given to a part that was stopped to end, before it is told so again.
+#: Given to a stopped part to end, before it is signaled again.
 GRACE_S = 10
 
 

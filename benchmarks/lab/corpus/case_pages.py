@@ -8,8 +8,8 @@ torchtraceap read both traces, and simulates both on a GPU. Writes
 benchmarks/results/cases.json, after each case, and docs/cases from it. Cases that are
 not named keep the results they have. ``--render`` measures nothing.
 
-Exit codes: 0, or 1 if the twins of a pair did not agree or a run failed; what was
-written before stays.
+Exit codes: 0, or 1 if the twins of a pair did not agree or a run failed; earlier
+pages stay.
 """
 
 from __future__ import annotations

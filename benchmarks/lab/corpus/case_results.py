@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""case_results.py: what both twins of a pair cost, and what torchtraceap says of them.
+"""case_results.py: the cost of both twins of a pair, and torchtraceap's report on them.
 
-On the CPU everything is measured. What a GPU would do is simulated by a dry run, for
-which none is needed and in which no time is measured.
+On the CPU everything is measured. A dry run simulates the GPU; it needs none and
+measures no time.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def told(data: bytes) -> dict[str, Any]:
 
 
 def findings_of(report: torchtraceap.Report) -> dict[str, Any]:
-    """Return the first findings as the summary lists them, or that there is none, and
+    """Return the first findings as the summary lists them, or its line for none, and
     the share of the time that each pattern wastes."""
     lines = report.summary(findings=LINES).splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("Findings"))
@@ -131,7 +131,7 @@ def findings_of(report: torchtraceap.Report) -> dict[str, Any]:
 
 
 def dry(row: Row, side: str) -> dict[str, Any]:
-    """Simulate a twin at its size for a GPU: milliseconds a step and what is told."""
+    """Simulate a twin at its size for a GPU: milliseconds a step and its report."""
     torch.manual_seed(0)
     with torchtraceap.dry_run(gpu=GPU, seed=0) as run:
         lab = Lab(torch.device("cuda"), FAMILIES[row.family], "cuda", seed=0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""command.py: what the commands that make a corpus have in common: how they read a
-folder and a seed, and how they end when they are stopped.
+"""command.py: shared parts of the commands that make a corpus: reading a folder and a
+seed, and stopping.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ Analyzes every run and writes, into CORPUS/compact::
     made.json         what the parts were made by; commit, `changed` (sources that are
                       in no commit) and machine as all was put together
 
-What was analyzed is kept in CORPUS/compact/parts: who starts again goes on, but anew
-with runs written since, and with all if the package or the code of this is another.
-Runs themselves are kept by name, whatever wrote them: the commit says nothing of the
+Analyses are kept in CORPUS/compact/parts: another start resumes. It analyzes again the
+runs written since, and all runs if the package or the code of this module changed.
+Runs themselves are kept by name, whatever wrote them: the commit does not cover the
 recorder or simulator behind a run, and a changed one needs a new folder.
 """
 
@@ -77,7 +77,7 @@ def part(out: Path, tokens: bool, run: runs.Run) -> None:
 
 
 def _save(path: Path, **arrays: Any) -> None:
-    """Write arrays so that whoever is stopped meanwhile leaves none of that name."""
+    """Write arrays atomically: an interrupted write leaves no file of that name."""
     partial = path.with_suffix(".part")
     with partial.open("wb") as file:
         np.savez_compressed(file, **arrays)

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""gold.py: source G: what record_cuda.py recorded, as runs.
+"""gold.py: source G: recordings of record_cuda.py, as runs.
 
     python -m benchmarks.lab.corpus.gold RECORDED --out DIR
     python -m benchmarks.lab.corpus.gold --public TRACES --out DIR
 
-Labels come from the fixed twin's trace, work by work; of a pair whose measured saving
-is a negative (see measure.py) nothing counts as saved. What a pair says nothing about
-is not known: its runs are not complete. Of the public traces one pair was recorded by
-others with the pattern and without. Only for tests: no part of a corpus that is trained
-on holds runs of source G, and origins.py keeps out theirs.
+Labels come from the fixed twin's trace, work by work; if the measured saving of a
+pair is negative (see measure.py), nothing counts as saved. Other patterns are unknown:
+the runs of a pair are not complete. One pair of the public traces was recorded by
+others with the pattern and without. Only for tests: the
+training part of a corpus has no runs of source G, and origins.py keeps out their
+origins.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from torchtraceap import _core
 
 # --- The same work in the traces of two twins ------------------------------------
 #
-# Twins do the same but for one place, so step by step most of what the one does is in
-# the other too, in the same order. What is found in both tells when a moment of the
-# slow run comes in the fixed one; between two such moments time is taken to pass
+# Twins do the same except in one place, so step by step most work of the one is in the
+# other too, in the same order. Work found in both maps a moment of the slow run to one
+# of the fixed run; between two such moments time is taken to pass
 # evenly.
 
 _DEVICE_WORK = {"kernel", "gpu_memcpy", "gpu_memset"}
@@ -185,7 +186,7 @@ def add(
         trains=family.trains,
         seed=told["identity"]["seed"],
         gpu=gpu_name(told["identity"].get("gpu") or ""),
-        # One pattern was taken out; what else costs time nobody measured.
+        # One pattern was removed; other costs were not measured.
         complete=False,
         recording={"with_stack": True, "record_shapes": True, "steps": True},
         causes=(cause,),
@@ -201,7 +202,7 @@ def write_twins(
 
     Args:
         out: Folder of the corpus.
-        run: What is known of the slow one, but for its twin.
+        run: What is known of the slow one, except its twin.
         slow: Its trace.
         fixed: That of its twin.
         costs: It was not measured to cost nothing; if it was, no window saves anything.
@@ -212,7 +213,7 @@ def write_twins(
     (cause,) = run.causes
     loaded = [torchtraceap.load(text) for text in (slow, fixed)]
     saved = twin_moments(loaded[0], loaded[1 if costs else 0])
-    if not cause.saved and costs:  # Nobody measured it without the profiler.
+    if not cause.saved and costs:  # Not measured without the profiler.
         spans = [m[:, -1] - m[:, 0] for m in saved.values()]
         share = float(max(1 - without / span for span, without in spans))
         run = replace(run, causes=(replace(cause, saved=share),))

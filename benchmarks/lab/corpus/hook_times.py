@@ -158,11 +158,12 @@ def moments(
     ``factor`` times its length.
 
     Args:
-        steps: Of the run.
+        steps: The steps of the run.
         factor: By hook; 1 where it is missing.
         shown: Which steps the trace shows, in order.
         base_ns: What the trace's clock counts from.
-        pieces: Of a hook, by its step and its place there; None: all of it alike.
+        pieces: Pieces of a hook, by its step and its place there; None: all of it
+            alike.
     """
     before, after = [], []
     here = there = 0
@@ -190,11 +191,11 @@ def moments(
 
 # --- Where within a hook ---------------------------------------------------------
 #
-# What a hook saves is measured; where, the operators tell that only the slow twin has.
-# Twins run the same operators in the same order but for them.
+# The saving of a hook is measured; its place follows from the operators that only the
+# slow twin has. Otherwise twins run the same operators in the same order.
 
-#: Of both twins, in a hook. To find what equal names have in common takes time by the
-#: cube: seconds for so many, half a minute for twice as many.
+#: Of both twins, in a hook. Matching equal names takes cubic time: seconds for this
+#: number, half a minute for twice as many.
 MOST_OPERATORS = 3_000
 
 
@@ -269,7 +270,7 @@ def cut(
     ours: Operators, theirs: Operators, hook: Hook, other: Hook, saving: int
 ) -> list[Piece] | None:
     """Cut a hook where operators of both twins begin and end, and take `saving` out of
-    the pieces in which it has operators of its own; what they cannot give comes from
+    the pieces in which it has operators of its own; the remainder comes from
     where it takes longer, then from everywhere. None if no operator is in both, or if
     they are more than MOST_OPERATORS.
     """

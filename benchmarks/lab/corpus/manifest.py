@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """manifest.py: the output folder, which is also the state.
 
-``manifest.json`` says what was done and what was not; ``traces-N.tar`` hold the
+``manifest.json`` lists what is done and what is not; ``traces-N.tar`` hold the
 traces. A file is only ever replaced whole, archives before the manifest that names
-their members, so a run killed at any moment leaves a folder the next run can go on
-with: what no manifest names is dropped when its archive is next written.
+their members, so a run killed at any moment leaves a folder that the next run can
+continue: members that no manifest names are dropped when their archive is next written.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Manifest:
         return sorted(self.folder.glob("traces-*.tar"))
 
     def members(self, archive: str) -> set[str]:
-        """Name the members of ``archive`` that a recorded case stands for."""
+        """Name the members of ``archive`` that a recorded case represents."""
         traces = (
             side["trace"]
             for case in self.cases.values()

@@ -23,7 +23,7 @@ from benchmarks.lab.corpus.workloads.pairs import Pair
 from benchmarks.lab.corpus.workloads.training import Lab, Training
 
 POSITIVE_FROM = 0.05  # A pattern counts if removing it saves this share of the time;
-GREY_FROM = 0.02  # from here to there nobody is scored for saying either.
+GREY_FROM = 0.02  # from here to there neither answer is scored.
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def label(savings: Sequence[float]) -> str:
     """Name what the slow twin is: a positive by its cost, never by its code.
 
     Blocks that disagree are as good as a saving between the thresholds: ``grey``,
-    which nobody is scored for.
+    which is not scored.
     """
     if min(savings) >= POSITIVE_FROM:
         return "positive"

@@ -69,7 +69,7 @@ _ORIGINS = {
     f"{_LENS}:evals": "tracelens-moe-b300",
 }
 
-#: Origins of all public traces, those without a manifest at hand included.
+#: Origins of all public traces, including those without an available manifest.
 ORIGINS = tuple(
     sorted(
         {
@@ -93,7 +93,7 @@ def origin_of(repository: str, path: str) -> str:
 
 def gpu_name(recorded: str) -> str:
     """Return what a device is called in all sources; one that simulations do not know
-    as it was recorded. What follows a count ("x8") is left out."""
+    as it was recorded. A count ("x8") and the rest after it are left out."""
     name = recorded.split(" x")[0].strip(" -")
     known = [start for start in _GPUS if name.startswith(start)]
     h100 = name.removeprefix("NVIDIA ").startswith("H100")

@@ -5,7 +5,7 @@ in.
     python -m benchmarks.lab.corpus.perturb --out DIR --count 200 --seed 1
 
 Started again with the same --out and --seed, it goes on with what is missing. Traces
-whose replay is not to be believed are refused, with the reason. Runs of origins that
+whose replay is unreliable are refused, with the reason. Runs of origins that
 are held out are made as well, and marked: tests are made of them. Without the public
 traces those few are taken that the tree holds. Exit codes: 0 all written, 2 bad usage,
 4 the traces gave fewer runs than asked.

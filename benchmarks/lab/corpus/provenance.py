@@ -15,9 +15,9 @@ import torch
 
 from benchmarks.lab.pages import processor
 
-# What is kept of a corpus is what rules say, never what was learned from it. It is
-# said here because compact.py imports this: a change of what that hashes of itself
-# would have each trace analyzed anew. Processes that begin here get it too.
+# A corpus keeps the output of rules, never of a detector learned from it. This is set
+# here because compact.py imports this module: a change of the code that compact.py
+# hashes would make it analyze each trace again. Processes that begin here get it too.
 os.environ["TORCHTRACEAP_DETECTOR"] = "off"
 
 FOLDER = Path(__file__).resolve().parent
@@ -64,7 +64,7 @@ def sources() -> dict[str, Any]:
 
     Returns:
         `commit`, None where there is no history; `changed`, whether a source differs
-        from that commit or is in none, None if that cannot be told; `cpu`.
+        from that commit or is in none, None if that is unknown; `cpu`.
     """
     git = ("git", "-C", str(FOLDER))
     places = [f":/{place}" for place in _SOURCES]

@@ -6,8 +6,8 @@
     python -m benchmarks.lab.corpus.record --list
 
 Each draw is a pair of programs on a family of models: both twins are checked to compute
-the same, then recorded in turn with the same flags, which a draw decides as well. Of
-one start what is there already is left alone. Draws that cannot run here are skipped
+the same, then recorded in turn with the same flags, which a draw decides as well.
+Existing runs of the same start are kept. Draws that cannot run here are skipped
 with the reason. On a busy machine steps are uneven, so that draws are left out; a test
 takes them with --any. Exit codes: 0 all recorded, 2 bad usage, 4 some draws were left
 out.
@@ -55,9 +55,9 @@ from benchmarks.lab.corpus.workloads.training import Lab, Training
 CHECKED = 2  # Steps after which twins are compared.
 LEAD_IN = 2
 # Recordings of each twin; the last one is kept, all of them are timed. More than the
-# first number only while nobody can tell whether the rest of the steps differs.
+# first number only while it is unknown whether the rest of the steps differs.
 ROUNDS, MOST_ROUNDS = 3, 8
-#: Of a step: what nobody found may be so much. A positive is one from there on.
+#: Share of a step that may stay unexplained. A positive begins at this share.
 MOST_DOUBT = 0.05
 LEAST_STEPS, MOST_STEPS = 3, 5
 MOST_SECONDS = 180  # For a draw; a program may compile, or wait for another rank.
@@ -117,7 +117,7 @@ def draws(seed: int, count: int, names: set[str]) -> Iterator[Draw]:
 
 
 def record_pair(out: Path, draw: Draw, most_doubt: float = MOST_DOUBT) -> str:
-    """Record both twins of a draw; returns what to say of it.
+    """Record both twins of a draw; returns a message about it.
 
     Args:
         out: Folder of the corpus.
@@ -203,8 +203,8 @@ def keep(
     out: Path, draw: Draw, role: str, trace: bytes, truth: np.ndarray, saved: float
 ) -> None:
     """Write one of two twins."""
-    # Nothing here is meant to cost nothing, whatever comes of it. One pattern was taken
-    # out: of what both twins keep nobody knows the cost.
+    # Nothing here is meant to cost nothing, whatever the result. One pattern was
+    # removed: the cost of patterns that both twins keep is unknown.
     cause = runs.Cause(
         draw.pair.pattern,
         draw.pair.mechanism or draw.pair.name,
@@ -295,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 said = record_pair(given.out, draw, most_doubt)
         except (TwinsDiffer, UnevenError, TimeoutError) as error:
             said, failed = f"left out: {error}", failed + 1
-        except Exception:  # One program that fails is no reason to lose the others.
+        except Exception:  # One failing program must not lose the others.
             said, failed = f"left out: {traceback.format_exc(limit=-1)}", failed + 1
         took = time.perf_counter() - begin
         print(f"{number}/{len(chosen)} {draw.name}: {said}, {took:.1f} s", flush=True)

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""runs.py: what a corpus is made of, whatever its source.
+"""runs.py: the runs of a corpus, of any source.
 
 A run is a trace, what is known of how it was made, and its truth: for each pattern
-whose removal was carried out (recorded, scheduled or replayed), which moment of the run
-comes to pass when without it. All labels follow from that, for windows of any length::
+whose removal was carried out (recorded, scheduled or replayed), when each moment
+of the run happens without it. All labels follow from that, for windows of any length::
 
     OUT/runs/NAME.json        what is known, see Run
     OUT/runs/NAME.npz         the truth: int64 [2, moments] for each "PATTERN@DEVICE"
     OUT/traces/NAME.json.gz   the trace, as a profiler would have written it
 
-A run is complete when its JSON is there, which is written last: who starts again leaves
-it alone.
+A run is complete when its JSON exists, which is written last: a restart keeps it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import numpy as np
 Source = Literal["R", "S", "P", "G"]
 Role = Literal["slow", "fixed", "null", "natural"]
 
-#: Stands for all patterns of a run at once.
+#: Means all patterns of a run at once.
 ALL = "all"
 #: Before a pattern that was put in and was there besides: the truth without either.
 NATURAL_TOO = "natural-too:"
@@ -46,9 +45,9 @@ class Cause:
 
     pattern: str  #: As torchtraceap names it.
     mechanism: str  #: The way it comes about; patterns have several each.
-    strength: float  #: As drawn, 0 to 1; what it cost is in ``saved``.
+    strength: float  #: As drawn, 0 to 1; ``saved`` has its cost.
     null: bool = False  #: It was meant to cost nothing; what came of it is ``saved``.
-    natural: bool = False  #: Nobody put it there; its removal was computed as well.
+    natural: bool = False  #: Not inserted; its removal was computed as well.
     saved: float = 0.0  #: Share of the run's span that goes without it.
     line: str = ""  #: FILE:LINE to blame, where there is one.
     #: Patterns that the same fix removes: each saves at most what the cause does.

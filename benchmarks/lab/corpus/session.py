@@ -210,5 +210,5 @@ def described(pair: Pair) -> dict[str, Any]:
 
 
 def shaping(options: Namespace) -> dict[str, Any]:
-    """Keep the options that shape the result; where it lies is nobody's business."""
+    """Keep the options that shape the result, without its location."""
     return {k: v for k, v in vars(options).items() if k not in ("out", "list")}

@@ -3,8 +3,8 @@
 
     python -m benchmarks.lab.corpus.simulate --out DIR --seed 1 --count 400
 
-Starting it again with the same arguments goes on with what is missing. Programs that a
-dry run refuses are left out, and said. Exit codes: 0 as many as asked, 2 bad usage,
+Starting it again with the same arguments makes the missing runs. Programs that a dry
+run refuses are left out and listed. Exit codes: 0 as many as asked, 2 bad usage,
 4 fewer, as too few programs are left.
 """
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""trial.py: tries all that is done with a corpus, on a small one.
+"""trial.py: runs all commands for a corpus, on a small one.
 
     python -m benchmarks.lab.corpus.trial CORPUS
 
 CORPUS is what build.py --small made. Records a pair by record_cuda.py on the CPU and
 makes runs of it beside the corpus, in CORPUS-gold, as nothing else may hold them; then
 gates, data sheet, training set and baselines (the detector is one of them) of CORPUS.
-Figures of so small a corpus mean nothing: what fails is a program that does not run to
-its end. Exit codes: 0, or that of the first that failed.
+Figures of such a small corpus mean nothing: the trial fails only if a program does not
+finish. Exit codes: 0, or that of the first that failed.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ import torchtraceap
 from benchmarks.lab.corpus import runs
 from torchtraceap import _core
 
-# --- The most that patterns could save of windows nobody took them out of ---------
+# --- Upper bounds of the savings in windows that still have their patterns ---------
 #
 # A bound is what the device works on in the window that the pattern's fix is about, and
 # what it idles there as the host is on such operators: fewer kernels are fewer launches
-# to wait for as well. It is meant to be generous, but is no proof: of 2,243 windows of
-# simulated runs into which a pattern was put 3 % save over 0.02 more, two thirds of
+# to wait for as well. It is meant to be generous, but is not a proof: of 2,243 windows
+# of simulated runs into which a pattern was put 3 % save over 0.02 more, two thirds of
 # these in one run, where the fix shifts time between neighbors.
 
 #: Parts of kernels' names, in lower case, as cpp/features/kind.cpp has them.
@@ -62,10 +62,10 @@ def bounds(
     Args:
         trace: The run's.
         columns: Names of the features.
-        features: Of the windows, as Features.windows. Where one that is needed is NaN,
-            the time it is about is taken to be all on what the fix removes.
-        begin, end: Of the windows, in ns of the trace's clock.
-        device: Of the windows; what has none gets 1, as nothing is known of it.
+        features: Features of the windows, as Features.windows. Where a needed one is
+            NaN, the time it is about is taken to be all on what the fix removes.
+        begin, end: Times of the windows, in ns of the trace's clock.
+        device: Devices of the windows; one without gets 1, as nothing is known of it.
     """
     place = {name: i for i, name in enumerate(columns)}
 
@@ -144,11 +144,11 @@ def _done(start: np.ndarray, stop: np.ndarray, at: np.ndarray) -> np.ndarray:
 # --- Windows ---------------------------------------------------------------------
 
 COARSE = 512
-"""Events of the windows that `rules_512` tells of: what was the default once."""
+"""Events of the windows that `rules_512` describes: the former default."""
 
 POSITIVE_FROM = 0.05
 GREY_FROM = 0.02
-"""As in measure.py: who saves less than the second of a window is no positive there."""
+"""As in measure.py: a saving below the second makes a window no positive there."""
 
 GOOD_BELOW = 0.05
 """A run is good if removing everything at once saves less of its span."""
@@ -251,10 +251,11 @@ def labels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what goes of each window without each pattern, and without all.
 
-    Of a complete run what is not in the truth saves nothing, but for what may be there
-    as well: patterns that it names unknown, and those that a cause's fix removes
-    besides. They are NaN where they could save GREY_FROM or more, at most what `most`
-    says, or what the cause saves there; but what costs POSITIVE_FROM is known to.
+    In a complete run a pattern that is not in the truth saves nothing, except for those
+    that may be there as well: patterns that it names unknown, and those that a
+    cause's fix removes besides. They are NaN where they could save GREY_FROM or more:
+    the bound in `most`, or the saving of the cause there. A pattern that costs
+    POSITIVE_FROM is known.
 
     Of a run that is not complete all that is not in the truth is NaN. So is a pattern
     that was put in wherever the same, as it was found, saves GREY_FROM more, and what
@@ -291,7 +292,7 @@ def _undecided(
     saved: np.ndarray,
     most: Bounds,
 ) -> dict[str, np.ndarray]:
-    """Return the patterns that nobody took out wherever they are, and by window the
+    """Return the patterns that were not removed everywhere, and by window the
     most that each could save."""
     known = {pattern for pattern, _ in truth}
     found = {p: most.get(p, np.ones(len(saved))) for p in run.unknown}

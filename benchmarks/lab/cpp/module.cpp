@@ -176,7 +176,7 @@ void bind_perturbation(py::module_& m) {
       .def_property_readonly("span_ns", [](const Run& r) { return r.schedule.span; })
       .def("moments", &moments, py::arg("without"), py::arg("device"),
            "Moments of a device in this schedule and without: int64 [2, n] on the "
-           "trace's clock, both ascending. Of a trace without devices: of the busiest "
+           "trace's clock, both ascending. For a trace without devices: of the busiest "
            "thread. Raises ValueError if the other is a schedule of another trace.")
       .def(
           "text",

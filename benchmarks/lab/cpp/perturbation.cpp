@@ -42,7 +42,7 @@ std::uint32_t busiest_thread(const Model& m) {
   return out;
 }
 
-// What stands for other work is as far as that, in proportion.
+// A stand-in for other work is as far as that work, in proportion.
 void add_stand_ins(const Model& m, const Perturbation& p, const Perturbed& with,
                    const Perturbed& without, std::vector<Pair>& pairs) {
   struct Part {

@@ -90,9 +90,9 @@ std::uint32_t place_of_stream(const Model& model, std::int32_t device,
 
 /// Throws std::invalid_argument unless a perturbation is one of this model: each
 /// insertion is made for it, names threads, streams and work that are there, closes all
-/// that it opens and no more, stands for device work if for any; args are members of a
-/// JSON object; what is longer or replaced is device work, what is left out a row of
-/// the host; no length of what is put in is negative, and all together stay below
+/// that it opens and no more, replaces only device work, if any; args are members of a
+/// JSON object; lengthened or replaced rows are device work, omitted rows are of the
+/// host; no length of inserted work is negative, and all together stay below
 /// trace::kTimeLimit. Linear.
 void check_perturbation(const Model& model, const Perturbation& perturbation);
 
@@ -123,8 +123,8 @@ std::vector<std::uint32_t> emptied_rows(const Model& model,
 
 /// Returns moments of a device of the timeline on the trace's clock, in one schedule
 /// and in another: the same steps of its work, and of its threads while it idles.
-/// Neither ever goes back. What stands for other work is as far as that in proportion.
-/// Of a trace without device work: moments of its busiest thread. O(n log n).
+/// Neither ever goes back. A stand-in for other work is as far as that in proportion.
+/// For a trace without device work: moments of its busiest thread. O(n log n).
 std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> moments_of(
     const Model& model, const Perturbation& perturbation, const Perturbed& with,
     const Perturbed& without, std::size_t device);

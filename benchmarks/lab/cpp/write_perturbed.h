@@ -11,8 +11,8 @@
 namespace tta::lab {
 
 /// Writes the trace as it was scheduled, as write::write_what_if() does, with the rows
-/// of insertions after the others, numbered on from the recorded ones. Of the metadata
-/// only members of these names; no path. Throws what that throws, and what
+/// of insertions after the others, numbered on from the recorded ones. Writes only
+/// metadata members of these names; no path. Throws what that throws, and what
 /// check_perturbation() does.
 void write_perturbed(const Model& model, const Perturbation& perturbation,
                      const Perturbed& schedule, const std::string& note,

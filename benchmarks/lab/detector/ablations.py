@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ablations.py CORPUS: what each part of the detector, and each way to teach it, adds.
+"""ablations.py CORPUS: the gain by each part of the detector and of its training.
 
     python -m benchmarks.lab.detector.ablations CORPUS         # prints the table
     python -m benchmarks.lab.detector.ablations CORPUS --page  # and a page
 
-The network alone, without trees and rules beside it, is trained anew for each row, on a
-fold of unseen programs and, where it is about what data add, on one of unseen origins
-of real traces. Models are kept in the corpus' folder: a run that was stopped goes on
-where it was.
+The network alone, without trees and rules beside it, is retrained for each row, on a
+fold of unseen programs and, for rows about data, on one of unseen origins of real
+traces. Models are kept in the corpus' folder: a stopped run resumes.
 """
 
 from __future__ import annotations

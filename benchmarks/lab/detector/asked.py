@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""asked.py: what is to be evaluated, and the pieces it is done in."""
+"""asked.py: the requested evaluation, and its pieces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Asked:
     """What is to be evaluated.
 
     Attributes:
-        folder: Of the corpus.
+        folder: The corpus' folder.
         baselines: Their names; empty: all.
         splits: Keys of splits.SPLITS; empty: all but S7.
         seeds: How many for what another seed changes, see seeds_of.
@@ -56,7 +56,7 @@ class Job(NamedTuple):
 def seeds_of(fold: Fold, folds: Sequence[Fold], seeds: int) -> int:
     """Return how many seeds a fold gets: two where its split has three folds or more.
 
-    Those folds differ by more than a seed, and are trained anew each.
+    Those folds differ by more than a seed, and each is trained again.
     """
     several = sum(other.split == fold.split for other in folds) > 2
     return min(seeds, 2) if several else seeds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_page.py: what fills results/benchmark.md and the tables beside it."""
+"""benchmark_page.py: fills results/benchmark.md and the tables beside it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from benchmarks.lab.detector.table_text import (
 from benchmarks.lab.pages import table
 
 Rows = Mapping[tuple[str, str], Row]
-#: A rule is said to solve a pattern from this area on, learning to help by this much.
+#: A rule solves a pattern from this area on; learning helps from this difference on.
 SOLVED, HELPS = 0.95, 0.02
 #: Shown by each thing that is held out.
 _SHOWN = ("busy fraction", "rules, windows of 128", "LightGBM", "rules + LightGBM",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""benchmark_results.py: all that results/benchmark.md says, as plain data."""
+"""benchmark_results.py: the contents of results/benchmark.md as plain data."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 
 Three files, which `benchmarks/lab/corpus` writes: `columns.json` (what a column is),
 `runs.jsonl` (a line a run) and `windows.npz` (a row a window). Nothing here knows how
-they came about, so that whoever writes the same three can be evaluated as well.
+they came about, so that any corpus with the same three can be evaluated as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.lab.detector.corpus_runs import Cause, CorpusError, Run, read_ru
 __all__ = ["SIDES", "Cause", "Corpus", "CorpusError", "Run", "read_corpus"]
 
 SIDES = ("cpu", "gpu")
-#: A run that loses this share of its span to what was put in is no good one.
+#: A run that loses this share of its span to inserted work is not good.
 BAD_FROM = 0.05
 _FILES = ("columns.json", "runs.jsonl", "windows.npz")
 #: Of windows.npz: array, second dimension (features, patterns or none).
@@ -38,8 +38,8 @@ class Corpus:
 
     Attributes:
         folder: Where the three files are.
-        digest: Of the three files; who keeps results keeps this beside them.
-        fingerprint: Of the table of features.
+        digest: Digest of the three files; kept results have it beside them.
+        fingerprint: Fingerprint of the table of features.
         columns: F names.
         patterns: P names.
         sides: int8 [P]: 0 of the CPU, 1 of the GPU.
@@ -76,8 +76,8 @@ class Corpus:
     def goodness(self) -> np.ndarray:
         """Return int8 [runs]: 1 of good runs, 0 of bad ones, -1 of what is not known.
 
-        A run that is not complete is bad if what was put in costs enough; that it does
-        not makes it no good one: what else it loses nobody took out.
+        A run that is not complete is bad if the inserted work costs enough. If it does
+        not, the run is not good either: its other losses were not removed.
         """
         known = np.full(len(self.runs), -1, np.int8)
         for line, run in enumerate(self.runs):

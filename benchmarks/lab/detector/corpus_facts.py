@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""corpus_facts.py: what a corpus holds, and which patterns rules solve.
+"""corpus_facts.py: contents of a corpus, and the patterns that rules solve.
 
-The goals are those of section 4 of corpus.md. They are about what is trained on: what
-is kept for tests is counted beside it, and of gold nothing but that is said.
+The goals are those of section 4 of corpus.md. They are about the training data. Test
+data are counted beside it; for gold only this count is shown.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""corpus_runs.py: runs.jsonl, what is known of each run of a compact corpus."""
+"""corpus_runs.py: runs.jsonl, the facts about each run of a compact corpus."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def read_runs(path: Path) -> Iterator[Run]:
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         known = json.loads(line)
         missing = [name for name in _asked(Run) if name not in known]
-        # Whoever wrote it before origins were kept apart would have them trained on.
+        # A file from before origins were kept apart would have them trained on.
         if known.get("source") == "P" and "held_out" not in known:
             missing.append("held_out")
         if missing:

@@ -4,10 +4,10 @@
 
     python -m benchmarks.lab.detector.datasheet CORPUS [--page]
 
-Prints how many runs and windows there are, how many are positive, which patterns cost
-what; --page writes it into the page, between its marks. Labels are those that
-detectors are trained and judged by (window_labels.py). Of gold it says how much there
-is, no more.
+Prints how many runs and windows there are, how many are positive, the costs of the
+patterns; --page writes it into the page, between its marks. Labels are those that
+detectors are trained and judged by (window_labels.py). For gold it shows only the
+amount.
 
 The commit is that at which the compact form was made, not that of the page. Runs are
 kept by name, whatever simulator wrote them: a changed one needs a new folder.
@@ -80,7 +80,7 @@ def by_goal(corpus: Corpus, labels: Labels) -> str:
 
 
 def by_pattern(corpus: Corpus, labels: Labels) -> str:
-    """Say of what is trained on how often each pattern was put in, and what it cost."""
+    """For the training data, state how often each pattern was inserted and its cost."""
     runs = [corpus.runs[k] for k in np.flatnonzero(corpus.learnable)]
     learnable, source = corpus.learnable[corpus.run], corpus.of_windows("source")
     made = learnable & np.isin(source, ["R", "S"])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""evaluate.py: the table of baselines of a corpus, and the ten checks of it.
+"""evaluate.py: the table of baselines on a corpus, and its ten checks.
 
     python -m benchmarks.lab.detector.evaluate CORPUS          # all, prints the table
     python -m benchmarks.lab.detector.evaluate CORPUS --quick  # one seed, small models
     python -m benchmarks.lab.detector.evaluate CORPUS --page   # and its pages
 
 It reads the compact form of the corpus only. Results are kept in the corpus' folder:
-what was evaluated once is not again. Exits with 1 if a check fails, see ten_checks.
+finished evaluations are not repeated. Exits with 1 if a check fails, see ten_checks.
 """
 
 from __future__ import annotations

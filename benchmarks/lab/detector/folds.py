@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""folds.py: what is trained on and what is tested at once."""
+"""folds.py: the training and test windows of one evaluation."""
 
 from __future__ import annotations
 

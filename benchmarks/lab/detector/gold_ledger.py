@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """gold_ledger.py: who opened the gold, and when: at most once a release.
 
-Gold is what a GPU recorded. Whoever looks at it twice has begun to tune on it, so that
-each look is written down, in a file of the repository: the release, the day, and
-hashes of what was looked at and with what (`state_of`). A look that turned out to show
-nothing may be declared void there, with the reason, for all to see; it does not count.
+Gold are recordings of a GPU. A second look at it begins to tune on it. So each look is
+recorded in a file of the repository: the release, the day, and hashes of the gold and
+of the detector (`state_of`). A look that turned out to show nothing may be declared
+void there, with the reason; it does not count.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def state_of(corpus: Corpus) -> dict[str, str]:
 def open_gold(corpus: Corpus, ledger: Path = LEDGER) -> None:
     """Write down that the gold is opened, before anything of it is seen.
 
-    Nothing is written where there is nothing to see: S7 has no fold. What was opened
-    may be opened again within its release, the same with the same, for a run that was
-    stopped.
+    Nothing is written where there is nothing to see: S7 has no fold. After an
+    interrupted run, the same gold may be opened again within its release, with the
+    same detector.
 
     Raises:
         CorpusError: Gold was opened in this release, another corpus' or by other code.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""model_card.py CORPUS: what the shipped weights are, how good on what they never saw.
+"""model_card.py CORPUS: the shipped weights, and their scores on unseen data.
 
     python -m benchmarks.lab.detector.model_card CORPUS         # prints it
     python -m benchmarks.lab.detector.model_card CORPUS --page  # writes the page
 
 The bundled file itself is asked about origins of real traces that are held out (S8)
 and, with --open-gold, about gold (S7). How its recipe does on the other splits, where
-it has to be trained anew, is in results/benchmark.md.
+it has to be trained again, is in results/benchmark.md.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from torchtraceap.detection.detection import FALSE_ALARMS
 from torchtraceap_train.stacked import CALIBRATED, divide
 from torchtraceap_train.traces import read_set
 
-#: Rows of the table: what is said, and its name in words.
+#: Rows of the table: an output, and its name in words.
 VOICES = {
     "rules": "rules", "trees": "trees", "network": "network", "probability": "stack",
 }  # fmt: skip
-#: Figures of a head, and what stands above them.
+#: Figures of a head, and their column heads.
 _FIGURES = {
     "auroc": "AUROC", "auroc_idle": "busy < 0.5", "auroc_mid": "0.5-0.9",
     "auroc_busy": "> 0.9", "auroc_trace": "within a trace", "err": "where rules err",

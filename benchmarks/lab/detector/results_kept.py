@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""results_kept.py: what was evaluated, kept in the corpus' folder, to go on from there.
+"""results_kept.py: evaluations kept in the corpus' folder, to resume from.
 
 A result is a file `CORPUS/evaluated/DIGEST/FOLD~BASELINE~SEED.npz`. The digest is of
-the corpus and of the code that decides: another corpus, or another way to judge, begins
-anew.
+the corpus and of the code that decides: another corpus, or another way to judge, starts
+from nothing.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Result:
     """One baseline in one fold with one seed.
 
     Attributes:
-        split: Of the fold.
+        split: The fold's split.
         item: What the fold holds out.
         baseline: Its name.
         seed: It was trained with.
         judged: The figures; none if it was skipped.
         skipped: Why it could not run, or "".
-        seconds: Of a processor, that training and scoring took.
+        seconds: Processor time of training and scoring.
     """
 
     split: str

@@ -32,8 +32,8 @@ _GLANCE = 2.0
 def evaluate(asked: Asked) -> tuple[list[Result], list[Skipped]]:
     """Evaluate what has not been evaluated before; return all results.
 
-    Shows progress. What is done is kept at once (results_kept.py): a run that was
-    stopped goes on where it was.
+    Shows progress. Keeps each result at once (results_kept.py): a stopped run
+    resumes.
     """
     corpus = read_corpus(asked.folder)
     folds, skipped = _folds(asked, corpus)

@@ -12,7 +12,7 @@ from benchmarks.lab.detector.folds import Fold, Skipped
 from benchmarks.lab.detector.split_plan import Plan, tested_or_skipped
 from benchmarks.lab.detector.window_labels import NEGATIVE, UNSCORED, of_heads
 
-#: S5 holds out so many patterns of each side, those with most positive windows.
+#: S5 holds out this number of patterns of each side, those with most positive windows.
 PATTERNS_HELD = 3
 #: Where a larger share of a source's runs has a pattern, its windows are left out of
 #: training and not the runs: a simulated host is late nearly everywhere.

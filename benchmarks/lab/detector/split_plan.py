@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""split_plan.py: how a split is made: what is held out of what.
+"""split_plan.py: how a split is made.
 
-What no split trains on (`Corpus.learnable`: gold, origins that are held out) is tested
+Data that no split trains on (see `Corpus.learnable`: gold, held-out origins) are tested
 by S7 and S8 alone. S4 and S5 are in split_patterns.py.
 """
 

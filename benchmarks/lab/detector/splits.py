@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""splits.py: what is trained on and what is tested, S0 to S8 of corpus.md's section 5.
+"""splits.py: training and test data of S0 to S8 of corpus.md's section 5.
 
 A split has a fold for each thing it holds out. No group of runs is on both sides of a
-fold but in S0, which is no claim, and what is kept for tests (gold, origins that are
-held out) is trained on nowhere: `folds_of` checks that itself.
+fold except in S0, which supports no claim. Test data (gold, held-out origins) are
+never trained on: `folds_of` checks that itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.lab.detector.split_patterns import kinds, mechanisms
 from benchmarks.lab.detector.split_plan import Plan, drawings
 from benchmarks.lab.detector.window_labels import UNSCORED, Labels
 
-#: A fold with more windows to test is tested on about so many.
+#: A fold with more windows to test is tested on about this number.
 MOST_TESTED = 20_000
 SPLITS = {
     "S0": "other draws",
@@ -66,7 +66,7 @@ def folds_of(
 def rows_to_test(corpus: Corpus, fold: Fold) -> np.ndarray:
     """Return the windows of a fold's tested runs, at most MOST_TESTED.
 
-    Whole traces are dropped, every so many, where there are more.
+    Whole traces are dropped, at even steps, if there are more.
     """
     rows = np.flatnonzero((fold.test >= 0).any(axis=0))
     if len(rows) <= MOST_TESTED:

@@ -57,13 +57,13 @@ class Row:
 
     Attributes:
         figures: By name.
-        by_fold: Of the heads' areas, for differences: what a fold holds out, and float
+        by_fold: The heads' areas, for differences: what a fold holds out, and float
             [1 + resamples], the mean over seeds.
         worst: Head and (where, area): the fold and family it does worst in.
         by_item: Head and, by what a fold holds out, the area there.
         skipped: Why there are no figures, or "".
         seeds: How many.
-        seconds: Of all folds and seeds.
+        seconds: Total of all folds and seeds.
     """
 
     figures: dict[str, Figure]

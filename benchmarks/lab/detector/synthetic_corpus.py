@@ -54,8 +54,8 @@ def write_corpus(
     Args:
         out: Folder of the corpus.
         groups: Groups of six runs: two pairs, a null injection, one as found.
-        columns: Of the table of features; at least two a pattern and some more.
-        windows: Of a run, about.
+        columns: Columns of the table of features; at least two a pattern and some more.
+        windows: Windows of a run, about.
         seed: To draw from.
     """
     random = np.random.default_rng(seed)

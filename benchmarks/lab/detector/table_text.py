@@ -15,7 +15,7 @@ from benchmarks.lab.pages import table
 
 Rows = Mapping[tuple[str, str], Row]
 HEADS = {"cpu": "CPU", "gpu": "GPU"}
-#: What a figure is called, and what stands above it: a table each, so that intervals
+#: The name of a figure, and its column head: a table each, so that intervals
 #: have room.
 AREAS = (
     ("auroc", "AUROC"), ("auroc_pooled", "pooled"), ("auroc_in_S", "in S"),

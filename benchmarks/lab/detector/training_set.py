@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""training_set.py CORPUS: makes the compact corpus a set that one can learn from.
+"""training_set.py CORPUS: makes a training set of the compact corpus.
 
     python -m benchmarks.lab.detector.training_set CORPUS
     torchtraceap train CORPUS/compact --out weights.safetensors
 
 It adds `set.json` and `labels.npz` to the compact form, as
-`torchtraceap_train.traces` describes them: what window_labels.py says of windows,
-and which traces are for tests.
+`torchtraceap_train.traces` describes them: the labels of windows by
+window_labels.py, and which traces are for tests.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def types_to_learn(
     """Return int8 [N, P]: labels of patterns that the heads ask for, where known."""
     out = patterns.copy()
     out[:, ~of_heads(corpus)] = UNSCORED
-    # What nobody measured in a window without any pattern of its side is not there.
+    # An unmeasured pattern in a window without any pattern of its side is absent.
     for side in range(len(SIDES)):
         mine = (corpus.sides == side) & of_heads(corpus)
         none = heads[side] == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""window_labels.py: what a window is, by what would be saved: corpus.md's section 2.
+"""window_labels.py: labels of windows by their savings: corpus.md's section 2.
 
 A window is positive for a pattern if going without it saves at least 5 % of the
 window's time, negative below 2 %, and between the two it is not scored.
@@ -54,26 +54,26 @@ def label_windows(corpus: Corpus) -> Labels:
     A head is 1 if a known pattern of its side saves 5 % or more. When it is 0 depends
     on what is known of the run:
 
-    - complete: every pattern of the side is known and saves under 2 %. What is not
-      known (NaN) could be there, so that such a window is not scored.
+    - complete: every pattern of the side is known and saves under 2 %. An unknown
+      one (NaN) could be there, so that such a window is not scored.
     - not complete (P): something was found on that side (a natural cause) whose removal
       was computed, all that was computed there saves under 2 %, and the rules claim
-      nothing of that side in the window. What was found is no truth of its own, as
-      rules said where it is: it makes no window positive. Without any the window is
-      not scored: that nobody put a pattern in does not mean that none is there. Nor is
-      it where what was put in is not known, as it was there besides.
+      nothing of that side in the window. The found pattern is not a truth of its own,
+      as rules located it: it makes no window positive. Without any the window is not
+      scored: without an inserted pattern there may still be one. Nor is it scored
+      where the inserted pattern is unknown because it was there besides.
     - gold: of a pair one pattern was taken out and measured. Only the head of its side
       is scored: negative are the fixed twin's windows, and those of the slow one that
-      are as long without as with it (`saved_all` under 2 %). What else costs time in
-      them nobody measured.
+      are as long without as with it (`saved_all` under 2 %). Other costs in them
+      were not measured.
 
     So rules select the negatives of P, and of S8, which tests P alone: they cannot flag
     one falsely. No head's figure there says how good rules are, nor what is above them;
     figures by pattern and by pair do.
 
     The GPU's head is not scored in windows of the host alone, whose patterns of that
-    side are judged by pattern only. What is in OF_NO_HEAD makes no window positive, and
-    where it is known to save 2 % and more none negative.
+    side are judged by pattern only. Patterns in OF_NO_HEAD make no window positive, and
+    where they are known to save 2 % and more none negative.
     """
     saved = corpus.saved
     complete = corpus.of_windows("complete").astype(bool)
@@ -155,7 +155,7 @@ def _side_of_pair(corpus: Corpus) -> np.ndarray:
 
 
 def _with_also(corpus: Corpus, right: np.ndarray) -> np.ndarray:
-    """Return `right` with what goes by the same fix as a pattern that is right."""
+    """Return `right` and the patterns with the same fix as a pattern that is right."""
     number = {name: k for k, name in enumerate(corpus.patterns)}
     more = right.copy()
     begin = np.searchsorted(corpus.run, np.arange(len(corpus.runs) + 1))

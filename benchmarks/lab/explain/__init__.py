@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who names the pattern of a window right."""
+"""How often rules, detector and models name the pattern of a window right."""

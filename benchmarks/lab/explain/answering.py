@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""answering.py: who says which pattern a window is: rules, the detector, a model."""
+"""answering.py: the pattern of a window by rules, by the detector, and by a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchtraceap.detection import NOT_ASKED
 from torchtraceap.detection.detection import sides_of
 from torchtraceap.explain.digest import make_digests
 
-#: A window is the same if its begin is, but for how times are rounded.
+#: A window is the same if its begin is, except for rounding.
 _NEAR_NS = 2000
 
 
@@ -45,7 +45,7 @@ def opened(windows: Sequence[Asked], path_of: Callable[[str], Path]) -> list[Ope
             window = report.windows[asked.window]
             if abs(window.start_us * 1000 - asked.begin_ns) > _NEAR_NS:
                 raise ValueError(
-                    f"{asked.key} begins elsewhere than it did; choose anew"
+                    f"{asked.key} begins elsewhere than it did; choose again"
                 )
         out.append(Opened(report, mine))
     return out
@@ -104,8 +104,8 @@ SHOWN = (FACTS, NAMES)
 def shown(traces: Sequence[Opened], form: str) -> dict[str, Any]:
     """Return the digest of each window, by window.
 
-    With names it is what no request for a pattern ever holds: facts and what their ids
-    stand for, but for the words of rules and detector.
+    With names it holds what no request for a pattern does: facts and the meaning of
+    their ids, without the words of rules and detector.
     """
     out = {}
     for trace in traces:
@@ -130,7 +130,7 @@ def answers_of_model(
     temperature: float,
     keep: Callable[[str, list[str | None]], None],
 ) -> None:
-    """Ask a model for the pattern of each window, so many times, and keep each answer.
+    """Ask a model for the pattern of each window several times; keep each answer.
 
     The first time as the product asks (temperature 0, seed 0), then with the
     temperature given and seeds 1, 2, ... What fails is None. Raises Failed where all

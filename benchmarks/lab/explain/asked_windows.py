@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""asked_windows.py: the windows that are to be classified, and what each of them is.
+"""asked_windows.py: the windows to classify, and their true patterns.
 
-They are kept in two files, so that everybody is asked the same:
+They are kept in two files, so that all get the same windows:
 
     corpus_windows.jsonl   of the corpus, chosen by choose.py; the truth is a
                            counterfactual (docs/reference/corpus.md)
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Whoever imports this module goes on with those of the detector's benchmark.
+# Importers of this module continue with those of the detector's benchmark.
 
 CORPUS = HERE / "corpus_windows.jsonl"
 TRACES = HERE / "trace_windows.jsonl"
@@ -38,7 +38,7 @@ class Asked:
         flagged: Who flagged it: rules, the detector or both.
         truth: The pattern that costs most, or NONE.
         right: Every name that is right, `truth` among them.
-        why: Of a public trace: what in the events says so.
+        why: For a public trace: the events that show it.
     """
 
     trace: str

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""choose.py CORPUS: chooses the windows of a corpus that are to be classified.
+"""choose.py CORPUS: chooses the windows of a corpus to classify.
 
     python -m benchmarks.lab.explain.choose CORPUS     # writes corpus_windows.jsonl
 
 Only of runs that neither the network nor the trees of the bundled detector learned
 from: the groups that its training kept for calibration, and origins of real traces
-that are held out. Of these the windows that rules or the detector flag and of which is
-known what they are; at most MOST of each pattern, as evenly as can be over its groups.
+that are held out. In these, the windows that rules or the detector flag and whose
+pattern is known; at most MOST of each pattern, as evenly as possible over its groups.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def spread(
     most: int,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Return at most so many rows: groups in turn, in each of them its runs in turn."""
+    """Return at most `most` rows: groups in turn, in each of them its runs in turn."""
     order = random.permutation(len(rows))
     in_run, in_group = np.zeros(len(rows), int), np.zeros(len(rows), int)
     for one in np.unique(run):

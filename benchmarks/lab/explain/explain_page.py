@@ -78,7 +78,7 @@ def difference(
 
 
 def draws(groups: Sequence[str], random: np.random.Generator) -> list[np.ndarray]:
-    """Return rows: all, then those of groups drawn with replacement, so many times."""
+    """Return rows: all, then those of groups drawn with replacement, repeatedly."""
     names, of = np.unique(np.array(groups, str), return_inverse=True)
     rows = [np.flatnonzero(of == number) for number in range(len(names))]
     out = [np.arange(len(groups))]

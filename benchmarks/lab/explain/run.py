@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py CORPUS: how often the pattern of a window is named right, by whom.
+"""run.py CORPUS: how often rules, detector and models name a window's pattern right.
 
     python -m benchmarks.lab.explain.run CORPUS                   # without a model
     python -m benchmarks.lab.explain.run CORPUS --local --most 5  # and a local one
     python -m benchmarks.lab.explain.run CORPUS --llm URL --model NAME [--key-env V]
 
-The last line asks any OpenAI-compatible endpoint. Asked are the windows of
-corpus_windows.jsonl and trace_windows.jsonl, the same for all. What a model answered is
-kept in a folder, so that a run that was stopped goes on. `--page` writes the results
-and the page, in which models that were asked before stay.
+The last line asks any OpenAI-compatible endpoint. All models get the
+windows of corpus_windows.jsonl and trace_windows.jsonl. Their answers are kept in a
+folder, so that a stopped run resumes. `--page` writes the results and the page, in
+which models that were asked before stay.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KEPT = RESULTS / "explain_accuracy.json"
 
 
 def few(windows: Sequence[Asked], most: int) -> list[Asked]:
-    """Return at most so many windows of each pattern, twice as many without any."""
+    """Return at most `most` windows of each pattern, twice as many without any."""
     count: dict[str, int] = {}
     out = []
     for window in windows:

@@ -20,7 +20,7 @@ Told = dict[str, float]  # By the name of a number.
 
 
 def told(report: torchtraceap.Report) -> Told:
-    """What a destination has to say of a report that it sees first, the step apart."""
+    """The expected values in a destination for its first report, without the step."""
     return {
         tag(value): value.value
         for value in values_of(report)

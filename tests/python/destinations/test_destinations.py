@@ -122,7 +122,7 @@ def test_wandb(every: list[torchtraceap.Report], wandb: Any, tmp_path: Path) -> 
 def test_a_run_of_the_users_goes_on(
     slow_loader: torchtraceap.Report, wandb: Any, tmp_path: Path
 ) -> None:
-    """And its rows are as they would be without us, but for what we add."""
+    """And its rows are as they would be without us, except for our additions."""
     run = wandb.init(project="mine")
     try:
         with WandB(files=False) as log:

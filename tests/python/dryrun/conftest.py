@@ -71,7 +71,7 @@ def dry(script: Write) -> Dry:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Break off at once what was told to end. For programs that never do."""
+    """Kill a process soon after it was asked to end. For programs that never end."""
     monkeypatch.setattr(child, "GRACE_S", 0.3)
 
 

@@ -46,7 +46,7 @@ SOURCES = {
     "list": "torch/csrc/autograd/python_variable_indexing.cpp: sequenceToVariable",
     "host_index": _NATIVE + "IndexingUtils.h: expandTensors(ensure_same_device)",
     "host_mask": _NATIVE
-    + "IndexingUtils.h: nonzero() of a CPU mask goes by pinned memory",
+    + "IndexingUtils.h: nonzero() of a CPU mask uses pinned memory",
     "mask": _NATIVE + "IndexingUtils.h: expandTensors makes a mask nonzero()",
     "masked_put": _NATIVE + "TensorAdvancedIndexingUtils.h: canDispatchToMaskedFill",
     "put_value": "#186486: _index_put_impl_ copies a CPU value to the device",
@@ -112,7 +112,7 @@ SOURCES = {
     "anomaly": "docs, torch.autograd.detect_anomaly: each gradient is checked",
     "steps": "torch/optim/optimizer.py: step counters are on the CPU",
     "lr": "torch/optim/adam.py: a tensor lr without capturable is read by _get_value",
-    "asgd": "torch/optim/asgd.py: eta and mu are made anew by torch.as_tensor",
+    "asgd": "torch/optim/asgd.py: torch.as_tensor makes new eta and mu",
     "lbfgs": "torch/optim/lbfgs.py: float(closure()) and comparisons",
     "plateau": "torch/optim/lr_scheduler.py: ReduceLROnPlateau, float(metrics)",
     "scaler": "torch/amp/grad_scaler.py: _maybe_opt_step sums found_inf.item()",

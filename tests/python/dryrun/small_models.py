@@ -78,7 +78,7 @@ def batch(model: nn.Module) -> tuple[Tensor, Tensor]:
 def train_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, inputs: Tensor, targets: Tensor
 ) -> Tensor:
-    """Take one step; return the loss, which nobody waited for."""
+    """Take one step; return the loss, without a wait for it."""
     loss = F.cross_entropy(model(inputs), targets)
     optimizer.zero_grad()
     loss.backward()

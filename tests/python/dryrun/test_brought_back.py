@@ -201,7 +201,7 @@ def test_data_is_assigned_on_one_side_only() -> None:
         assert host.tolist() == [0, 0]
         before = len(run.ops)
         layer.weight.data = layer.bias.data
-        assert len(run.ops) == before  # `.data` is no operator.
+        assert len(run.ops) == before  # `.data` is not an operator.
         assert layer.weight.shape == (4,) and layer.weight.is_cuda
 
 

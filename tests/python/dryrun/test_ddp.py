@@ -2,7 +2,7 @@
 """Distributed training in one process: what is sent, when, on which stream.
 
 Expected is what torch documents of DistributedDataParallel (its design note: buckets in
-reverse order, of 25 MiB, the first of 1 MiB, made anew after the first backward in the
+reverse order, of 25 MiB, the first of 1 MiB, rebuilt after the first backward in the
 order of gradients) and what its reducer does, worked out by hand for these sizes.
 """
 
@@ -115,7 +115,7 @@ def test_sums_run_beside_backward(as_view: bool) -> None:
 
 def test_no_sync_and_unused_parameters() -> None:
     run = _steps(2, spare=True, find_unused_parameters=True)
-    # Never made anew: the spare layer (12 numbers) keeps its place at the front, and
+    # Never rebuilt: the spare layer (12 numbers) keeps its place at the front, and
     # the bucket of what was defined first is the last.
     assert sum(_sizes(run, 2)[:-1]) == 3 * LAYER + 12
     assert _sizes(run, 2)[-1] == 8  # which parameters were used: one number for each

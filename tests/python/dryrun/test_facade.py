@@ -376,7 +376,7 @@ def test_streams_and_events_can_outlive_a_run() -> None:
         with side:
             assert current_stream() == side
         done.wait()
-    assert told.calls == [  # Events are numbered anew.
+    assert told.calls == [  # Event numbers start over.
         ("event_record", side.number, 1),
         ("event_record", side.number, 2),
         ("stream_wait", 7, 2),

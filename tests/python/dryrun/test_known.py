@@ -111,7 +111,7 @@ def test_memory_of_resized_tensors_is_counted() -> None:
 
 
 def _guess(*shape: int) -> Tensor:
-    """What nobody knows, on the host."""
+    """An unknown value, on the host."""
     return torch.randn(shape, device="cuda").cpu()
 
 
@@ -208,7 +208,7 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "multinomial": lambda: torch.multinomial(_ones(999), 9),
     "gamma": lambda: torch.distributions.Gamma(_ones(9), _ones(9)).sample(),
     "binomial": lambda: torch.binomial(_ones(9) * 50, _ones(9) / 2),
-    # Guesses: of something large, and of a kernel that the CPU has not.
+    # Guesses: of something large, and of a kernel that the CPU does not have.
     "of-large": lambda: torch.multinomial(torch.empty(9, 9999, device="cuda"), 3),
     "attention": lambda: F.scaled_dot_product_attention(
         *[_ones(1, 1, 4, 8)] * 3, dropout_p=0.5

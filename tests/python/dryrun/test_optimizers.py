@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators of training steps, those of optimizers too, are those of a real run.
 
-A GPU takes many tensors at once (``foreach``) by default; the CPU does if told to, so a
-real run on it says what is expected.
+A GPU takes many tensors at once (``foreach``) by default; the CPU does on request, so a
+real run on it gives the expected result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .shared_run import Seen
 from .small_models import Cnn, Transformer, batch, train_step
 
 PROFILER = {f"profiler::_record_function_{what}" for what in ("enter_new", "exit")}
-# On the host: counters of steps. They are no work of a GPU.
+# On the host: counters of steps. They are not work of a GPU.
 HOST = {"_local_scalar_dense", "lift_fresh"} | PROFILER
 
 
@@ -247,7 +247,7 @@ def test_forward_and_backward_are_those_of_a_run_on_the_cpu(model: Any) -> None:
     ops, real = _dry_steps(model, foreach=True), _real_steps(model, foreach=True)
     assert _counts(ops, "backward") == _counts(real, "backward")
     forward, expected = _counts(ops, "forward", "optimizer"), _counts(real, "forward")
-    # The optimizer's step counters stay on the host, and are no work of a GPU.
+    # The optimizer's step counters stay on the host, and are not work of a GPU.
     counters = expected - forward
     assert set(counters) <= {"_local_scalar_dense", "_foreach_add_", "add_"}, counters
     assert not forward - expected

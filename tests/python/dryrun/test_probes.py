@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_probes.py: a dry run says of each probe what CUDA is known to do, and where; and
+"""test_probes.py: a dry run reports for each probe what CUDA does, and where; and
 how probes are compared with a GPU."""
 
 from __future__ import annotations

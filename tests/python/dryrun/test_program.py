@@ -133,7 +133,7 @@ def test_reading_a_value_waits_and_starves_the_device() -> None:
     # Two kernels, called at 36 and 76; the copy is called at 116 and runs behind them.
     assert times(text, "kernel")[:2] == [(44, 144), (145.2, 245.2)]
     assert times(text, "gpu_memcpy") == [(246.4, 251.4)]
-    # The call returns 8 µs after the copy; what is synchronized then is idle.
+    # The call returns 8 µs after the copy; a later synchronize finds it idle.
     assert times(text, "cuda_runtime")[2:4] == [(116, 259.4), (259.4, 264.4)]
     # The next kernel is called 36 µs later.
     assert times(text, "kernel")[2] == (308.4, 408.4)

@@ -46,7 +46,7 @@ def test_a_file_of_guesses_is_left_out(
     with torchtraceap.dry_run() as run:
         net = torch.nn.Linear(3, 2, device="cuda")
         torch.save({"net": net.state_dict(), "epoch": 3}, path(file))
-        assert len(run.syncs) == 2  # It waits as ever.
+        assert len(run.syncs) == 2  # It waits as usual.
         loaded = torch.load(path(file), map_location="cuda", mmap=True)
         assert loaded["epoch"] == 3
         assert str(loaded["net"]["weight"].device) == "cuda:0"

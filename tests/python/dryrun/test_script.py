@@ -65,7 +65,7 @@ _LEAVES = """
         time.sleep(0.05)
         print("thread", file=log)
     threading.Thread(target=late).start()
-    log = open("log", "w")  # Which nobody closes.
+    log = open("log", "w")  # Never closed.
     atexit.register(lambda: print("atexit", file=log))
 """
 

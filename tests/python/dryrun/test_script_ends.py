@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_script_ends.py: whatever way a script ends by, or is ended, what was found until
-then is told."""
+"""test_script_ends.py: however a script ends or is ended, the findings until then are
+reported."""
 
 from __future__ import annotations
 

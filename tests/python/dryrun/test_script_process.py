@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_script_process.py: whatever a script does to its process, or is done to that,
-what was found until then is told."""
+"""test_script_process.py: whatever happens to the process of a script, the findings
+until then are reported."""
 
 from __future__ import annotations
 

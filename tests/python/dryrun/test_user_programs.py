@@ -309,7 +309,7 @@ def sentences(device: str) -> Any:
 
 
 def detection(device: str) -> Any:
-    """Of boxes that overlap the best are kept, one by one, as nobody should."""
+    """Keep the best of overlapping boxes, one by one: a known bad practice."""
 
     def overlap(box: Tensor, boxes: Tensor) -> Tensor:
         low, high = torch.max(box[:2], boxes[:, :2]), torch.min(box[2:], boxes[:, 2:])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tensors and models that a program has on "meta" itself are none of the GPU's.
 
-What is expected is what torch itself says of them: each call is made outside of a run
+The expected results are torch's own: each call is made outside of a run
 too, with "cpu" in the place of the GPU.
 """
 

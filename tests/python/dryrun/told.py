@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""told.py: a recorder that only remembers what it is told."""
+"""told.py: a recorder that only remembers its calls."""
 
 from __future__ import annotations
 

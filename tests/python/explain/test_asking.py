@@ -57,7 +57,7 @@ class Llm:
         self, acts: Any, count: int = 1, *, advise: bool = True, progress: Any = None,
         **options: Any,
     ) -> list[Opinion]:  # fmt: skip
-        """Ask about so many digests; options replace those of the endpoint."""
+        """Ask about `count` digests; options replace those of the endpoint."""
         digests = [DIGEST] if count == 1 else [
             replace(DIGEST, subject=f"f{i}", facts=f"{DIGEST.facts} #{i}")
             for i in range(count)
@@ -282,7 +282,7 @@ def test_cut_answer_is_asked_for_with_more_room(llm: Llm) -> None:
     assert (opinion.prompt_tokens, opinion.completion_tokens) == (200, 20)
     assert [s.body["max_tokens"] for s in llm.sent] == [128, 4224]
     assert llm.pattern(cut).failure == "truncated"
-    # The room itself may be too much; that is no fault of the digest.
+    # The larger token limit may itself exceed the context; not the digest's fault.
     too_long = error(400, "maximum context length")
     assert llm.pattern(cut, too_long).failure == "truncated"
     whole = completion({"pattern": "none"}, finish="length")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_explainer.py: what is said of findings and windows without a model."""
+"""test_explainer.py: explanations of findings and windows without a model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_finding_is_explained(
         "the device stood still. What limits this trace: The host."
     )
     assert explanation.fix == first.advice and explanation.docs == first.docs
-    assert explanation.change == page.example  # The file is not at hand.
+    assert explanation.change == page.example  # The file is missing.
     assert explanation.gain == (
         "265 ms to 354 ms of 1.07 s, up to 33.2 %, by a replay of the recording with "
         "this alone fixed. That is more than the 221 ms lost to it: lost time is "
@@ -92,7 +92,7 @@ def test_a_gain_that_is_not_known_says_why(data: Path) -> None:
     report = torchtraceap.analyze(data / DEGRADED)
     told = explained(report, report.findings[0], DIGEST)
     assert told.gain == f"Not known: {report.recovery.refusal}."
-    assert "What limits" not in told.why  # That is not said of such a recording.
+    assert "What limits" not in told.why  # Not reported for such a recording.
 
 
 def test_what_the_detector_points_at_is_not_explained_away(

@@ -83,7 +83,7 @@ def test_preview_is_what_is_sent(model_server: Server) -> None:
     shown = requests_text(ASKED, model_server.url, "m")
     assert [s.body for s in model_server.sent] == bodies_of(shown)
     assert shown.count(f": POST {model_server.url}/chat/completions\n") == 2
-    # And read with the eyes: the digest stands there line by line.
+    # And for a reader: the digest is shown line by line.
     assert ASKED.text in requests_text(ASKED)
 
 

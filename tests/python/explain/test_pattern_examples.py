@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_pattern_examples.py: the package says of each pattern what its page says."""
+"""test_pattern_examples.py: the package and a pattern's page agree on it."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_it_asks_and_keeps_the_answers(
 @pytest.mark.parametrize(
     ("acts", "code", "out", "err"),
     [
-        # Words that fail beside a pattern are no bad input.
+        # Failed explanations beside a pattern are not bad input.
         ([completion({"pattern": "sync_stall"}), error(400, "what?")],
          0, "opinion, by m: sync_stall", "what?"),
         ([error(401, "bad key")], 2, "No answer from m", "key"),
@@ -261,7 +261,7 @@ def test_is_refused_before_any_work(
     said: str,
 ) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
-    # A trace that is not there would be said, were it read.
+    # If the missing trace were read, it would be reported.
     done = program("explain", tmp_path / "none.json", *options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, b"")
     assert said in done.stderr.decode()

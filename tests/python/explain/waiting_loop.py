@@ -43,7 +43,7 @@ def waits(name: str = "{place}", file: str = "t.py") -> torchtraceap.Report:
     """The report of a loop that reads a value each step: five waits.
 
     ``name`` is what the program's own things are called: a range, an operator and a
-    kernel of its own; {place} and {step} in it stand for which, and when.
+    kernel of its own; {place} and {step} in it are its place and step.
     """
     events = [frame(f"{file}(1): <module>", 0, 5000, python_id=99)]
     for step in range(5):

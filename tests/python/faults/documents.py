@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""faults/documents.py: F06-F08, documents that are no trace, or two."""
+"""faults/documents.py: F06-F08, documents that are not a trace, or two."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ VARIANTS = [
     V("F58", "an empty object", raw("{}"), warns(no_phase=1)),
     V("F58", "an empty object at the end", raw("{}", at=1), warns(no_phase=1)),
     V("F58", "ph is a word", x(EVENT, ph='"Complete"'), warns(odd_phase=1)),
-    V("F58", "ph is no text", x(EVENT, ph='""'), warns(odd_phase=1)),
+    V("F58", "ph is not text", x(EVENT, ph='""'), warns(odd_phase=1)),
     V("F58", "name is a number", x(name="5"), warns(bad_name=1)),
     V("F58", "name is null", x(name="null"), warns(bad_name=1)),
     V("F58", "cat is a list", x(cat="[]"), warns(bad_category=1)),

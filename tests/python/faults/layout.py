@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""faults/layout.py: F09-F10, legal layouts that nobody expects."""
+"""faults/layout.py: F09-F10, legal but unexpected layouts."""
 
 from __future__ import annotations
 

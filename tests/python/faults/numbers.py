@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""faults/numbers.py: F20-F21, words and numbers that are no JSON."""
+"""faults/numbers.py: F20-F21, words and numbers that are not JSON."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ EMPTY = Facts()
 
 
 def only(*categories: str):
-    """Keep the events of these categories, which the base has or has not."""
+    """Keep the events of these categories, which the base may lack."""
 
     def make(base: Base) -> Made:
         kept = [

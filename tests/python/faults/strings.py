@@ -14,7 +14,7 @@ UTF8 = Refused("bad_utf8", "UTF-8")
 REPLACED = warns(bad_utf8=None)
 WINDOWS = r'"torch\cuda\__init__.py"'
 QUOTES = '"Library("_inductor_test", "IMPL")"'
-# Bytes of a name that are no UTF-8, and what becomes of each piece when recovered.
+# Bytes of a name that are not UTF-8, and the result of recovering each piece.
 BYTES = {
     "a stray byte": "\udcff",
     "latin-1": "caf\udce9",
@@ -33,7 +33,7 @@ def raw_character(code: int) -> Variant:
 
 
 def replaced(piece: str) -> tuple[str, ...]:
-    """Return a name as Unicode recommends to show bytes that are no UTF-8."""
+    """Return a name as Unicode recommends to show bytes that are not UTF-8."""
     return (f"a{piece}b".encode("utf-8", "surrogateescape").decode("utf-8", "replace"),)
 
 

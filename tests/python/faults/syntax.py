@@ -45,7 +45,7 @@ BROKEN = {  # Of one event; the rest of the list is sound.
     "a missing colon": '{"ph": "X", "ts" 1}',
     "an equals sign": '{"ph": "X", "ts" = 1}',
     "a missing key": '{"ph": "X", : 1}',
-    "a key that is no text": '{"ph": "X", 1: 1}',
+    "a key that is not text": '{"ph": "X", 1: 1}',
     "two values": '{"ph": "X", "ts": 1 2}',
     "a missing opening quote": '{"ph": "X", name": "a", "ts": 1}',
     "a missing closing quote": '{"ph": "X", "name": "a, "ts": 1, "dur": 2}',

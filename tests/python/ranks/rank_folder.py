@@ -18,7 +18,7 @@ def rank_trace(
     start_us: float = 1e6,
     tail: bool = False,
 ) -> bytes:
-    """A trace of one operator; ``tail``: what it tells of its rank comes last."""
+    """A trace of one operator; ``tail``: its metadata about the rank comes last."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
     events = {"traceEvents": [event | {"ts": start_us, "dur": 5}]}
     told = {"rank": rank, "world_size": world_size}

@@ -172,7 +172,7 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
 
 
 def even() -> SmallJob:
-    """Nobody is late, though ranks waited for each other."""
+    """No rank is late, though ranks waited for each other."""
     job = slow_loader().with_facts(even_us=29.8e3)
     return replace(job, late=(late(gain_us=100.0), late(5, gain_us=90.0)))
 

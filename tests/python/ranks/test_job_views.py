@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_job_views.py: a job as text, as JSON, as a page, held against a budget: who is
-late and why, or nobody.
+late and why, or no rank.
 
 The page in a browser: test_job_page_browser.py.
 """

@@ -53,7 +53,7 @@ def test_a_part_has_the_report_of_its_own_file(
         members = {"distributedInfo": info, "traceEvents": events}
         return json.dumps(alone | members).encode()
 
-    # A shift leaves texts as they are ("Spans"), and devices without work are nobody's.
+    # A shift keeps texts as they are ("Spans"), and devices without work have no rank.
     works = {event.get("pid") for event in alone["traceEvents"] if "dur" in event}
     events = [
         event

@@ -27,7 +27,7 @@ def _named() -> list[object]:
 def _job(*names: str) -> JobReport:
     missing = [name for name in names if name not in PATHS]
     if missing:
-        pytest.skip(f"not at hand: {', '.join(missing)}")
+        pytest.skip(f"not available: {', '.join(missing)}")
     job = torchtraceap.analyze([PATHS[name] for name in names])
     assert isinstance(job, JobReport)
     return job
@@ -48,7 +48,7 @@ def test_one_rank_alone(name: str) -> None:
     assert set(facts.missing) == set(range(size)) - {rank}
     (missing,) = (note for note in facts.notes if note.kind == "ranks_missing")
     assert missing.count == size - 1
-    # Nobody is blamed by a rank that saw nobody else.
+    # A rank that saw no other rank blames none.
     assert (facts.joined_collectives, facts.culprit, job.late) == (0, None, ())
 
 

@@ -108,7 +108,7 @@ ALIKE = _rows(lambda dp, stage, step, micro: 1)
 
 def test_the_published_job() -> None:
     if not (_SHARED / "trace-ST.parquet").is_file():
-        pytest.skip("not at hand")
+        pytest.skip("not available")
     told = _told(_SHARED, None, "ST")
     assert told["slowdown"] == pytest.approx(told["published_slowdown"], rel=0.01)
     assert told["replay_error"] < 0.01

@@ -71,7 +71,7 @@ def synchronize(
 
 
 def bandwidth(size: int, ns: int) -> str:
-    """Return what a copy says of its speed, and of its context."""
+    """Return the members with a copy's speed and context."""
     return f'"context": 1, "memory bandwidth (GB/s)": {size / max(1, ns)}'
 
 
@@ -227,7 +227,7 @@ def _large(
 def _late(
     where: Callable[[Scene, Draw], list[Place]], down: bool = False
 ) -> Callable[[Scene, Draw], _lab.Perturbation]:
-    # Pinned and nobody waits, but on the stream of the kernels, which wait for it.
+    # Pinned and without a wait, but on the stream of the kernels, which wait for it.
     put = _send_back if down else partial(upload, pinned=True)
     return _copied(where, put, 0.8, _PINNED, (4_096, 1e6, 2e9))
 

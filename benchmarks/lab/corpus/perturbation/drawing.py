@@ -17,11 +17,11 @@ MOST_PLACES = 400
 
 @dataclass
 class Draw:
-    """What a mechanism has to go by.
+    """The inputs of a mechanism.
 
     Attributes:
         rng: For all that it draws.
-        strength: 0 to 1; what it comes to is the mechanism's.
+        strength: 0 to 1; the mechanism decides its effect.
         null: To be put where it costs nothing.
         thread: Whose.
         begin, end: The stretch of recorded time that it is put into.
@@ -52,8 +52,8 @@ class Place:
 
 
 def operators_in(scene: Scene, draw: Draw) -> np.ndarray:
-    """Return the outermost operators of the drawn thread that end in the stretch, but
-    for those that end inside a call, and the thread's last."""
+    """Return the outermost operators of the drawn thread that end in the stretch,
+    except those that end inside a call and the thread's last."""
     rows = scene.operators(draw.thread)
     if len(rows) < 3:
         return rows[:0]
@@ -82,7 +82,7 @@ def places(
 
 
 def some(scene: Scene, draw: Draw, count: int) -> list[Place]:
-    """Return so many places after any operators, spread over the stretch."""
+    """Return `count` places after any operators, spread over the stretch."""
     rows = operators_in(scene, draw)
     if not len(rows):
         return []

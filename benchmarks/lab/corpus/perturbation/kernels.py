@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kernels.py: device work that takes longer or is more
-than it was: ranks that come late, an optimizer tensor by tensor, needless copies."""
+"""kernels.py: longer or additional device work:
+ranks that come late, an optimizer tensor by tensor, needless copies."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from benchmarks.lab.corpus.perturbation.drawing import (
 from benchmarks.lab.corpus.perturbation.scene import Scene
 
 _KERNEL = _lab.TaskKind.KERNEL
-# Kernels that stand for what is put in, by what their names hold, the best first.
+# Kernels that represent the inserted work, by parts of their names, the best first.
 _ELEMENTWISE = ("CUDAFunctor_add", "vectorized_elementwise_kernel", "elementwise")
-#: Tensors that a kernel of many stands for: of small models and of large ones.
+#: Tensors that one multi-tensor kernel replaces: of small models and of large ones.
 _TENSORS = ((4, 16), (16, 64), (64, 200))
 _COPYING = ("direct_copy_kernel", "CatArrayBatchedCopy", "elementwise")
 
 
 def _in_stretch(scene: Scene, draw: Draw, rows: list[int]) -> list[int]:
-    # Those of the drawn stretch; where it has none, all.
+    # Those of the drawn stretch; all if there are none in it.
     inside = [row for row in rows if draw.begin <= scene.ts[row] <= draw.end]
     return inside or rows
 

@@ -60,7 +60,7 @@ def draw_part(
         return {"steps": (steps[first], steps[first + taken - 1])}
     starts = np.sort(c["ts"][lasts])
     quiet = _quiet_moments(trace)
-    at = np.searchsorted(starts, quiet)  # so many events begin before each
+    at = np.searchsorted(starts, quiet)  # number of events that begin before each
     for i in rng.permutation(len(quiet)):
         ends = np.flatnonzero((at > at[i] + most // 6) & (at <= at[i] + most))
         if len(ends):
@@ -140,7 +140,7 @@ def make(out: Path, path: Path, origin: str, gpu: str, seed: int, turn: int) -> 
         path: The source.
         origin: Whose it is, see origins.py.
         gpu: What it ran on.
-        seed: Of the corpus.
+        seed: The corpus' seed.
         turn: Which draw of this source it is, from 0.
     """
     stem = path.name.split(".json")[0]

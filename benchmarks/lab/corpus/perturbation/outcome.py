@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """outcome.py: truth of a perturbed trace, pattern by
-pattern, and what it comes to in windows."""
+pattern, and its effect in windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchtraceap import _core, load
 WINDOW_EVENTS = 128
 #: Patterns of a source that are taken out in turn, the costliest first.
 MOST_NATURAL = 6
-_LEAST_NATURAL = 0.002  # Of the span: less is no pattern's.
+_LEAST_NATURAL = 0.002  # Of the span: less does not count as a pattern's.
 _HOMES = [
     re.compile(re.escape(start) + rb'(?!user[/\\";:])[^/\\";:]+(?=[/\\";:])')
     for start in (b"/home/", b"/Users/", rb"\\Users\\")
@@ -72,7 +72,7 @@ def outcome(
     """Schedule a perturbation, and the same without each pattern that is in it.
 
     A pattern that is put in where it is already is truth by itself: without it is
-    without what was put in alone. What goes without both is kept as NATURAL_TOO.
+    without the inserted work alone. The saving without both is kept as NATURAL_TOO.
 
     Args:
         scene: The trace.
@@ -154,7 +154,7 @@ def thinned(moments: np.ndarray, off_ns: int = 200) -> np.ndarray:
     changed = np.flatnonzero(np.diff(shift) != 0)
     keep[changed] = keep[changed + 1] = True
     kept = np.flatnonzero(keep)
-    while len(kept) > 2:  # drop every other one that its neighbors stand for
+    while len(kept) > 2:  # drop every other one that its neighbors represent
         left, mid, right = kept[:-2:2], kept[1:-1:2], kept[2::2]
         count = min(len(left), len(mid), len(right))
         left, mid, right = left[:count], mid[:count], right[:count]

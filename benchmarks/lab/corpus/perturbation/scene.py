@@ -47,7 +47,7 @@ class Scene:
         """Analyze a trace, or what `part` (options of ``load``) names of it.
 
         Raises:
-            ValueError: Its replay is not to be believed; the message says why.
+            ValueError: Its replay is unreliable; the message says why.
         """
         options = {"quiet": True, "max_events": None, "detector": "off"}
         self.report = analyze(str(path), **options, **part)

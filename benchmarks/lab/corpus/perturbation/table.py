@@ -70,7 +70,7 @@ NOTHING = 0.02
 #: Outermost operators that a thread must have run to have anything put in.
 LEAST_OPERATORS = 20
 _TRIES = 6
-# What the core says of a place where nothing fits: inside a call, or a wait for work
+# The core's messages for a place where nothing fits: inside a call, or a wait for work
 # that is launched later, as inferred dependencies may have it.
 _NO_PLACE = ("insertion", "waits forever")
 

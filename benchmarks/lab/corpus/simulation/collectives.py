@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """collectives.py: all-reduces with another rank, whose arrivals are given.
 
-The other rank runs the same program; of it only when it comes to each collective is
+The other rank runs the same program; only its arrival at each collective is
 simulated. It begins each step when its last collective has ended and its host is done.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""conditions.py: all that a run is drawn with beside its causes.
+"""conditions.py: all random settings of a run besides its causes.
 
 None of it knows whether the run is to be good or bad.
 """
@@ -20,12 +20,12 @@ _SPEED = (0.0, 0.25)
 _DEVICE_SPEED = (0.1, 0.3)
 _EVENTS = 9000  #: About as many operators and launches a run has, over all its steps.
 _BATCHES = (0.5, 1.0, 1.0)
-# Programs that people tune keep their device busy. Of so many runs the device's time
-# over the host's is drawn, by its logarithm; the others are as they come: three
-# quarters of their windows are launch-bound, as in the real traces. Traces of such
-# programs are what people publish; the programs people run are better, and a corpus of
-# nothing but slow windows teaches nobody what is good. With this share a third of the
-# windows of S is positive.
+# Programs that people tune keep their device busy. For this share of the runs
+# the ratio of the device's time to the host's is drawn, by its logarithm; the others
+# are as they come: three quarters of their windows are launch-bound, as in the real
+# traces. Users publish traces of such programs; the programs people run are better, and
+# a corpus of nothing but slow windows does not show what is good. With this share a
+# third of the windows of S is positive.
 _TUNED = 0.86
 _AHEAD = (0.7, 0.45)
 _TUNED_HOST = 0.7  #: Their hosts take so much of the time: newer, and less to do.
@@ -39,12 +39,12 @@ _TENSOR_CORES = 0.92
 
 @dataclass(frozen=True)
 class Recording:
-    """What the profiler was told to record."""
+    """The options of the profiler."""
 
     stacks: bool
     shapes: bool
     steps: bool  #: Whether the program calls ``prof.step()``.
-    each: int  #: After so many of its steps: programs gather gradients of several.
+    each: int  #: Steps between the calls: programs gather gradients of several.
     resolution_ns: int  #: What moments are multiples of: old profilers had 1 µs.
 
 
@@ -60,9 +60,9 @@ class Conditions:
         ahead: The device's time over the host's, which device_speed is settled by: so
             much more or less data there is in each kernel. 0: as it comes.
         tensor_cores: Matrix products use them.
-        seed: Of all noise.
+        seed: The seed of all noise.
         first_step: How many times as long the host takes for the first step.
-        pid: Of the process that is recorded.
+        pid: The recorded process.
     """
 
     gpu: str
@@ -123,7 +123,7 @@ def _ahead(rng: random.Random) -> float:
 
 
 def fitted_steps(conditions: Conditions, operators: int) -> Conditions:
-    """Settle how many steps are recorded of a program of so many operators a step,
+    """Settle how many steps are recorded of a program with `operators` a step, so
     that its trace is not too large."""
     most = max(2, round(_EVENTS / max(operators, 1)))
     each = min(conditions.recording.each, most // 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""device_causes.py: kernels that need not be, or not so many, or not so small."""
+"""device_causes.py: kernels that are unnecessary, too many, or too small."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ equally: of each as many quantiles are taken. Simulated programs keep their devi
 more often than those whose traces people publish, and by design: half of the runs are
 to be good. So that like is compared with like, simulated traces count as much as it
 takes for each stratum of the busy fraction to weigh what it weighs among the real
-ones; the distance with all of them counting equally is told beside it.
+ones; the distance with all of them counting equally is reported beside it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""host_causes.py: loading, pauses, compiling: mechanisms whose time is the host's."""
+"""host_causes.py: loading, pauses, compiling: mechanisms that cost host time."""
 
 from __future__ import annotations
 

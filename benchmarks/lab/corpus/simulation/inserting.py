@@ -17,7 +17,7 @@ Maker = Callable[[int, int], list[Item]]
 def evenly(
     steps: Steps, many: int, make: Maker, phases: tuple[str, ...] = ("forward",)
 ) -> None:
-    """Put items in at so many places of each step, evenly over its phases."""
+    """Insert items at `many` places of each step, evenly over its phases."""
     for number, step in enumerate(steps.steps):
         at = [i for i, item in enumerate(step) if item.phase in phases]
         at = at or list(range(len(step)))
@@ -82,7 +82,7 @@ def kernel_item(
     frames: tuple[str, ...] = (),
     line: str = "",
 ) -> Item:
-    """Make an operator with one kernel over so many floats.
+    """Make an operator with one kernel over a number of floats.
 
     Args:
         us: What the kernel takes; None: 1.5 µs and what its memory takes on an A100.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""items.py: what a program does, one thing after the other, before anything has a time.
+"""items.py: the actions of a program in order, before they have times.
 
 A step is a list of items; causes (causes.py) put items in or take them out. An item
-keeps its key whatever stands around it: with it go the random numbers it is given and
-the moments by which a run is compared with the same run without a cause.
+keeps its key whatever is around it: the key selects its random numbers, and the
+moments by which a run is compared with the same run without a cause.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Place:
         null: To touch the path at no cost meant.
         rng: The same whenever the mechanism is applied again.
         fixed: To write it as its fix does; most are left out instead.
-        natural: As programs do that nobody put anything into.
+        natural: As in programs without an inserted pattern.
     """
 
     step_us: float
@@ -63,18 +63,18 @@ class Item:
 
     Attributes:
         key: The same in all programs that hold this item.
-        name: Of the operator, annotation or call.
+        name: The operator, annotation or call.
         outer: Operators around it, the outermost first.
         args: Shapes and types, as text of JSON members.
         frames: Functions of the user's code around it, the outermost first.
         launches: Kernels, memsets and copies on the device, with their length in µs.
         copy: Between host and device.
-        us: Of a pause or a join.
+        us: The length of a pause or a join.
         host: Share of the usual host time of its class.
         captured: Whether a CUDA graph would hold it.
-        rows: Of a pause: names of what is recorded of it, the outermost first: "@" is
-            an annotation, "#" a function of Python, all else an operator.
-        nbytes: Of a collective.
+        rows: Names of the recorded rows of a pause, the outermost first: "@" is an
+            annotation, "#" a function of Python, all else an operator.
+        nbytes: The size of a collective.
         precise: Its products are in full fp32, whatever else the program does.
         late_us: By how much other ranks come later to a collective than usual.
     """
@@ -110,7 +110,7 @@ Step = list[Item]
 
 @dataclass
 class Steps:
-    """A program: the same step again and again, as long as nobody changes one."""
+    """A program: the same step again and again, unless one is edited."""
 
     steps: list[Step] = field(default_factory=list)
 

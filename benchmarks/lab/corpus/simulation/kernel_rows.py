@@ -157,7 +157,7 @@ class KernelRows:
         self._known: dict[tuple[Launch, str, float], KernelRow] = {}
 
     def row(self, launch: Launch, operator: str, blocks: float = 1.0) -> KernelRow:
-        """Describe a launch of an operator, with so many times its blocks."""
+        """Describe a launch of an operator, with `blocks` times its blocks."""
         key = (launch, operator, blocks)
         if key not in self._known:
             self._known[key] = self._row(launch, operator, blocks)

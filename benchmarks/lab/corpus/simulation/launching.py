@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""launching.py: launches, copies and waits of a program, and how long they take."""
+"""launching.py: launches, copies and waits of a program, and their lengths."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SHORTEST_US, _FULLEST = 10.0, 0.8
 # Libraries zero a workspace before some of their kernels: as short as memsets of the
 # real traces are, and of as few bytes.
 _ZERO_US, _ZERO_BYTES = 1.3, 4096
-#: In us. Whoever reads a trace takes a copy's longer call for a wait for the device.
+#: In us. Readers of a trace take a copy's longer call for a wait for the device.
 _LONGEST_COPY_CALL = 75.0
 _UNALIGNED = "_unaligned"
 _CLOCK_HZ = 1.98e9  # Of the GPU that what kernels take to start is of.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """lowering.py: steps of items as a program that the core's scheduler runs.
 
-The same steps may be written in several views, which are what a run is compared with:
+The same steps may be written in several views, with which a run is compared:
 as if a CUDA graph held all it can hold, as if no host ever waited, as if collectives
 were hidden, and what else `View` names. Lengths come from the item's key alone, so
 what two programs share takes as long in both.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""making_runs.py: schedules a run and what it is compared with, writes it.
+"""making_runs.py: schedules a run and the runs it is compared with, and writes it.
 
-The same item of both programs takes as long, so what a pattern costs is the difference
-to the same program without it.
+An item takes the same time in both programs, so the cost of a pattern is the difference
+from the same program without it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def saved(before: Timed, after: Timed) -> float:
 
 
 def moments(before: Timed, after: Timed) -> np.ndarray:
-    """Return which moment of a run comes to pass when in another, as runs.write asks.
+    """Map the moments of a run to those of another, as runs.write expects.
 
     They are the begins and ends of work that both have.
     """
@@ -156,8 +156,8 @@ _VIEWS = {
 _REWRITTEN = frozenset(("pageable_copy", "misaligned_gemm", "unfused_attention"))
 #: What the same fix removes: who captures a graph is rid of both.
 _ALSO = {"launch_bound": ("missed_cuda_graph",)}
-#: Programs have these everywhere or here and there, and nobody says which of it could
-#: go: known where it was put in, and where it could not matter.
+#: Programs have these everywhere or here and there, and it is unknown which of them
+#: could go: known where it was inserted, and where it could not matter.
 _UNKNOWN = ("fusible_chain", "redundant_d2d", "unfused_attention")
 
 
@@ -235,7 +235,7 @@ class _Scheduling:
         truth[runs.ALL, _DEVICE] = moments(ran, best)
         c = plan.conditions
         told = c.told() | {"distributed": plan.distributed}
-        # What comes of the draws is no draw: it tells slow from fixed.
+        # A result of the draws, not a draw: it tells slow from fixed.
         del told["device_speed"]
         run = runs.Run(
             name=plan.name, source="S", group=plan.case.name, role=plan.role,

@@ -43,7 +43,7 @@ def behind_a_wait(steps: Steps, place: Place, make: Maker) -> None:
             at = waits[place.rng.randrange(len(waits))] + 1
             step[at:at] = make(number, 0)
         elif number == len(steps.steps) - 1:
-            # Where nobody waits, the end of the recording does.
+            # Without another wait, the end of the recording waits.
             step.extend(make(number, 0))
 
 
@@ -117,7 +117,7 @@ def _copy(
 
 
 def upload_often(steps: Steps, strength: float, place: Place) -> None:
-    """Many small tensors come from the host; null: from pinned memory, nobody waits."""
+    """Many small tensors come from the host; null: from pinned memory, no wait."""
 
     def make(number: int, k: int) -> list[Item]:
         copy = Copy("h2d", 256 << place.rng.randrange(6), place.null, not place.null)

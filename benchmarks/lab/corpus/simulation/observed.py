@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""observed.py: what a CUDA trace tells of times: of the host, of launches, of kernels.
+"""observed.py: times of a CUDA trace: of the host, of launches, of kernels.
 
 Read in the same way from real and from simulated traces, so that they can be compared.
 All in microseconds.

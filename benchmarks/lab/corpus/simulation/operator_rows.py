@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""operator_rows.py: operators as a recording shows them: what is around them, how they
-are written down.
+"""operator_rows.py: operators as a recording shows them: the operators around them, and
+their fields.
 
 A dry run sees what reaches the device's own kernels; a profiler also sees the
 composite operators that led there.

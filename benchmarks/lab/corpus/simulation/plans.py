@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """plans.py: draws which runs are made: programs, conditions and causes.
 
-A mechanism edits the steps of a program. Its strength, 0 to 1, is what it was drawn
-with; what it costs, the schedule without it tells. Its null touches the same path and
+A mechanism edits the steps of a program. Its strength, 0 to 1, is drawn; the
+schedule without it gives its cost. Its null touches the same path and
 should cost nothing. Mechanisms have the same names in all sources: see pairs.toml and
 perturbation/table.py.
 """

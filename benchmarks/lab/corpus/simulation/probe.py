@@ -2,11 +2,11 @@
 """probe.py: can a classifier tell good simulated windows from good real ones?
 
 It sees what a detector would see. Good are windows of a device of which torchtraceap's
-rules say that next to nothing is wasted: no other word on real windows is at hand, and
-the same is asked of both sides. Windows of one group (an origin of real traces, a
+rules say that next to nothing is wasted: no other label of real windows is available,
+and the same is asked of both sides. Windows of one group (an origin of real traces, a
 simulated program) are never on both sides of a split. Sides, and traces of a side,
 weigh equally; simulated windows are weighed so that each stratum of the busy fraction
-weighs what it weighs among the real ones, for that the device is busier is by design.
+weighs what it weighs among the real ones, as the device is busier by design.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Probe:
     """What tells simulated windows from real ones.
 
     Attributes:
-        auroc: Of the classifier, on groups it was not fitted on.
-        single: AUROC of each feature alone, the most telling first; 0.5 is chance.
+        auroc: The classifier's AUROC on groups it was not fitted on.
+        single: AUROC of each feature alone, the most informative first; 0.5 is chance.
         gain: The share of the classifier's gain that each feature has.
     """
 

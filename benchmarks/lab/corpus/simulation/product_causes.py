@@ -162,7 +162,7 @@ def _chosen(step: list[Item], share: float, place: Place) -> list[int]:
 
 
 def compute_in_fp32(steps: Steps, strength: float, place: Place) -> None:
-    """Nobody allowed tensor cores: the larger the products, the sooner they say so."""
+    """Tensor cores are not allowed: the larger the products, the sooner it shows."""
     for step in steps.steps:
         _precise(step, _chosen(step, 0.2 + 0.8 * strength, place))
 
@@ -251,7 +251,7 @@ def odd_vocabulary(steps: Steps, strength: float, place: Place) -> None:
 
 
 def odd_hidden_size(steps: Steps, strength: float, place: Place) -> None:
-    """Layers whose width is no multiple of 8."""
+    """Layers whose width is not a multiple of 8."""
     _odd(steps, strength, place, "aten::mm", "gemm", 8, function="widen", line=67)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""profiles.py: how long the host takes for things, drawn as in one of the real traces.
+"""profiles.py: the times of host work, drawn as in one of the real traces.
 
 A run's host is that of one measured trace (ranges.json), somewhat faster or slower as a
-whole. What that trace has no samples of comes from all traces together, at its pace.
+whole. Samples that this trace lacks come from all traces together, at its pace.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from benchmarks.lab.corpus.simulation.ranges import RESULT
 _PLACES = 1024
 _MASK = (1 << 16) - 1
 #: How often something takes about as long as its name does otherwise: with each time
-#: drawn anew, lengths of one operator differed more than in real traces.
+#: drawn again, lengths of one operator differed more than in real traces.
 _STEADY = 0.7
 _FARTHEST = 4.0  # Times the time that 9 of 10 stay within; 3 of these: half.
-#: What nobody measured, in µs: medians seen when CUDA calls are traced elsewhere.
+#: Not measured, in µs: medians seen when CUDA calls are traced elsewhere.
 _ASSUMED = {
     "call cudaMalloc": (120.0, 260.0, 900.0),
     "call cudaFree": (60.0, 150.0, 500.0),
@@ -41,7 +41,7 @@ class Profile:
         name: A trace of ranges.json.
         speed: How many times as long all takes that the host computes, the driver's
             calls among it.
-        seed: Of the noise: the same key and channel give the same time.
+        seed: The seed of the noise: the same key and channel give the same time.
     """
 
     def __init__(self, name: str, speed: float, seed: int) -> None:
@@ -57,7 +57,7 @@ class Profile:
 
         Args:
             of: A name that mostly takes about as long as another time, such as that of
-                an operator; "": each time is drawn anew.
+                an operator; "": each time is drawn again.
         """
         table = self._tables.get(what)
         if table is None:
@@ -148,7 +148,7 @@ def _table(name: str, what: str, speed: float) -> list[float]:
     middle, high = (quantiles[measured()["levels"].index(q)] for q in (50, 90))
     most = min(_FARTHEST * high + 5, 3 * _FARTHEST * middle + 10)
     values = np.interp(at, levels, np.minimum(quantiles, most))
-    # Old traces have whole microseconds; what they round to 0 or 1 was something.
+    # Old traces have whole microseconds; the true value of a 0 or 1 was a fraction.
     values += np.sin(np.arange(_PLACES) * 12.9898) * 0.4
     return np.maximum(values * (1.0 if what in _DEVICE else speed), 0.15).tolist()
 

@@ -2,7 +2,7 @@
 """programs.py: the workloads' twins as steps of items, by dry runs, each once.
 
 A dry run of a twin makes three steps; the last is what every step of a simulated run
-repeats. What it launches is estimated for each GPU in turn. Records are kept in a
+repeats. Its launches are estimated for each GPU in turn. Records are kept in a
 folder, so that another run finds them.
 """
 
@@ -43,7 +43,7 @@ def step_items(
 
     Args:
         modules: Classes of modules by path.
-        number: Of the step.
+        number: The step's number.
     """
     entries = record.entries
     syncs = {sync.entry for sync in record.syncs}
@@ -191,7 +191,7 @@ class Recorded:
 
 
 class Programs:
-    """The programs that there are, and their records.
+    """The existing programs, and their records.
 
     Args:
         folder: Where records are kept.
@@ -208,7 +208,7 @@ class Programs:
         self._steps: dict[tuple[Any, ...], Step] = {}
 
     def recorded(self, name: str, twin: Twin, scale: float = 1.0) -> Recorded:
-        """Return the dry run of a twin, with so many times its usual batch.
+        """Return the dry run of a twin, with `scale` times its usual batch.
 
         Raises:
             RefusedError: The dry run refuses the program, or it is too long.

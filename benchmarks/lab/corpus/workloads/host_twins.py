@@ -8,7 +8,7 @@ what they are.
 
 A comment ``# cause: NAME`` marks the line to blame in pair NAME; the manifest finds
 it by that comment, so that a test can compare it with the frame a finding names.
-Such a line stands in a plain function: a comprehension is a frame of its own in some
+Such a line is in a plain function: a comprehension is a frame of its own in some
 Python versions and not in others.
 """
 

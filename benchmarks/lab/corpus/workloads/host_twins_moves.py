@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""host_twins_moves.py: twins that copy on the device what they have there already.
+"""host_twins_moves.py: twins with needless copies on the device.
 
 Every copy is exact, so that the twins agree to the bit. For the comments
 ``# cause: NAME`` see host_twins.py.
@@ -15,7 +15,7 @@ from benchmarks.lab.corpus.workloads.training import Training
 class MovesOutputs(Training):
     """Moves what layers return, in the forward pass; its places are the layers.
 
-    A layer is a module without others in it. What is no float tensor stays.
+    A layer is a module without others in it. Only float tensors are moved.
     """
 
     def make_model(self) -> nn.Module:

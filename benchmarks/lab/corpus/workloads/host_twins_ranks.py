@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """host_twins_ranks.py: twins that share their gradients with another rank.
 
-The other rank (peer.py) adds zeros, so that what is trained stays the same. For the
+The other rank (peer.py) adds zeros, so that the training stays the same. For the
 comments ``# cause: NAME`` see host_twins.py.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""host_twins_streams.py: twins whose copies hold the host up, or nothing hides.
+"""host_twins_streams.py: twins whose copies block the host, or are not hidden.
 
 All keep tensors in host memory that each step needs on the device. A
 copy from pageable memory makes the host wait; one on the stream of the kernels is done

@@ -4,11 +4,11 @@
 The order is the order in which they are recorded on a GPU, as time or space may run
 out (``Pair.rank``):
 
-1. what only a GPU can show at all and users meet most (waits, copies, the loader,
+1. patterns that only a GPU can show and users meet most (waits, copies, the loader,
    launches, graph breaks), then
-2. what a GPU shows better than a simulation (allocator, small grids, tensor cores),
-   then
-3. what rarely costs much today and mostly yields negatives.
+2. patterns for which a GPU is better than a simulation (allocator, small grids, tensor
+   cores), then
+3. patterns that rarely cost much today and mostly yield negatives.
 
 A pair runs on its families in turn: first every pair on its first family, then every
 pair on its second, so that an early stop still leaves each pattern once.
@@ -53,13 +53,13 @@ class Pair:
     """A slow and a fixed twin that compute the same.
 
     Attributes:
-        pattern: The anti-pattern that ``slow`` has and ``fixed`` has not.
+        pattern: The anti-pattern that ``slow`` has and ``fixed`` does not have.
         fixed: If none is named: the training step as it is.
-        families: Names of the families to record on, the most telling first.
+        families: Names of the families to record on, the most informative first.
         why: Why the pair stands where it does in the order.
         also: Patterns whose cost the same fix removes; alternatives, not additions.
-        leaves: Patterns that the fixed twin has as well as the slow one, which nobody
-            took out: what they cost is not known of either.
+        leaves: Patterns that the fixed twin has as well as the slow one, so that
+            they were not removed: their cost is unknown in either.
         mechanism: How it comes about; of those that share one, some may be trained on
             and none judged by. Empty: the name of the pair.
         strengths: What ``Lab.strength`` is drawn from, or a key of STRENGTHS.
@@ -69,8 +69,8 @@ class Pair:
             ``"cpu"`` or nothing.
         reason: Why it needs that.
         rank: Class of its place in the order, see above.
-        runs_on: Tells of a family whether the pair can run on it, which the big corpora
-            ask; ``families`` are among them. Pairs that need no backward pass run on
+        runs_on: Whether the pair can run on a family, which the big corpora ask;
+            ``families`` are among them. Pairs that need no backward pass run on
             ``"any"``; others name their families, or a function.
     """
 
@@ -180,8 +180,8 @@ def causes(pair: Pair) -> list[dict[str, str | int]]:
     """Find the lines marked ``# cause: NAME``, or ``# cause: NAME, NAME``.
 
     Each is ``{"file", "line", "code", "frame"}``; ``frame`` is the function around it
-    as the profiler writes it, ``file(first line): name``. A pair whose cause is a
-    global switch has none.
+    as the profiler writes it, ``file(first line): name``. The list of a pair
+    whose cause is a global switch is empty.
     """
     name = re.escape(pair.name)
     pattern = rf"^\s*(?P<code>.+?)\s+# cause: (?:\w+, )*{name}(?:, \w+)*$"

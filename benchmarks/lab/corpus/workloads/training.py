@@ -43,7 +43,7 @@ class Lab:
     """Where a twin is built: the device, the family, its scale and the seed.
 
     ``strength``, above 0 and at most 1, is the share of the places in which a slow
-    twin takes its slow way; the twin says what its places are. A fixed twin has none.
+    twin takes its slow way; the twin defines its places. A fixed twin has no places.
     """
 
     device: torch.device
@@ -113,10 +113,10 @@ class Training:
         return tf32(self.allow_tf32)
 
     def step(self) -> Tensor:
-        """Train on one batch; returns each sample's loss, which nobody waited for.
+        """Train on one batch; returns each sample's loss, without a wait for it.
 
-        Calls the HOOKS and nothing else that takes time, so that who times them knows
-        where a step's time went. What does not train stops at the losses.
+        Calls the HOOKS and nothing else that takes time, so that their times show
+        where a step's time went. A program that does not train stops at the losses.
         """
         batch = self.fetch()
         self.clear()

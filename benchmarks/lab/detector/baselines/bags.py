@@ -3,7 +3,7 @@
 
 A network of two layers on the statistics of a window, with an output for each side. It
 learns the labels of a trace (trace_labels.py) by its worst window, by its worst few (as
-RTFM does), or is taught with what another is sure of (as MIST does).
+RTFM does), or from the confident labels of another (as MIST does).
 """
 
 from __future__ import annotations

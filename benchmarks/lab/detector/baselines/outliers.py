@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""baselines/outliers.py: how far a window lies from those of good traces.
+"""baselines/outliers.py: the distance of a window from those of good traces.
 
-All are fitted to windows of good traces, as many of each source, or what is seldom
-would be the source that has few. They know no side, and score both heads alike.
+All are fitted to windows of good traces, as many of each source; otherwise a source
+with few would count as rare. They know no side, and score both heads alike.
 """
 
 from __future__ import annotations

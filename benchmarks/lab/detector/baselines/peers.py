@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""baselines/peers.py: rules of other tools, on the columns that read the same thing.
+"""baselines/peers.py: rules of other tools, on the columns that measure the same.
 
 Each rule is a quantity that a tool looks at. Its threshold is tuned: a decision tree
 of one node on the windows to train on, which is kinder to the tool than its own
 constant, made for whole traces. A tool's score is the sum over its rules of the share
-of positives on the window's side of the threshold. What a tool looks at and no column
-tells is left out, as is SageMaker's balance of devices.
+of positives on the window's side of the threshold. Inputs of a tool that no column
+holds are left out, as is SageMaker's balance of devices.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""baselines/plain.py: one number of a window, or what torchtraceap's rules claim."""
+"""baselines/plain.py: one number of a window, or the claims of torchtraceap's rules."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Task:
 
     Attributes:
         corpus: All windows.
-        labels: Of all windows; a baseline reads those of `trained` rows only.
+        labels: Labels of all windows; a baseline reads those of `trained` rows only.
         fold: What may be trained on.
         rows: int [n]: the windows to score.
         seed: For everything that is random.
@@ -68,7 +68,7 @@ class Task:
         return made
 
     def train_rows(self, side: int, most: int) -> np.ndarray:
-        """Return at most so many labeled windows to train a head on, drawn evenly.
+        """Return at most `most` labeled windows to train a head on, drawn evenly.
 
         Empty if they are all of one kind.
         """
@@ -78,7 +78,7 @@ class Task:
         return self.few(rows, most, side)
 
     def few(self, rows: np.ndarray, most: int, *more: int) -> np.ndarray:
-        """Return at most so many of the rows, in order, drawn evenly."""
+        """Return at most `most` of the rows, in order, drawn evenly."""
         if len(rows) <= most:
             return rows
         drawn = self.random(most, *more).choice(len(rows), most, replace=False)
@@ -100,7 +100,7 @@ class Task:
         return np.where(self.fold.trained, labels, UNKNOWN)
 
     def few_even(self, rows: np.ndarray, most: int) -> np.ndarray:
-        """Return at most so many of the rows, in order, as many of each source.
+        """Return at most `most` of the rows, in order, as many of each source.
 
         A source of fewer than 200 gives what it has, and does not hold the others back.
         """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""baselines/trace_labels.py: what is known of a trace as a whole, for each side.
+"""baselines/trace_labels.py: labels of a whole trace, for each side.
 
 A trace is bad on a side if going without one of the causes of that side, of those that
-the head asks for, saves at least 5 % of the whole run, else good. Whoever learns from
-trace labels is told no more.
+the head asks for, saves at least 5 % of the whole run, else good. A baseline that
+learns from trace labels gets no more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNKNOWN = -1
 
 
 def trace_labels(corpus: Corpus) -> np.ndarray:
-    """Return int8 [2, runs]: 1 bad, 0 good, UNKNOWN where it cannot be told.
+    """Return int8 [2, runs]: 1 bad, 0 good, UNKNOWN where it is undetermined.
 
     It cannot of runs that are not complete: of those it is known at most that they are
     bad, and a source of bad traces alone would teach what the source is. Nor can it on

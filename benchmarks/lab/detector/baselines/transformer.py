@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""baselines/transformer.py: the detector, trained anew on each fold.
+"""baselines/transformer.py: the detector, trained again on each fold.
 
-What is trained here is what `torchtraceap train` trains, by the same code, but for
-fewer steps, so that the table takes an hour.
+Trains the same as `torchtraceap train`, by the same code, except for fewer steps, so
+that the table takes an hour.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.lab.detector.compact_corpus import Corpus
 from benchmarks.lab.detector.judging.judged import Scores
 from benchmarks.lab.detector.training_set import types_to_learn
 
-#: Of the table. What is shipped has many times more.
+#: Of the table. The shipped detector has many times more.
 STEPS = 500
 _QUICK = 10
 #: Of a quick one: to see that all works.
@@ -34,11 +34,11 @@ class Recipe:
     """How a network is trained; the defaults are those of what is shipped.
 
     Attributes:
-        losses: Of the main phase; None: those of labeled windows.
+        losses: Losses of the main phase; None: those of labeled windows.
         config: Fields of the network that are not as shipped.
-        steps: Of the main phase.
+        steps: Steps of the main phase.
         before: Steps that first learn to tell hidden events, on unlabeled windows.
-        known: Share of the runs whose windows' labels are told.
+        known: Share of the runs whose windows' labels are used.
         draws: Fields of DrawSettings that are not as shipped.
         sources: Learns from these alone; "": all.
         trees: Grow trees and mix them in.
@@ -115,7 +115,7 @@ def plan_of(recipe: Recipe, quick: bool) -> Any:
 
 
 def traces_of(task: Task, recipe: Recipe) -> list[Any]:
-    """Return the fold's traces with what the fold tells of them."""
+    """Return the fold's traces with the labels that the fold gives."""
     corpus, fold = task.corpus, task.fold
     types = types_to_learn(corpus, task.labels.patterns, task.labels.heads)
     begin = np.searchsorted(corpus.run, np.arange(len(corpus.runs) + 1))
@@ -145,7 +145,7 @@ def traces_of(task: Task, recipe: Recipe) -> list[Any]:
 
 
 def said_of(task: Task, model: Any) -> dict[str, np.ndarray]:
-    """Return what a model says of the windows to test, by name as `Model.say` does."""
+    """Return a model's output for the windows to test, by name as `Model.say` does."""
     rows = task.rows
     lines = np.unique(task.corpus.run[rows])
     said = said_of_runs(model, task.corpus, lines)
@@ -156,7 +156,7 @@ def said_of(task: Task, model: Any) -> dict[str, np.ndarray]:
 def said_of_runs(
     model: Any, corpus: Corpus, lines: Sequence[int] | np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return what a model says of all windows of some runs, and `at`: their rows."""
+    """Return a model's output for all windows of some runs, and `at`: their rows."""
     begin = np.searchsorted(corpus.run, np.arange(len(corpus.runs) + 1))
     every = all_traces(corpus.folder)
     parts: dict[str, list[np.ndarray]] = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """baselines/trees.py: gradient-boosted trees, with window labels and with trace labels.
 
-160 trees of 15 leaves (LightGBM) or of depth 5 (CatBoost). The pattern is told by a
-model of its own, trained on positive windows, the recoverable share by another.
+160 trees of 15 leaves (LightGBM) or of depth 5 (CatBoost). A model of its own, trained
+on positive windows, predicts the pattern; another predicts the recoverable share.
 """
 
 from __future__ import annotations

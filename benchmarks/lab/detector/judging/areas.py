@@ -18,7 +18,7 @@ from benchmarks.lab.detector.window_labels import BANDS
 
 #: Upper ends of the strata of the busy fraction; the host's own windows are in none.
 STRATA = (("idle", 0.5), ("mid", 0.9), ("busy", np.inf))
-#: A family is called the worst only if a source has so many windows of both kinds.
+#: A family is called the worst only if a source has this many windows of each kind.
 _LEAST_OF_FAMILY = 10
 
 

@@ -29,7 +29,7 @@ def judge(
 
     Args:
         corpus: Whose windows.
-        labels: Of all windows.
+        labels: Labels of all windows.
         fold: Which of them are tested.
         rows: int [n]: the windows that `scores` is about, all the tested ones.
         scores: What the detector says.

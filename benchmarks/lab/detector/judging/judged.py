@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judging/judged.py: what a detector says, what it comes to, how groups are drawn."""
+"""judging/judged.py: a detector's output, its figures, and the resampling of groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESAMPLES = 200
 
 @dataclass(frozen=True)
 class Scores:
-    """What a detector says of the windows it was asked about.
+    """A detector's output for the windows it was asked about.
 
     Attributes:
         heads: float [2, n]: higher is worse; NaN: it says nothing.
@@ -37,7 +37,7 @@ class Judged:
     Attributes:
         figures: Name (`cpu_auroc`) and value; NaN if there is none.
         resampled: float [RESAMPLES] of each that has an interval.
-        worst: Head and (family, its area): the worst that can be told.
+        worst: Head and (family, its area): the worst that is known.
     """
 
     figures: dict[str, float] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Resamples:
 def draw_groups(corpus: Corpus, rows: np.ndarray) -> Resamples:
     """Draw the groups of a corpus, and keep those that `rows` are of.
 
-    The same whoever is judged, so that differences between two detectors can be taken
+    The same for all detectors, so that differences between two detectors can be taken
     resample by resample; and the same in each fold, so that a group that several folds
     test is not taken for several.
     """

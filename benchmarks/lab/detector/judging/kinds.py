@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judging/kinds.py: which pattern it is, and how much could be saved.
+"""judging/kinds.py: the named pattern and the recoverable share.
 
-The pattern is asked for in windows that are positive and flagged, at a threshold where
-1 % of the tested negatives would be. A name is right if the removal of what it names
-saves at least 5 % of the window, and nine tenths of what the best would: two fixes may
+The pattern is scored in windows that are positive and flagged, at a threshold where
+1 % of the tested negatives would be. A name is right if removing that pattern
+saves at least 5 % of the window, and nine tenths of the best saving: two fixes may
 free the same time.
 """
 

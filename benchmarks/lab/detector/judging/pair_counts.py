@@ -4,8 +4,8 @@
 The area is the share of pairs (a positive, a negative) in the right order, ties half.
 Pairs are counted once, by cell: the run, the stratum and the band that a window is in.
 Any part of the windows is then a choice of cells, and a resample of the groups is a
-weight on them: neither looks at the windows again. scikit-learn's `roc_auc_score` says
-the same of one part, which the tests hold it to.
+weight on them: neither looks at the windows again. scikit-learn's `roc_auc_score` gives
+the same for one part; tests compare both.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """judging/sources.py: areas within each source, and their mean.
 
-Sources differ in how often something is wrong and in nearly every feature. Who compares
-a window of one with a window of another is rewarded for telling sources apart: a
+Sources differ in how often something is wrong and in nearly every feature. Comparing
+a window of one with a window of another rewards telling sources apart: a
 detector that only names the source reaches 0.7. So windows are compared within their
-source, and the figure is the mean of what comes out.
+source, and the figure is the mean over sources.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import rankdata
 
-#: A source takes part only with so many windows of both kinds.
+#: A source takes part only with this number of windows of both kinds.
 LEAST_OF_EACH = 30
 
 
@@ -29,7 +29,7 @@ def source_areas(
             or ranks in the middle of its column (of several).
         label: int [n]: 1, 0, or below 0 where it is not scored.
         source: str [n].
-        least: So many windows of both kinds are enough.
+        least: The number of windows of both kinds that is enough.
 
     Returns:
         By source: float [], or float [columns].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/check.py: what a check says, and scores that several of them read."""
+"""ten_checks/check.py: the result of a check, and scores that several checks read."""
 
 from __future__ import annotations
 

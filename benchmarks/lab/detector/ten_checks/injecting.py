@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/injecting.py: whether what was put in betrays itself."""
+"""ten_checks/injecting.py: whether inserted work betrays itself."""
 
 from __future__ import annotations
 

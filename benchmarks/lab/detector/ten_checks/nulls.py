@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/nulls.py: whether what was put in at no cost is taken for a cost."""
+"""ten_checks/nulls.py: whether work inserted at no cost is flagged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST_WINDOWS = 300
 _LEAST_GROUPS = 10
 #: What is compared at all; below the two above nothing is decided.
 _FEW_WINDOWS = 50
-#: Standard errors beyond which a difference is no chance: six comparisons at 5 %.
+#: Standard errors beyond which a difference is significant: six comparisons at 5 %.
 _ERRORS = 2.6
 
 

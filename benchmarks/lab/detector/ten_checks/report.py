@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/report.py: all ten, and what they come to."""
+"""ten_checks/report.py: all ten checks, and their summary."""
 
 from __future__ import annotations
 

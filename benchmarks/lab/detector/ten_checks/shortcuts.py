@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ten_checks/shortcuts.py: whether one number, names or times alone say it all."""
+"""ten_checks/shortcuts.py: whether one number, names or times alone are enough."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from benchmarks.lab.detector.ten_checks.check import Check, Evidence
 
 SINGLE_GOAL = 0.90
 BLIND_GOAL = 0.05
-#: Columns that read what an operator, a range or a kernel is called; what a runtime
-#: call or a copy is, the record itself says.
+#: Columns that read the name of an operator, a range or a kernel. The record itself
+#: has the kind of a runtime call or a copy.
 READS_NAMES = re.compile(
     r"name|^repeats$|loader|compile|_gc$|optimizer|collectives|^communication|^views$|"
     r"elementwise|matrix|^reductions$|^indexing$|^op_cop|^fills$|^reads$|^backward$|"
@@ -80,8 +80,8 @@ def single_features(evidence: Evidence) -> Check:
 def blindness(evidence: Evidence) -> Check:
     """4: without columns that read names little is lost; without times, the rest.
 
-    Both go without the columns by cause as well: rules read names and times. What is
-    lost with those alone is said beside.
+    Both go without the columns by cause as well: rules read names and times. The
+    loss without those alone is shown beside.
     """
     columns = evidence.corpus.columns
     names, times, causes = columns_read(columns)

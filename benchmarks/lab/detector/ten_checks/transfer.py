@@ -128,7 +128,7 @@ def strength(evidence: Evidence) -> Check:
 
 
 def _base(evidence: Evidence, trace: np.ndarray) -> str:
-    """Say where fixed twins lie beside traces that nobody touched."""
+    """State where fixed twins lie beside untouched traces."""
     role = evidence.corpus.of_runs("role")
     fixed, found = trace[role == "fixed"], trace[role == "natural"]
     if not np.isfinite(fixed).any() or not np.isfinite(found).any():

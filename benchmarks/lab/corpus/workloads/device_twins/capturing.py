@@ -13,7 +13,7 @@ WARM_UP = 3  # Steps before a capture, which make all state and choose all algor
 
 
 class LaunchesEach(Training):
-    """Copies each batch to where the last one was, and launches every kernel anew."""
+    """Copies each batch to where the last one was, and launches every kernel again."""
 
     def hold(self, batches: list[Batch]) -> list[Batch]:
         held = super().hold(batches)

@@ -32,14 +32,14 @@ def compiled(model: nn.Module) -> nn.Module:
 
 
 # Not an attribute of the block: the compiler would guard on what is in the set, and
-# compile anew whenever it grows.
+# recompile whenever it grows.
 SEEN: set[torch.Size] = set()
 LARGE = 1e6  # Beyond what any activation is, so that nothing is ever done about it.
 
 
 @torch.compiler.disable
 def note(shape: torch.Size) -> None:
-    """Keep the shapes seen; stands for any call the compiler cannot trace."""
+    """Keep the shapes seen; represents any call the compiler cannot trace."""
     SEEN.add(shape)
 
 
@@ -191,7 +191,7 @@ class WarmsUpInHalves(WarmsUp):
 
 
 class WarmsUpInParts(WarmsUpInHalves):
-    """Cuts it elsewhere from time to time: each new shape is compiled anew."""
+    """Cuts it elsewhere from time to time: each new shape is recompiled."""
 
     def cut(self, samples: int) -> int:
         return 1 + self.seldom() % (samples - 1)  # cause: recompiled_for_shape

@@ -131,8 +131,8 @@ class MultipliesInSlices(MultipliesWhole):
 def recur(rnn: nn.LSTM, alone: float, x: Tensor) -> Tensor:
     """Run one LSTM layer a cell at a time, in plain tensor operations.
 
-    Equals ``rnn(x)[0]`` but for rounding; ``x`` is (batch, time, width). Only the first
-    share ``alone`` of the time goes cell by cell.
+    Equals ``rnn(x)[0]`` except for rounding; ``x`` is (batch, time, width). Only the
+    first share ``alone`` of the time goes cell by cell.
     """
     h = c = x.new_zeros(len(x), rnn.hidden_size)
     seen = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""device_twins/updates.py: what is done parameter by parameter after the backward pass.
+"""device_twins/updates.py: work parameter by parameter after the backward pass.
 
 The places of these twins are the parameters.
 """

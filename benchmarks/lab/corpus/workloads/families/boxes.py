@@ -3,7 +3,7 @@
 
 A box is its center, width and height, in shares of the image's side. Detectors return
 (batch, places, classes + 1 + 8): scores of the classes, of there being an object, the
-box, and the anchor that the place stands for, so that a loss needs nothing else.
+box, and the anchor that the place represents, so that a loss needs nothing else.
 """
 
 from __future__ import annotations

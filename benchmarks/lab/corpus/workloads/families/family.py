@@ -27,7 +27,7 @@ class Family:
     training step on a data-centre GPU takes milliseconds and the host is neither
     far ahead nor far behind; ``"small"`` takes some 20 to 100 ms a step on one core of
     a CPU, for recordings there; ``"cpu"`` only has to run in a test. ``task`` is one of
-    ``TASKS``; what does not train is a forward pass alone.
+    ``TASKS``; a family that does not train is a forward pass alone.
 
     ``model`` takes the inputs of a batch and returns one tensor, samples first and of
     two dimensions or more; ``losses`` makes of it and the target one loss a sample.

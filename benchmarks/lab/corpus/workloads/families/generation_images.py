@@ -54,7 +54,7 @@ def _shrinking(config: Config, outside: int) -> nn.Sequential:
 class Dcgan(nn.Module):
     """A generator and its critic, trained against each other in one pass.
 
-    Returns what the critic says of the real and of the made images: (batch, 2).
+    Returns the critic's scores of the real and of the made images: (batch, 2).
     """
 
     def __init__(self, config: Config) -> None:

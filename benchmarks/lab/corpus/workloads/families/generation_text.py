@@ -101,7 +101,7 @@ class Translator(nn.Module):
 class Decoder(Transformer):
     """Reads its text token by token, keeping nothing: the whole prefix each time.
 
-    As generation does, but for the choice of the next token, which is given.
+    As generation does, except for the choice of the next token, which is given.
     """
 
     def forward(self, tokens: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 class ConvNorm(nn.Module):
     """A convolution, group norm and, unless ``active`` is false, a ReLU.
 
-    The image keeps its size but for the stride.
+    The image keeps its size except for the stride.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Sequential):
-    """Two linear layers, the inner four times as wide if nothing is said."""
+    """Two linear layers, the inner four times as wide by default."""
 
     def __init__(self, width: int, inner: int | None = None, bias: bool = True) -> None:
         inner = inner or 4 * width

@@ -22,7 +22,7 @@ def sample_static(logits: Tensor, noise: Tensor, k: int) -> Tensor:
 
 
 class TextSampler(nn.Module):
-    """Draws tokens; tells of each how likely it was. ``sample`` can be replaced."""
+    """Draws tokens; returns the likelihood of each. ``sample`` can be replaced."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
