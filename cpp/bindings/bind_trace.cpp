@@ -43,7 +43,8 @@ std::shared_ptr<Trace> load(const LoadArguments& given, const Load& load) {
   };
   const py::gil_scoped_release release;
   auto out = std::make_shared<Trace>(load(options));
-  trace::order_rows(*out);
+  trace::order_rows(
+      *out, [&] { options.progress({1, out->text_bytes, out->columns.size()}); });
   return out;
 }
 

@@ -43,7 +43,7 @@ using Checkpoint = std::function<void()>;
 /// features/features.cpp), and all values describe that one.
 ///
 /// Statistics are finite or, where the table says so, NaN; tokens are finite. Neither
-/// depends on the order of events in the file (trace/order.h), on when the trace was
+/// depends on the order of events in the file (see trace/order.h), on when the trace was
 /// recorded or on the numbers of processes, threads and devices.
 /// O(n log n) in the rows; the host's rows count once for each device of their process.
 /// Throws std::invalid_argument if `causes` has another length or `merge` is 0, and

@@ -43,8 +43,8 @@ std::vector<Activity> activity_of(const timeline::Timeline& timeline,
 /// time: each from the thread that worked last. A thread with operators is preferred to
 /// one without: the profiler follows work that a program gives to its threads, so a
 /// thread without operators is an independent helper (a loader that pins memory), whose
-/// calls end at any time; while the other one waits for its loader, they are no
-/// transfer at all. Examines only the 32 busiest threads, each pair in one pass.
+/// calls end at any time; while the other one waits for its loader, they do not
+/// count. Examines only the 32 busiest threads, each pair in one pass.
 std::vector<HandOver> find_hand_overs(const timeline::Timeline& timeline,
                                       std::vector<Activity> threads);
 

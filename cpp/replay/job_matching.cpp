@@ -19,6 +19,9 @@ using std::int64_t;
 // two clocks only for more than half a millisecond that also exceeds the noise.
 constexpr int64_t kSameEnds = 500'000, kSure = 4;
 
+// No program takes that many steps, and sums of a few do not overflow.
+constexpr int64_t kMostStep = int64_t{1} << 53;
+
 // Group, its ranks, name, sequence number, step, how many such there were before.
 using Key =
     std::tuple<std::string, std::string, std::string, int64_t, int64_t, std::uint32_t>;
@@ -45,48 +48,51 @@ bool one_sided(const std::string& name) {
 
 }  // namespace
 
-// Each process counts its steps from wherever it began, and only a number that all
-// share says that a collective of two ranks is one. So ranks take over the count of the
-// first one that they have numbered collectives in common with, by what most of these
-// say.
+// Each process counts its steps from wherever it began. What two of them have in common
+// are numbered collectives: by most of these, ranks take over one count, in which no
+// step has a lower number than recorded. O(n log n) in the collectives.
 void Job::align_steps() {
   using Numbered = std::tuple<std::string, std::string, std::string, int64_t>;
-  std::map<Numbered, std::vector<std::pair<std::uint32_t, int64_t>>> all;  // rank, step
+  std::map<Numbered, std::pair<std::uint32_t, int64_t>> first;  // rank, step
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<int64_t, std::size_t>>
+      votes;  // by two ranks: by how much later the second one counts, how often
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     for (const auto& m : ranks_[r].collectives) {
-      if (m.sequence < 0 || m.step < 0 || is_message(m)) continue;
-      all[{m.group, m.ranks, m.name, m.sequence}].emplace_back(r, m.step);
+      if (m.sequence < 0 || m.step < 0 || m.step > kMostStep || is_message(m)) continue;
+      const auto [it, added] = first.try_emplace({m.group, m.ranks, m.name, m.sequence},
+                                                 std::pair(r, m.step));
+      const auto [other, step] = it->second;
+      if (!added && other != r) ++votes[{other, r}][m.step - step];
     }
   }
-  std::vector<std::optional<int64_t>> later(ranks_.size());
-  for (std::uint32_t first = 0; first < ranks_.size(); ++first) {
-    if (later[first]) continue;
-    later[first] = 0;
-    for (bool found = true; found;) {
-      found = false;
-      std::vector<std::map<int64_t, std::size_t>> votes(ranks_.size());
-      for (const auto& [key, members] : all) {
-        const auto known = std::ranges::find_if(
-            members, [&](const auto& m) { return later[m.first].has_value(); });
-        if (known == members.end()) continue;
-        const auto step = known->second + *later[known->first];
-        for (const auto& [r, own] : members) {
-          if (!later[r]) ++votes[r][step - own];
-        }
-      }
-      for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-        if (votes[r].empty()) continue;
-        later[r] = std::ranges::max_element(votes[r], {}, [](const auto& vote) {
-                     return vote.second;
-                   })->first;
-        found = true;
+  std::vector<std::vector<std::pair<std::uint32_t, int64_t>>> next(ranks_.size());
+  for (const auto& [pair, of] : votes) {
+    const auto most =
+        std::ranges::max_element(of, {}, [](const auto& vote) { return vote.second; });
+    next[pair.first].emplace_back(pair.second, most->first);
+    next[pair.second].emplace_back(pair.first, -most->first);
+  }
+  std::vector<std::optional<int64_t>> later(ranks_.size());  // than the first one's
+  for (std::uint32_t start = 0; start < ranks_.size(); ++start) {
+    if (later[start]) continue;
+    later[start] = 0;
+    std::vector<std::uint32_t> together{start};
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      for (const auto& [r, by] : next[together[i]]) {
+        if (later[r]) continue;
+        later[r] = *later[together[i]] + by;
+        together.push_back(r);
       }
     }
-  }
-  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
-    for (auto& s : ranks_[r].steps) s.number += *later[r];
-    for (auto& m : ranks_[r].collectives) {
-      if (m.step >= 0) m.step += *later[r];
+    int64_t latest = 0;
+    for (const auto r : together) latest = std::max(latest, *later[r]);
+    for (const auto r : together) {
+      const auto add = latest - *later[r];
+      const auto align = [&](int64_t& step) {
+        if (step >= 0 && step <= kMostStep) step += add;
+      };
+      for (auto& s : ranks_[r].steps) align(s.number);
+      for (auto& m : ranks_[r].collectives) align(m.step);
     }
   }
 }

@@ -81,10 +81,24 @@ void vote(const trace::Columns& c, const Lanes& lanes,
   }
 }
 
-// Numbers before texts, those by their letters: ids of texts say nothing.
-auto in_order(const trace::Trace& t, std::int64_t pid) {
-  const bool is_text = pid >= trace::kTextIdentity;
-  return std::tuple(is_text, is_text ? 0 : pid, is_text ? t.identity(pid) : "");
+// As people count: numbers before texts, and in these runs of digits by their value.
+// Ids of texts say nothing.
+std::vector<std::pair<std::string, std::int64_t>> in_order(const trace::Trace& t,
+                                                           std::int64_t pid) {
+  if (pid < trace::kTextIdentity) return {{"", pid}};
+  const auto is_digit = [](char c) { return '0' <= c && c <= '9'; };
+  constexpr std::size_t kMostDigits = 18;
+  std::vector<std::pair<std::string, std::int64_t>> out{{" ", 0}};
+  const auto text = t.identity(pid);
+  for (std::size_t i = 0; i < text.size();) {
+    auto& [letters, number] = out.emplace_back("", -1);
+    while (i < text.size() && !is_digit(text[i])) letters += text[i++];
+    for (std::size_t n = 0; i < text.size() && is_digit(text[i]) && n < kMostDigits;
+         ++n) {
+      number = std::max<std::int64_t>(number, 0) * 10 + (text[i++] - '0');
+    }
+  }
+  return out;
 }
 
 void guess(const trace::Trace& t, const Lanes& lanes,
@@ -112,10 +126,19 @@ void guess(const trace::Trace& t, const Lanes& lanes,
                                                                 calls.end());
   if (devices.size() == processes.size()) {
     std::ranges::sort(devices, {}, [&](const auto& d) {
-      return std::tuple(in_order(t, d.first.first), d.first.second);
+      return std::pair(in_order(t, d.first.first), d.first.second);
     });
     std::ranges::sort(processes, {},
                       [&](const auto& p) { return in_order(t, p.first); });
+    bool in_time = true;  // no device works before its process launches
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const auto work = t.columns.ts[devices[i].second];
+      in_time = in_time && t.columns.ts[processes[i].second] <= work + kMaxSkew;
+    }
+    if (!in_time) {
+      std::ranges::sort(devices, {}, [](const auto& d) { return d.second; });
+      std::ranges::sort(processes, {}, [](const auto& p) { return p.second; });
+    }
     for (std::size_t i = 0; i < devices.size(); ++i) {
       out.guessed[devices[i].first] = processes[i].first;
     }

@@ -48,20 +48,23 @@ std::map<std::int64_t, std::string> labels_of(const trace::Trace& trace) {
   std::map<std::int64_t, std::string> out;
   const auto named = trace.strings.find("process_name");
   std::vector<std::uint32_t> rows;
-  auto before = trace::kNoId;  // pids come in runs
+  std::vector<char> seen(trace.strings.size(), 0);
   for (std::uint32_t row = 0; row < c.size(); ++row) {
-    if (c.pid[row] >= trace::kTextIdentity && c.pid[row] != before) {
-      out.try_emplace(before = c.pid[row]);
+    if (c.pid[row] >= trace::kTextIdentity) {
+      auto& known = seen[c.pid[row] - trace::kTextIdentity];
+      if (!known) out.try_emplace(c.pid[row]);
+      known = 1;
     }
     if (c.phase[row] == 'M' && c.name[row] == named) rows.push_back(row);
   }
   for (auto& [pid, label] : out) label = label_in(trace.identity(pid));
-  trace.visit_args(rows, [&](std::size_t i, std::string_view args) {
+  const auto texts = trace.read_args(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
     auto& label = out[c.pid[rows[i]]];
     if (label.empty()) {
-      label = label_in(trace::string_arg(args, kThreadName).value_or(""));
+      label = label_in(trace::string_arg(texts[i], kThreadName).value_or(""));
     }
-  });
+  }
   std::erase_if(out, [](const auto& each) { return each.second.empty(); });
   return out;
 }

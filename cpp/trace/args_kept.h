@@ -152,8 +152,8 @@ class KeptArgs {
   /// How many texts there are; number 0 is the empty one, and no row's.
   std::size_t size() const { return pool_.size(); }
   std::string_view text(std::uint32_t number) const { return pool_.view(number); }
-  /// Puts other rows in the place of all: of each row the number of its text, 0 if it
-  /// has none.
+  /// Puts other rows in the place of all: the number of the text of each row,
+  /// 0 without one.
   void replace(const std::vector<std::uint32_t>& text_of_row);
   /// After the last row: keeps nothing unless all texts are `sound`, and gives back the
   /// memory of what is not kept.

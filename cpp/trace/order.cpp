@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <numeric>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,8 @@ namespace tta::trace {
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
+// A checkpoint takes the lock of the interpreter.
+constexpr std::uint32_t kMergesBetween = 64;
 
 // Compares rows by all that is known of them except their place in the file.
 class Earlier {
@@ -79,22 +83,22 @@ void gather(std::vector<T>& column, const std::vector<std::uint32_t>& order,
   std::swap(column, spare);
 }
 
-// Moves all columns; what a column was is room for the next one of its type.
-void gather_all(Columns& c, const std::vector<std::uint32_t>& order) {
-  Columns spare;
-  std::vector<std::int64_t> wide;
-  std::vector<std::uint32_t> narrow;
-  gather(c.name, order, narrow);
-  gather(c.args_length, order, narrow);
-  for (auto* column :
-       {&c.ts, &c.dur, &c.pid, &c.tid, &c.stream, &c.correlation, &c.external_id,
-        &c.python_id, &c.python_parent_id, &c.sequence}) {
-    gather(*column, order, wide);
-  }
-  gather(c.category, order, spare.category);
-  gather(c.phase, order, spare.phase);
-  gather(c.device, order, spare.device);
-  gather(c.args_offset, order, spare.args_offset);
+// Moves all columns, one type after the other; the old column is room for the next one.
+void gather_all(Columns& c, const std::vector<std::uint32_t>& order,
+                const std::function<void()>& checkpoint) {
+  const auto all = [&](auto&... columns) {
+    std::vector<typename std::tuple_element_t<
+        0, std::tuple<std::remove_reference_t<decltype(columns)>...>>::value_type>
+        spare;
+    (..., (checkpoint(), gather(columns, order, spare)));
+  };
+  all(c.name, c.args_length);
+  all(c.category);
+  all(c.phase);
+  all(c.device);
+  all(c.args_offset);
+  all(c.ts, c.dur, c.pid, c.tid, c.stream, c.correlation, c.external_id, c.python_id,
+      c.python_parent_id, c.sequence);
 }
 
 // Ids of names in order of the rows that have them.
@@ -136,7 +140,7 @@ int depth_rank(Category category) {
   }
 }
 
-void order_rows(Trace& trace) {
+void order_rows(Trace& trace, const std::function<void()>& checkpoint) {
   const auto n = trace.columns.size();
   std::vector<std::uint32_t> kept;
   if (!trace.kept_args.rows().empty()) {
@@ -147,9 +151,12 @@ void order_rows(Trace& trace) {
   }
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0);
-  sort_runs(order, Earlier(trace, kept));
+  std::uint32_t merges = 0;
+  sort_runs(order, Earlier(trace, kept), [&] {
+    if (++merges % kMergesBetween == 0) checkpoint();
+  });
   if (!std::ranges::is_sorted(order)) {
-    gather_all(trace.columns, order);
+    gather_all(trace.columns, order, checkpoint);
     if (!kept.empty()) {
       std::vector<std::uint32_t> spare;
       gather(kept, order, spare);

@@ -18,13 +18,15 @@ namespace tta::trace {
 
 /// Orders the rows by their start; of those that start together the longer comes first,
 /// then the outer kind (a Python frame, an annotation, an operator, a call), then by
-/// process, thread, device, stream, name, and all other columns. Rows without a start
+/// process, thread, name, device, stream, and all other columns. Rows without a start
 /// (metadata) come first. Rows that agree in every column and in the args that are kept
 /// stay in file order. Ids of names count from 0 in order of the rows.
 ///
-/// O(n log r) for rows in r ascending runs; takes up to 24 bytes a row meanwhile. Not
-/// for a trace that others read already: row numbers change.
-void order_rows(Trace& trace);
+/// O(n log r) for rows in r ascending runs, and O(s log s) for s distinct names; takes
+/// up to 28 bytes a row meanwhile. Calls the checkpoint now and then, which may throw:
+/// the trace is then incomplete. Not for a trace that others read already, for row
+/// numbers change.
+void order_rows(Trace& trace, const std::function<void()>& checkpoint = [] {});
 
 /// Returns 0 for a kind of event that encloses the others where they start and end
 /// together, up to 3: an annotation or a Python frame encloses the operator that fills
@@ -34,8 +36,10 @@ int depth_rank(Category category);
 /// Sorts values, equal ones in their order: a merge sort that starts from the runs that
 /// are in order already. O(n log runs): what a few threads did takes a few passes,
 /// where std::sort would take them all as if they were in no order.
-template <typename T, typename Less = std::less<>>
-void sort_runs(std::vector<T>& values, Less less = {}) {
+///
+/// Calls `between` before each merge of two runs.
+template <typename T, typename Less = std::less<>, typename Between = void (*)()>
+void sort_runs(std::vector<T>& values, Less less = {}, Between between = [] {}) {
   std::vector<std::size_t> ends;  // of the runs
   for (std::size_t i = 1; i < values.size(); ++i) {
     if (less(values[i], values[i - 1])) ends.push_back(i);
@@ -50,6 +54,7 @@ void sort_runs(std::vector<T>& values, Less less = {}) {
     std::vector<std::size_t> longer;
     std::size_t first = 0;
     for (std::size_t k = 0; k < ends.size(); k += 2) {
+      between();
       const auto middle = ends[k];
       const auto last = ends[std::min(k + 1, ends.size() - 1)];
       std::merge(at(values, first), at(values, middle), at(values, middle),

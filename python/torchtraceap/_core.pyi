@@ -1365,7 +1365,7 @@ class JoinedCollective:
     @property
     def step(self) -> int | None:
         """
-        N of the ProfilerStep#N.
+        N of the ProfilerStep#N, by one count for all ranks.
         """
     @property
     def transfer_ns(self) -> int:

@@ -12,6 +12,7 @@ from torchtraceap import _core
 from torchtraceap.analysis_plan import plan_analysis
 from torchtraceap.base.errors import trace_error
 from torchtraceap.base.progress import Progress
+from torchtraceap.data.detector_choice import AUTO, DetectorChoice
 from torchtraceap.data.load import (
     LoadOptions,
     plan_load,
@@ -27,7 +28,6 @@ from torchtraceap.data.source import (
     readable,
     source_of,
 )
-from torchtraceap.data.wish import AUTO, Wish
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -115,7 +115,7 @@ def analyze(  # type: ignore[overload-overlap]
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
-    detector: Wish = AUTO,
+    detector: DetectorChoice = AUTO,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> Report: ...
@@ -126,7 +126,7 @@ def analyze(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
-    detector: Wish = AUTO,
+    detector: DetectorChoice = AUTO,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> JobReport: ...
@@ -139,7 +139,7 @@ def analyze(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
-    detector: Wish = AUTO,
+    detector: DetectorChoice = AUTO,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> Report | JobReport:

@@ -12,7 +12,7 @@ from torchtraceap import _core
 from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.errors import TraceError
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.wish import AUTO, OFF, Wish, checked_wish
+from torchtraceap.data.detector_choice import AUTO, OFF, DetectorChoice, checked_choice
 
 if TYPE_CHECKING:
     from torchtraceap.data.config import Changes, Config
@@ -90,7 +90,7 @@ def plan_analysis(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
-    detector: Wish = AUTO,
+    detector: DetectorChoice = AUTO,
 ) -> AnalysisPlan:
     """Check the options of ``analyze``. Weights named in ``detector`` are loaded, and
     torch with them, so that faults in them are reported here.
@@ -112,9 +112,9 @@ def plan_analysis(
         own: Mapping[str, Mapping[str, float]] = {r.name: r.thresholds for r in found}
         changes = read_changes(config, own)
         configured = read_detector(config)
-    wish = checked_wish(detector, configured)
+    choice = checked_choice(detector, configured)
     if os.fsdecode(detector) not in (AUTO, OFF):
         from torchtraceap.detection.model import load_named
 
-        load_named(wish)
-    return AnalysisPlan(max_events, tuple(found), changes, wish)
+        load_named(choice)
+    return AnalysisPlan(max_events, tuple(found), changes, choice)

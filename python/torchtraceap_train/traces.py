@@ -37,7 +37,6 @@ from torchtraceap.detection import LOSS
 OWN = "own"
 #: Arrays of labels, with their least and highest values; None: a pattern.
 _LABELS = {"any": (-1, 1), "types": (-1, 1), "kind": (-1, None), "recoverable": (0, 1)}
-#: What a damaged file raises.
 # What set.json says about each trace.
 _ROW = {
     "name": str,
@@ -47,6 +46,7 @@ _ROW = {
     "bad": bool | None,
     "twin": str | None,
 }
+#: What a damaged file raises.
 _DAMAGE = (
     AttributeError,
     BadZipFile,

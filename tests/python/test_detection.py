@@ -20,7 +20,7 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap.base.errors import ConfigError
-from torchtraceap.data.wish import VARIABLE, checked_wish
+from torchtraceap.data.detector_choice import VARIABLE, checked_choice
 from torchtraceap.detection import model as model_module
 from torchtraceap.detection.detection import Detection
 from torchtraceap.gate.budget import read_budget
@@ -343,10 +343,10 @@ def test_without_it_only_rules_run_with_one_notice(
 
 
 def test_wishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert checked_wish("auto", None, {}) == "auto"
-    assert checked_wish("auto", "off", {}) == "off"
-    assert checked_wish("auto", "mine", {VARIABLE: "off"}) == "off"
-    assert checked_wish(Path("mine"), "off", {VARIABLE: "off"}) == "mine"
+    assert checked_choice("auto", None, {}) == "auto"
+    assert checked_choice("auto", "off", {}) == "off"
+    assert checked_choice("auto", "mine", {VARIABLE: "off"}) == "off"
+    assert checked_choice(Path("mine"), "off", {VARIABLE: "off"}) == "mine"
     with pytest.raises(TypeError, match="detector must be 'auto', 'off' or the path"):
         torchtraceap.analyze(b"", detector=True)  # type: ignore[call-overload]
     monkeypatch.delenv(VARIABLE)

@@ -339,6 +339,23 @@ def test_stacks_do_not_change_what_else_happened(data: Path) -> None:
         assert np.array_equal(values, without.tokens[name]), name
 
 
+def test_devices_of_merged_ranks_go_to_the_rank_of_the_same_number() -> None:
+    """Of more than ten, where letters have another order; all ids are the same."""
+    events = [
+        made
+        for rank in range(12)
+        for made in (
+            op("aten::mm", 0, 900, pid=f"rank {rank}"),
+            launch(10, 1, pid=f"rank {rank}"),
+            kernel(50, 100 + rank, "k", correlation=1, pid=f"GPU {rank}"),
+        )
+    ]
+    rows = report_of(*events).balance
+    assert {row.pid: row.busy_us for row in rows} == {
+        f"rank {rank}": 100 + rank for rank in range(12)
+    }
+
+
 def test_merged_ranks_say_what_each_says_alone() -> None:
     def rank(label: str, slower: float) -> list[Any]:
         pid = f"{label} 4000"

@@ -15,7 +15,7 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap.base.torch_module import load_torch_module
-from torchtraceap.data.wish import VARIABLE
+from torchtraceap.data.detector_choice import VARIABLE
 from torchtraceap.detection import model as model_module
 from torchtraceap.views import summary
 

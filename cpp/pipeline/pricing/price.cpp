@@ -40,12 +40,11 @@ namespace {
 
 // How far a process without a device had come: the last of what its threads had begun
 // or ended by a moment.
-replay::TimeMap time_map(const replay::Model& m, std::int64_t pid,
+replay::TimeMap time_map(const replay::Model& m,
+                         const std::vector<std::uint32_t>& lanes,
                          const std::vector<std::int64_t>& times) {
   replay::TimeMap map;
-  for (std::uint32_t lane = 0; lane < m.sequences.size(); ++lane) {
-    const auto& own = m.timeline->lanes.lanes[lane];
-    if (own.is_stream || own.pid != pid) continue;
+  for (const auto lane : lanes) {
     for (const auto p : m.sequences[lane]) {
       map.add(m.begin + m.points[p].recorded, m.begin + times[p]);
     }
@@ -58,26 +57,35 @@ replay::TimeMap time_map(const replay::Model& m, std::int64_t pid,
 using Clock = std::function<std::vector<std::int64_t>(
     const std::vector<std::int64_t>& times, const std::vector<std::int64_t>& moments)>;
 
-// Gives each window its part of what is gained, in proportion to how much shorter it
-// gets, so that the windows of one device add up to `gained`. Work that moves into a
-// window makes it longer: it gets nothing, and the others less.
+// Gives each window its part of what is gained: by how much it gets shorter. The span
+// ends sooner on each device, so what its clock does not show goes at the end, where
+// nothing was left for it to do. Work that moves into a window makes it longer: it gets
+// nothing, and the others less.
 void share_gain(std::span<const timeline::Window> windows, const Clock& clock,
                 const std::vector<std::int64_t>& before,
                 const std::vector<std::int64_t>& after, std::int64_t gained,
                 std::vector<double>& out) {
   std::vector<std::int64_t> borders;
   for (const auto& w : windows) borders.insert(borders.end(), {w.begin_ns, w.end_ns});
+  if (borders.empty()) return;
   const auto was = clock(before, borders), is = clock(after, borders);
-  std::vector<double> shorter;
-  for (std::size_t i = 0; i < borders.size(); i += 2) {
-    shorter.push_back(static_cast<double>(
-        std::max<std::int64_t>(0, (was[i + 1] - was[i]) - (is[i + 1] - is[i]))));
+  auto rest = gained - ((was.back() - was.front()) - (is.back() - is.front()));
+  std::vector<std::int64_t> shorter(windows.size());
+  std::int64_t sum = 0;
+  for (std::size_t i = windows.size(); i-- > 0;) {
+    const auto length = windows[i].end_ns - windows[i].begin_ns;
+    const auto own = (was[2 * i + 1] - was[2 * i]) - (is[2 * i + 1] - is[2 * i]);
+    shorter[i] = std::clamp<std::int64_t>(own, 0, length);
+    const auto more = std::clamp<std::int64_t>(rest, 0, length - shorter[i]);
+    shorter[i] += more;
+    rest -= more;
+    sum += shorter[i];
   }
-  const auto sum = std::accumulate(shorter.begin(), shorter.end(), 0.0);
-  const auto part = sum == 0 ? 0 : static_cast<double>(gained) / sum;
+  const auto part =
+      sum <= gained ? 1 : static_cast<double>(gained) / static_cast<double>(sum);
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const auto length = windows[i].end_ns - windows[i].begin_ns;
-    out.push_back(std::min(1.0, shorter[i] * part / static_cast<double>(length)));
+    out.push_back(static_cast<double>(shorter[i]) * part / static_cast<double>(length));
   }
 }
 
@@ -96,10 +104,12 @@ std::vector<double> window_shares(const Report& r, const replay::Model& m,
     share_gain(windows_of(r.tiles, t.devices[d].device), clock, before, fixed.times,
                gained, out);
   }
+  std::map<std::int64_t, std::vector<std::uint32_t>> threads;  // by process
+  for (const auto& lane : t.lanes.threads()) threads[lane.pid].push_back(lane.id);
   for (std::size_t first = out.size(); first < r.tiles.size(); first = out.size()) {
     const auto pid = r.tiles[first].pid;
     const auto clock = [&](const auto& times, const auto& moments) {
-      const auto map = time_map(m, pid, times);
+      const auto map = time_map(m, threads[pid], times);
       std::vector<std::int64_t> at;
       for (const auto moment : moments) at.push_back(map.begin(moment));
       return at;
@@ -232,8 +242,10 @@ void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
   // Of a host alone nothing tests a replay, and a collective's wait for other ranks has
   // no gain that one trace could tell.
   if (!report.timeline->host) sort_by_gain(report.findings);
-  out.windows.assign(report.windows.size(), 0);
-  if (prices.all().empty()) return;
+  if (prices.all().empty()) {
+    out.windows.assign(report.windows.size(), 0);
+    return;
+  }
   const auto fixed = pricer.replay(prices.all());
   if (const auto longer = pricer.longer_step(fixed)) {
     out.together_doubt = longer->detail;

@@ -31,7 +31,7 @@ struct Replay {
   std::string together_doubt;  ///< Why there is none although there are gains; or "".
   /// Share of each window that goes with all findings fixed, 0 to 1. Those of one
   /// device (or process, if no device worked), times their lengths, add up to
-  /// `together->high`. Empty likewise.
+  /// `together->high`. Empty if that is unknown, or where too_many_clocks().
   std::vector<double> windows;
 };
 

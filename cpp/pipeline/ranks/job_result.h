@@ -126,7 +126,8 @@ TTA_RECORD(Arrival, TTA_ARRIVAL, "A rank in a collective.")
   FIELD(std::string, name, {}, "\"allreduce\", as the operator is called.")    \
   FIELD(std::string, group, {}, "Name of its process group; \"\" if unknown.") \
   FIELD(std::optional<std::int64_t>, sequence, {}, "Its number in the group.") \
-  FIELD(std::optional<std::int64_t>, step, {}, "N of the ProfilerStep#N.")     \
+  FIELD(std::optional<std::int64_t>, step, {},                                 \
+        "N of the ProfilerStep#N, by one count for all ranks.")                \
   FIELD(std::optional<std::int64_t>, bytes, {}, "Its size, if recorded.")      \
   FIELD(std::int64_t, transfer_ns, 0, "From the last start to the first end.") \
   FIELD(std::int64_t, wait_ns, 0, "Of all ranks together, before that.")       \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""files.py: writes files that users name, and none besides.
+"""files.py: reads and writes files that users name, and none besides.
 
 Each is written beside its place and then moved there, so that readers find
 the old file or the new one, whole: on a full disk, after Ctrl-C, with two writers.
@@ -8,11 +8,11 @@ the old file or the new one, whole: on a full disk, after Ctrl-C, with two write
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
 
 #: What the names of folders begin with that hold a file until it is whole.
 BESIDE = ".torchtraceap-"
@@ -26,7 +26,7 @@ def same_file(one: str, other: str) -> bool:
         return False
 
 
-def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+def open_file(path: str | os.PathLike[str]) -> io.BufferedReader:
     """Open a regular file to read its bytes.
 
     Raises OSError, also for a pipe or a device, without waiting for one; ValueError for

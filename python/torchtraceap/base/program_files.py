@@ -10,12 +10,12 @@ Python's own library and installed packages as well.
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from torchtraceap.base.files import open_file
 from torchtraceap.base.roots import Roots
 from torchtraceap.base.source_lines import is_user_file
 
@@ -95,11 +95,8 @@ def _projects() -> list[str]:
 def read_program(path: str) -> bytes | None:
     """Return what is in a regular file of a sensible size."""
     try:
-        # A pipe must not block: it is opened, found to be none, and closed.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with open(handle, "rb") as stream:
-            status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+        with open_file(path) as stream:
+            if os.fstat(stream.fileno()).st_size > _MOST_BYTES:
                 return None
             return stream.read(_MOST_BYTES)
     except OSError:

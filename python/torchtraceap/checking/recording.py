@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis import analyze
 from torchtraceap.base.arguments import checked_int
-from torchtraceap.profiling import turn
+from torchtraceap.profiling import slot
 from torchtraceap.report import Report
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Recording:
             return ProfilerAction.WARMUP if last else ProfilerAction.NONE
 
         try:
-            turn.take(self)
+            slot.take(self)
         except RuntimeError:
             raise RuntimeError(
                 "a profiler is running already, and only one can run at a time: "
@@ -83,7 +83,7 @@ class Recording:
             self._recorder = CycleRecorder(action, options, lambda prof: None)
             self._recorder.start()
         except BaseException:
-            turn.give_back(self)
+            slot.give_back(self)
             raise
 
     def step(self) -> None:
@@ -92,7 +92,7 @@ class Recording:
             return  # taken away; `stop` says so
         try:
             self._recorder.step()
-        except turn.TakenAwayError:
+        except slot.TakenAwayError:
             self._let_go()
 
     def abandon(self) -> None:
@@ -100,10 +100,10 @@ class Recording:
         try:
             if self._recorder is not None:
                 self._recorder.stop()
-        except turn.TakenAwayError:
+        except slot.TakenAwayError:
             self._let_go()
         finally:
-            turn.give_back(self)
+            slot.give_back(self)
 
     def stop(self, **options: Any) -> Report:
         """End, and analyze with these options of ``analyze``.

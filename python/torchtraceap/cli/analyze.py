@@ -39,7 +39,7 @@ from torchtraceap.cli.targets import (
     report_targets,
     write_report,
 )
-from torchtraceap.data.wish import AUTO, OFF
+from torchtraceap.data.detector_choice import AUTO, OFF
 from torchtraceap.ranks.horovod import horovod_text, is_horovod
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.merged import merged_ranks
@@ -95,18 +95,18 @@ def add(commands: Commands) -> None:
 
 def _detector_of(options: argparse.Namespace) -> str:
     """Return what a command was given; weights that were named are loaded."""
-    wish: str = options.detector
-    if not wish:
+    choice: str = options.detector
+    if not choice:
         raise Refused("--detector: name a file of weights, auto or off")
-    if wish not in (AUTO, OFF):
+    if choice not in (AUTO, OFF):
         from torchtraceap.detection.model import load_named
 
         with stage("loading torch and the weights", options.quiet):
             try:
-                load_named(wish)
+                load_named(choice)
             except ValueError as error:
                 raise Refused(f"--detector: {error}") from error
-    return wish
+    return choice
 
 
 def run(options: argparse.Namespace) -> int:

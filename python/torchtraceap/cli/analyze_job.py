@@ -25,9 +25,9 @@ from torchtraceap.cli.targets import (
     write_report,
     writing,
 )
+from torchtraceap.data.detector_choice import OFF
 from torchtraceap.data.load import plan_load
 from torchtraceap.data.source import RankPaths, is_of_ranks, source_of
-from torchtraceap.data.wish import OFF
 from torchtraceap.ranks.job import job_of_ranks
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.rank_files import find_ranks

@@ -31,7 +31,7 @@ from torchtraceap.cli.output import (
     stage,
 )
 from torchtraceap.cli.targets import refuse_unwritable, targets_of, write
-from torchtraceap.data.wish import AUTO, OFF
+from torchtraceap.data.detector_choice import AUTO, OFF
 from torchtraceap.explain.digest import LEAST_TOKENS, TOKENS
 from torchtraceap.explain.explaining import endpoint_of
 from torchtraceap.explain.explanation import Explanations, explanation_text, usage_text

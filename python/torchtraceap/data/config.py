@@ -9,7 +9,7 @@
     [patterns.gc_pause]
     enabled = false
 
-Besides ``patterns``, ``detector`` selects the learned detector (wish.py).
+Besides ``patterns``, ``detector`` selects the learned detector (detector_choice.py).
 
 In ``pyproject.toml``, the section ``[tool.torchtraceap]`` holds the settings.
 docs/reference/rules.md is for users.
@@ -27,7 +27,7 @@ from torchtraceap.base.arguments import instead_of, of_type, wrong_number
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.base.files import read_file
 from torchtraceap.base.toml_text import read_toml
-from torchtraceap.data.wish import AUTO, OFF
+from torchtraceap.data.detector_choice import AUTO, OFF
 
 Config = str | os.PathLike[str] | Mapping[str, Any]
 # By pattern: thresholds by name, and "enabled".

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from torchtraceap import _core
 from torchtraceap.base.arguments import checked_int, of_type
 from torchtraceap.base.errors import trace_error
+from torchtraceap.base.files import read_file
 from torchtraceap.base.progress import Progress, reporting
 
 if TYPE_CHECKING:
@@ -244,8 +245,7 @@ def _reader(
         try:
             path.encode()
         except UnicodeEncodeError:  # A name whose bytes are not UTF-8.
-            with open(path, "rb") as file:
-                source = file.read()
+            source = read_file(path)
         else:
             return lambda options: _core.load_file(path, options), title
     data = source

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchtraceap import _core
+from torchtraceap.data.detector_choice import AUTO, OFF, VARIABLE
 from torchtraceap.data.features import Features
-from torchtraceap.data.wish import AUTO, OFF, VARIABLE
 from torchtraceap.detection import NOT_ASKED
 from torchtraceap.detection.detection import (
     EVENTS,
@@ -26,7 +26,7 @@ _UNLIKE = "the trace is unlike those that it learned from"
 
 
 def detect(
-    wish: str, report: _core.Report, read_features: Callable[[], Features]
+    choice: str, report: _core.Report, read_features: Callable[[], Features]
 ) -> Detection:
     """Return the verdict of the requested model on a report, unless its trace is
     unusable.
@@ -36,14 +36,14 @@ def detect(
 
     Raises ValueError if a file of weights that was named cannot be used.
     """
-    if wish == OFF:
+    if choice == OFF:
         return Detection("off", "it is switched off")
     if report.quality.verdict == "unusable":
         return Detection("unusable", "the trace is unusable")
     if report.window_count == 0:
         return Detection("empty", "the trace has no windows")
     try:
-        path = None if wish == AUTO else wish
+        path = None if choice == AUTO else choice
         loaded = load_model(path)
         begin = time.perf_counter()
         features = read_features()
@@ -58,10 +58,10 @@ def detect(
     except _FAILURES as error:
         # Of what torch throws the rest is where in torch it was.
         why = str(error).partition("\n")[0] or "there is not enough memory"
-        if wish == AUTO:
+        if choice == AUTO:
             missing = isinstance(error, ImportError)
             return Detection("missing" if missing else "failed", why)
-        named = os.environ.get(VARIABLE) == wish
+        named = os.environ.get(VARIABLE) == choice
         raise ValueError(f"{why} ({VARIABLE} names it.)" if named else why) from error
     return _detection(
         loaded,

@@ -15,7 +15,7 @@ from torchtraceap.analysis_plan import of_torch
 from torchtraceap.base.program_files import read_below
 from torchtraceap.base.roots import FoundFile, Roots
 from torchtraceap.base.safe_text import printable
-from torchtraceap.data.wish import AUTO, OFF
+from torchtraceap.data.detector_choice import AUTO, OFF
 from torchtraceap.gate.side import Side, read_form, side_of
 from torchtraceap.report import Report
 from torchtraceap.views.json_form import report_form

@@ -12,8 +12,8 @@ from torchtraceap.analysis_plan import plan_analysis
 from torchtraceap.base.arguments import checked_int, of_type
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.config import Config
+from torchtraceap.data.detector_choice import AUTO, DetectorChoice
 from torchtraceap.data.rules import Rule
-from torchtraceap.data.wish import AUTO, Wish
 from torchtraceap.gate.budget import Budget, read_budget
 from torchtraceap.gate.budget_data import Violation
 from torchtraceap.profiling import cycle_files, live
@@ -80,7 +80,7 @@ class Analyzer:
         max_events: int | None = None,
         config: Config | None = None,
         rules: Iterable[Rule | str] = (),
-        detector: Wish = AUTO,
+        detector: DetectorChoice = AUTO,
     ) -> None:
         self._plan = plan_analysis(max_events, config, rules, detector)
         self._verbosity = checked_int("verbosity", verbosity, 0, 2)

@@ -9,8 +9,8 @@ from typing import Any
 
 from torchtraceap.base.arguments import instead_of, of_type
 from torchtraceap.data.config import Config
+from torchtraceap.data.detector_choice import AUTO, DetectorChoice
 from torchtraceap.data.rules import Rule
-from torchtraceap.data.wish import AUTO, Wish
 from torchtraceap.gate.budget import Budget
 from torchtraceap.profiling.analyzer import Analyzer, Handler
 from torchtraceap.profiling.plan import Plan
@@ -38,7 +38,7 @@ def profile(
     max_events: int | None = None,
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
-    detector: Wish = AUTO,
+    detector: DetectorChoice = AUTO,
     **torch_options: Any,
 ) -> Session:
     """Profile a few steps of a loop and report what wastes time in them::

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction, profile
 
-from torchtraceap.profiling import turn
+from torchtraceap.profiling import slot
 
 _BEFORE_RECORDING = (ProfilerAction.NONE, ProfilerAction.WARMUP)
 # Before 2.13 torch warns that it forgets the last cycle in the first cycle, too.
@@ -41,7 +41,7 @@ class CycleRecorder:
     def start(self) -> None:
         with _unsaid():
             self.profiler.__enter__()
-        turn.mark()
+        slot.mark()
 
     def step(self) -> None:
         """Goes on to the next step. Raises TakenAwayError, and what torch raises."""
@@ -50,7 +50,7 @@ class CycleRecorder:
             self.steps_over += 1
         with self._mended():
             self.profiler.step()
-        turn.mark()
+        slot.mark()
 
     def stop(self) -> None:
         """Ends. Raises TakenAwayError, and what torch raises."""
@@ -61,8 +61,8 @@ class CycleRecorder:
 
     def abandon(self) -> None:
         """Lets go of a profiler that must not be touched any more."""
-        if turn.is_taken_away():
-            turn.leave(self.profiler)
+        if slot.is_taken_away():
+            slot.leave(self.profiler)
         self.profiler.on_trace_ready = None
 
     def _ready(self, prof: Any) -> None:
@@ -70,18 +70,18 @@ class CycleRecorder:
         self.steps_over = 0
 
     def _check(self) -> None:
-        if turn.is_taken_away():
-            raise turn.TakenAwayError
-        if turn.is_stale():
+        if slot.is_taken_away():
+            raise slot.TakenAwayError
+        if slot.is_stale():
             self.profiler.on_trace_ready = None
-            turn.stop(self.profiler)
-            raise turn.TakenAwayError
+            slot.stop(self.profiler)
+            raise slot.TakenAwayError
 
     @contextmanager
     def _mended(self) -> Iterator[None]:
         """Warms up again if another profiler came and went: torch would crash."""
         action = self.profiler.current_action
-        mends = action == ProfilerAction.WARMUP and turn.is_disturbed()
+        mends = action == ProfilerAction.WARMUP and slot.is_disturbed()
         may_begin = action in (ProfilerAction.NONE, ProfilerAction.RECORD_AND_SAVE)
         says_it = self.profiler.profiler is not None or _SAYS_IT_AT_FIRST
         if not says_it or not (mends or may_begin):

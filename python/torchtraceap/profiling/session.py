@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.gate.budget_data import Violation
-from torchtraceap.profiling import turn
+from torchtraceap.profiling import slot
 from torchtraceap.profiling.analyzer import Analyzer
 from torchtraceap.profiling.notices import reason, show, warn
 from torchtraceap.profiling.plan import STEP, Plan
@@ -87,11 +87,11 @@ class Session:
         # One whose thread is over ends as it is asked whether it is at home.
         if self.is_running and self._is_at_home():
             raise RuntimeError("this profile is running already: it cannot be nested")
-        turn.take(self)
+        slot.take(self)
         try:
             self._begin()
         except BaseException:
-            turn.give_back(self)
+            slot.give_back(self)
             raise
 
     def step(self) -> None:
@@ -99,7 +99,7 @@ class Session:
         if self._recorder is None:
             if self.torch_profiler is None:
                 raise RuntimeError("step() was called before the profile was started")
-            turn.stop_what_was_left()
+            slot.stop_what_was_left()
             return  # all cycles are over
         if not self._is_at_home():
             return
@@ -169,13 +169,13 @@ class Session:
         if self._recorder is not None:
             self._recorder = None
             atexit.unregister(self.stop)
-            turn.give_back(self)
+            slot.give_back(self)
 
     def _drop(self) -> None:
         """Ends without the thread that started it, which is over."""
         if self._recorder is not None:
             self._recorder.abandon()
-            turn.give_up(self)
+            slot.give_up(self)
             self._end()
             warn(
                 "profiling ended: the thread that started it is over, and what it "

@@ -10,7 +10,7 @@ from functools import partial, wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from torchtraceap.base.arguments import of_type
-from torchtraceap.profiling import turn
+from torchtraceap.profiling import slot
 from torchtraceap.profiling.notices import warn
 from torchtraceap.profiling.profile import profile
 from torchtraceap.profiling.session import Session
@@ -133,7 +133,7 @@ class _Steps:
         """Ends the call that is a step."""
         self._inside = False
         self.session.step()
-        self.are_over = not (self.session.is_running or turn.is_anything_left())
+        self.are_over = not (self.session.is_running or slot.is_anything_left())
 
     def _start(self) -> bool:
         try:

@@ -44,7 +44,7 @@ def horovod_text(trace: _core.Trace) -> str:
     columns, names = trace.columns, trace.strings
     timed = (columns["phase"] != b"M") & (columns["ts"] != _core.NO_TIME)
     rows = np.flatnonzero(timed)
-    # By tensor, in file order: ends and begins at one moment are in no other.
+    # By tensor, in file order.
     rows = rows[np.lexsort((columns["args_offset"][rows], columns["pid"][rows]))]
     phase, name, us = (columns[key][rows] for key in ("phase", "name", "ts"))
     us = us / 1000

@@ -63,8 +63,8 @@ def gain_text(finding: Finding, report: ReportData) -> str:
 
 
 def gain_range(finding: Finding) -> str:
-    """Write the gain with its certain part, if any: ``265 ms to 354 ms``; "" if the
-    gain is unknown.
+    """Write the gain as a range if its low end is not 0: ``265 ms to 354 ms``; "" if
+    it is unknown.
     """
     low_us, high_us = finding.recoverable_low_us, finding.recoverable_us
     if high_us is None:
@@ -73,7 +73,7 @@ def gain_range(finding: Finding) -> str:
 
 
 def range_text(low_us: float, high_us: float) -> str:
-    """Write a gain as a range; without a certain part, as its upper end."""
+    """Write a gain as a range; if its low end is 0, as its upper end."""
     if low_us:
         return f"{time_text(low_us)} to {time_text(high_us)}"
     return f"{'up to ' if high_us else ''}{time_text(high_us)}"
@@ -224,11 +224,9 @@ def _why_nothing(finding: Finding, report: ReportData) -> str:
 
 
 def _sure_text(gain: Gain) -> str:
-    """Write how much of the gain of all fixes is certain."""
-    if gain.low_us:
-        return f"; at least {time_text(gain.low_us)} is certain"
-    if gain.high_us:
-        return "; none of it is certain, as the replacement costs time too"
+    """Write that the gain of all fixes may be nothing; a range has its low end."""
+    if gain.high_us and not gain.low_us:
+        return "; it may be nothing, as the replacement costs time too"
     return ""
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from torchtraceap import _core
 from torchtraceap._core import Balance, CriticalPath, Finding, Step, Window
-from torchtraceap.data.wish import OFF
+from torchtraceap.data.detector_choice import OFF
 from torchtraceap.detection import CALIBRATED_FOR
 from torchtraceap.detection.detection import SIDES, Detection
 from torchtraceap.report_data import ReportData

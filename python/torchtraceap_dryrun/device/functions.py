@@ -96,7 +96,8 @@ def _address(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
 def _refuse(what: str) -> Handler:
     @_of_device
     def refused(run: Run, func: Any, args: Any, kwargs: Any) -> Any:
-        raise DryRunError(f"{what} needs memory on a GPU, which a dry run has not")
+        missing = "memory on a GPU, which a dry run does not have"
+        raise DryRunError(f"{what} needs {missing}")
 
     return refused
 

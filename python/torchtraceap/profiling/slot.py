@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""turn.py: only one profiler can run in a process; whose turn is it?
+"""slot.py: only one profiler can run in a process; whose turn is it?
 
 torch does not guard this: a profiler that starts beside another one, in whatever
 thread, ends the other one's recording, and may end the process by a segmentation fault

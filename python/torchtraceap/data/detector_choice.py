@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""wish.py: the detector to use: the bundled one, none, or a file of weights."""
+"""detector_choice.py: the bundled detector, none, or a file of weights."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ AUTO, OFF = "auto", "off"
 #: Selects it by default: tests, CI and child processes switch it off with this.
 VARIABLE = "TORCHTRACEAP_DETECTOR"
 
-Wish = str | os.PathLike[str]
+DetectorChoice = str | os.PathLike[str]
 
 
-def checked_wish(
-    detector: Wish,
+def checked_choice(
+    detector: DetectorChoice,
     configured: str | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> str:
@@ -31,9 +31,9 @@ def checked_wish(
             "detector must be 'auto', 'off' or the path of a file of weights, but is "
             f"{of_type(detector)}"
         )
-    wish = os.fsdecode(detector)
-    if not wish:
+    choice = os.fsdecode(detector)
+    if not choice:
         raise ValueError("detector must be 'auto', 'off' or a path, but is empty")
-    if wish != AUTO:
-        return wish
+    if choice != AUTO:
+        return choice
     return environment.get(VARIABLE) or configured or AUTO
