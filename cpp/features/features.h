@@ -43,10 +43,10 @@ using Checkpoint = std::function<void()>;
 /// features/features.cpp), and all values describe that one.
 ///
 /// Statistics are finite or, where the table says so, NaN; tokens are finite. Neither
-/// depends on the order of events in the file (see trace/order.h), on when the trace was
-/// recorded or on the numbers of processes, threads and devices.
-/// O(n log n) in the rows; the host's rows count once for each device of their process.
-/// Throws std::invalid_argument if `causes` has another length or `merge` is 0, and
+/// depends on the order of events in the file (see trace/order.h), on when the trace
+/// was recorded or on the numbers of processes, threads and devices. O(n log n) in the
+/// rows; the host's rows count once for each device of their process. Throws
+/// std::invalid_argument if `causes` has another length or `merge` is 0, and
 /// std::length_error if edges cannot number the tokens.
 Features make_features(
     const timeline::Timeline& timeline, const timeline::EventArgs& args,
