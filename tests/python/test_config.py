@@ -285,6 +285,19 @@ def test_mistakes_are_named(
     assert isinstance(caught.value, ValueError)
 
 
+@pytest.mark.parametrize("read", [read_settings, read_budget])
+def test_what_is_not_a_file_is_refused_at_once(
+    read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name, what in (("none", "No such file"), ("", "directory"), ("pipe", "a pipe")):
+        path = tmp_path / name
+        with pytest.raises(torchtraceap.ConfigError) as caught:
+            read(path)
+        assert str(caught.value).startswith(f"cannot read {path}: ")
+        assert what in str(caught.value)
+
+
 def test_what_is_no_budget(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="a path or a dict, but is of type int"):
         read_budget(3)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -342,7 +343,17 @@ def test_without_it_only_rules_run_with_one_notice(
     assert not json.loads(second.to_json())["detector"]["run"]
 
 
-def test_wishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_a_file_of_weights_is_refused_before_torch_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_module, "load_torch_module", None)
+    os.mkfifo(tmp_path / "pipe")
+    for name, what in (("none", "cannot be read"), ("pipe", "is not a regular file")):
+        with pytest.raises(ValueError, match=f"{name}: {what}. Give a file"):
+            model_module.load_model(str(tmp_path / name))
+
+
+def test_choices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert checked_choice("auto", None, {}) == "auto"
     assert checked_choice("auto", "off", {}) == "off"
     assert checked_choice("auto", "mine", {VARIABLE: "off"}) == "off"

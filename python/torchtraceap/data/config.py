@@ -114,12 +114,13 @@ def _bytes(path: Path) -> bytes:
         return read_file(path)
     except (OSError, ValueError) as error:  # ValueError: no name of a file.
         what = getattr(error, "strerror", None) or error
-        raise ConfigError(f"cannot read the configuration {path}: {what}") from error
+        raise ConfigError(f"cannot read {path}: {what}") from error
 
 
 def _parsed(path: Path) -> dict[str, Any]:
+    content = _bytes(path)
     try:
-        return read_toml(_bytes(path).decode("utf-8"))
+        return read_toml(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not TOML: it is not UTF-8 ({error})") from error
     except (ValueError, RecursionError) as error:

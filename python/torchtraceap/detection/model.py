@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from torchtraceap.base.errors import WeightsError
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.data.features import Features
 from torchtraceap.detection import BUNDLED
@@ -55,12 +56,13 @@ def load_model(path: str | None, device: str | None = None) -> LoadedModel:
         path = str(BUNDLED)
     if os.path.isdir(path):
         raise ValueError(f"{path} is a folder, not a file of weights. Name a file.")
-    # One that is not there is for the module to complain of.
+    if not os.path.isfile(path):  # Before torch, which takes seconds to load.
+        what = "is not a regular file" if os.path.exists(path) else "cannot be read"
+        raise WeightsError(f"{path}: {what}. Give a file of weights.")
     device = device or os.environ.get(DEVICE)
     key: tuple[object, ...] = (os.path.abspath(path), device)
-    if os.path.exists(path):
-        told = os.stat(path)
-        key += (told.st_mtime_ns, told.st_size, told.st_ino)
+    found = os.stat(path)
+    key += (found.st_mtime_ns, found.st_size, found.st_ino)
     if known := _loaded.get(key):
         return known
     begin = time.perf_counter()
