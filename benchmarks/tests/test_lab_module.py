@@ -93,10 +93,10 @@ def test_args_and_lengths_are_read_when_they_are_given(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda p, s: p.lengthen(s.host, 5), "no device work"),
-        (lambda p, s: p.lengthen(s.rows, 5), "no device work"),
+        (lambda p, s: p.lengthen(s.host, 5), "not device work"),
+        (lambda p, s: p.lengthen(s.rows, 5), "not device work"),
         (lambda p, s: p.lengthen(s.work, 2**62), "outside the time range"),
-        (lambda p, s: p.replace(s.host), "no device work"),
+        (lambda p, s: p.replace(s.host), "not device work"),
         (lambda p, s: p.leave_out(s.work), "not a row of the host"),
         (lambda p, s: p.leave_out(s.rows), "not a row of the host"),
     ],
