@@ -43,8 +43,10 @@ std::shared_ptr<Trace> load(const LoadArguments& given, const Load& load) {
   };
   const py::gil_scoped_release release;
   auto out = std::make_shared<Trace>(load(options));
-  trace::order_rows(
-      *out, [&] { options.progress({1, out->text_bytes, out->columns.size()}); });
+  trace::order_rows(*out, [] {
+    const py::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  });
   return out;
 }
 

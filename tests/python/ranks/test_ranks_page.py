@@ -35,7 +35,7 @@ def test_the_output_shown_is_the_programs(
     head, *parts = shown.split("...\n")
     # What is noise on one machine is none on another: these rows differ.
     for part in (head.partition("  1. ")[0], parts[0], parts[-1]):
-        expected = words(part.partition("Gains of")[0])
+        expected = words(part.partition("Gain if")[0])
         places = range(len(rest) - len(expected) + 1)
         assert any(rest[at : at + len(expected)] == expected for at in places), part
 
