@@ -69,7 +69,12 @@ class Fixer {
       case Fix::kDropWaits:
       case Fix::kPin:
         if (lane != kNoLane) {
-          out_.drop_waits(lane, timeline::wait_around(t_.waits, lane, c_.ts[site.row]));
+          const auto wait = timeline::wait_around(t_.waits, lane, c_.ts[site.row]);
+          if (fix == Fix::kPin) {
+            out_.pin(lane, wait);
+          } else {
+            out_.drop_waits(lane, wait);
+          }
         }
         if (fix == Fix::kPin) break;
         [[fallthrough]];

@@ -167,11 +167,12 @@ TTA_RECORD(Window, TTA_WINDOW,
   FIELD(std::int64_t, idle_ns, 0,                                                      \
         "The part of `wasted_us` in which the device was idle.")                       \
   FIELD(std::optional<std::int64_t>, recoverable_ns, {},                               \
-        "Time that the trace is shorter when replayed without this finding's claims "  \
-        "(a fix may save less or more). None if the replay is unreliable; "            \
-        "`Report.recovery` says why.")                                                 \
+        "Time that a fix is expected to save: the middle of its range. None if the "   \
+        "replay is unreliable; `Report.recovery` says why.")                           \
   FIELD(std::optional<std::int64_t>, recoverable_low_ns, {},                           \
-        "The reliable part of it: 3/4, or 0.")                                         \
+        "The low end of the range.")                                                   \
+  FIELD(std::optional<std::int64_t>, recoverable_high_ns, {},                          \
+        "The high end of the range.")                                                  \
   FIELD(std::optional<double>, recoverable_fraction, {},                               \
         "`recoverable_us` as a share of the span.")                                    \
   FIELD(std::string, edit, {},                                                         \
@@ -310,11 +311,12 @@ TTA_RECORD(Stage, TTA_STAGE, "One question about the trace, answered in figures.
 
 #define TTA_GAIN(FIELD)                                                               \
   FIELD(std::int64_t, low_ns, 0,                                                      \
-        "The reliable part: 3/4 of the saving without unreliable edits, so 0 if all " \
-        "edits are unreliable, as they are without device work.")                     \
-  FIELD(std::int64_t, high_ns, 0, "As replayed.")                                     \
+        "A fix gains at least this, as far as measured pairs and the trace say: 0 "   \
+        "if it may gain nothing.")                                                    \
+  FIELD(std::int64_t, middle_ns, 0, "The figure to expect.")                          \
+  FIELD(std::int64_t, high_ns, 0, "A fix gains at most this.")                        \
   FIELD(std::optional<double>, recomputed_share, {},                                  \
-        "Share of `high_us` that comes from shorter waits, not from removed work: "   \
+        "Share of the gain that comes from shorter waits, not from removed work: "    \
         "it depends on the rules of the replay. None: scheduled by events.")          \
   FIELD(std::optional<double>, inferred_share, {},                                    \
         "Share of the critical path afterwards on inferred dependencies.")
@@ -333,6 +335,9 @@ TTA_RECORD(Recomputed, TTA_RECOMPUTED,
         "The reasons against it, in sentences.")                                    \
   FIELD(std::int64_t, span_ns, 0, "As recorded.")                                   \
   FIELD(std::int64_t, replayed_span_ns, 0, "Replayed unchanged.")                   \
+  FIELD(std::int64_t, span_by_rules_ns, 0,                                          \
+        "Replayed without the delays that no rule explains: what the rules alone "  \
+        "make of the trace.")                                                       \
   FIELD(std::int64_t, null_span_ns, 0,                                              \
         "Replayed without any wait: if it is near `span_us`, a correct span is "    \
         "little evidence.")                                                         \
@@ -346,6 +351,8 @@ TTA_RECORD(Recomputed, TTA_RECOMPUTED,
   FIELD(double, explained_share, 1,                                                 \
         "Share of launched device work that starts when its predecessors allow.")   \
   FIELD(std::int64_t, unexplained_ns, 0, "Sum of the delays of the rest.")          \
+  FIELD(std::int64_t, delayed_ns, 0,                                                \
+        "Part of the critical path in delays that no rule explains.")               \
   FIELD(SharesByName, shares, {},                                                   \
         "The critical path by source, 0 to 1: copied, recomputed, anchored.")       \
   FIELD(std::int64_t, anchored_ns, 0,                                               \

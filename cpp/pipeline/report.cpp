@@ -30,12 +30,13 @@ std::optional<std::int32_t> known_device(std::int32_t number) {
 
 void add_gain(const Report& r, const replay::Gain& gain, Finding& out) {
   const auto span = r.trace.end_ns - r.trace.start_ns;
-  out.recoverable_ns = gain.high;
+  out.recoverable_ns = gain.middle;
   out.recoverable_low_ns = gain.low;
+  out.recoverable_high_ns = gain.high;
   out.recoverable_fraction =
       span <= 0
           ? 0.0
-          : std::min(1.0, static_cast<double>(gain.high) / static_cast<double>(span));
+          : std::min(1.0, static_cast<double>(gain.middle) / static_cast<double>(span));
 }
 
 Finding finding_of(const Report& r, const patterns::Finding& f,

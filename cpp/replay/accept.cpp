@@ -8,18 +8,17 @@
 namespace tta::replay {
 namespace {
 
-// Limits of acceptance: 26 of 27 real traces of 100 or more tasks hold them, and every
-// trace that events were removed from breaks several.
-constexpr double kMostSpanError = 0.01, kMostWaitError = 0.05;
-constexpr double kMostContradicted = 0.01, kLeastExplained = 0.9;
-constexpr double kMostUnexplained = 0.02, kLeastLaunched = 0.95;
-// Times that depend on an anchor are correct under any rules, so errors count as shares
-// of the rest. At most this share of the span may be anchored.
-constexpr double kMostAnchored = 0.9;
-// A single one is not a share: its error shows in the span and the waits.
+// Limits of acceptance. A trace may lack a cause here and there: what starts or returns
+// late without one is kept (Model::late), and makes the range of a gain that rests on it
+// wide (Pricer::gain). Refused is a trace that lacks rows: sampled ones and those that
+// events were removed from break one of these.
+constexpr double kMostSpanError = 0.01;
+constexpr double kMostContradicted = 0.01, kLeastLaunched = 0.95;
+// Of two traces with a sample of their rows, half of the starts are unexplained, late by
+// 72 and 85 % of the span; of complete ones no more than 7 %, of one of nine kernels 22.
+constexpr double kLeastExplained = 0.9, kMostUnexplained = 0.5;
+// A single one is not a share: its error shows in the span.
 constexpr std::uint64_t kMostAlone = 1;
-// In 43 real traces none is.
-constexpr double kMostWaitsContradicted = 0.05;
 // In 40 real traces every launch has its work.
 constexpr double kMostLost = 0.05;
 // Copies of no bytes leave no record.
@@ -57,44 +56,22 @@ void accept(Fidelity& f) {
                        " too long or too short");
     break;
   }
-  if (const auto e = ratio(f.long_waits.error, f.long_waits.recorded);
-      e > kMostWaitError) {
-    refuse("waits", "replayed as recorded, long waits come out wrong by " + percent(e) +
-                        " of their sum");
-  }
   if (f.contradicted > kMostAlone && of_tasks(f.contradicted) > kMostContradicted) {
     refuse("contradicted", std::to_string(f.contradicted) +
                                " times, work began before the work it should have "
                                "waited for had ended");
   }
-  // However few the waits are next to the work: a rule wrong this often is useless.
-  if (const auto e = ratio(static_cast<std::int64_t>(f.contradicted_waits),
-                           static_cast<std::int64_t>(f.waits));
-      f.contradicted_waits > kMostAlone && e > kMostWaitsContradicted) {
-    refuse("contradicted_waits",
-           "in " + percent(e) +
-               " of the calls that wait, the awaited work had not ended when "
-               "they returned");
-  }
-  if (f.launched > 0) {
-    const auto e = ratio(static_cast<std::int64_t>(f.explained),
-                         static_cast<std::int64_t>(f.launched));
-    if (e < kLeastExplained) {
-      refuse("unexplained_starts",
-             "only " + percent(e) +
-                 " of the device work starts when the awaited work has ended; the "
-                 "cause of the other delays is not recorded");
-    }
-  }
-  if (const auto e = ratio(f.unexplained_ns, rest); e > kMostUnexplained) {
-    refuse("unexplained_time", "device work starts late by " + percent(e) +
-                                   " of the recorded time, for no recorded reason");
-  }
-  if (const auto e = ratio(f.anchored_ns, f.span.replayed); e > kMostAnchored) {
-    refuse("anchored",
-           percent(e) +
-               " of the critical path (the chain of work that sets the trace's length) "
-               "depends on work from before the recording");
+  const auto explained = ratio(static_cast<std::int64_t>(f.explained),
+                               static_cast<std::int64_t>(f.launched));
+  const auto unexplained = ratio(f.unexplained_ns, f.span.recorded);
+  if (f.launched > 0 && explained < kLeastExplained && unexplained > kMostUnexplained) {
+    refuse("unexplained_starts",
+           "only " + percent(explained) +
+               " of the device work starts when the awaited work has ended, the rest "
+               "late by " +
+               percent(unexplained) +
+               " of the recorded time in sum: rows are missing, or the device does not "
+               "work as a GPU does");
   }
   if (const auto e = ratio(static_cast<std::int64_t>(f.launch_calls_without_work),
                            static_cast<std::int64_t>(f.launch_calls));

@@ -197,4 +197,24 @@ void add_anomalies(Draft& d) {
   });
 }
 
+// A card that another process uses too, a driver that hands launches over in batches, a
+// thread that the system woke late: the trace does not say which, but shows the delay.
+// It is kept behind the dependency that was the last to be met, so that a change of
+// something else leaves it where it is.
+void keep_delays(Draft& d) {
+  auto& m = d.model;
+  const auto by = residuals(m.points, d.edges);
+  for (auto& e : d.edges) {
+    const auto kind = m.points[e.to].kind;
+    if (by[e.to] <= kUnexplained || m.late[e.to] > 0 ||
+        (kind != PointKind::kTaskStart && kind != PointKind::kCallEnd) ||
+        d.apart(e.from, e.to) - e.weight != by[e.to]) {
+      continue;
+    }
+    m.late[e.to] = by[e.to];
+    e.weight += by[e.to];
+    e.delayed = true;
+  }
+}
+
 }  // namespace tta::replay

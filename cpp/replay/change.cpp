@@ -54,7 +54,20 @@ void WeightEdits::hide(const Stretch& stretch, Interval part, bool waits_too) {
   }
 }
 
-void WeightEdits::drop_waits(std::uint32_t lane, const IntervalSet& set) {
+void WeightEdits::drop_waits(std::uint32_t lane, const IntervalSet& set,
+                             const std::set<std::uint32_t>& gone) {
+  if (lane >= m_.sequences.size()) return;
+  for (const auto& part : set) {
+    const auto [from, to] = m_.calls.in(lane, part);
+    for (auto i = from; i < to; ++i) {
+      const auto copy = m_.pageable_copy_of(i);
+      if (copy != kNone && !gone.contains(m_.tasks.all[copy].row)) continue;
+      remove(m_.calls.all[i].end_point, EdgeKind::kSync);
+    }
+  }
+}
+
+void WeightEdits::pin(std::uint32_t lane, const IntervalSet& set) {
   if (lane >= m_.sequences.size()) return;
   for (const auto& part : set) {
     const auto [from, to] = m_.calls.in(lane, part);
@@ -170,6 +183,7 @@ void Change::skip(std::uint32_t lane, Interval time) { skipped_[lane].push_back(
 void Change::drop_waits(std::uint32_t lane, Interval time) {
   unwaited_[lane].push_back(time);
 }
+void Change::pin(std::uint32_t lane, Interval time) { pinned_[lane].push_back(time); }
 void Change::shorten(std::uint32_t row, Interval part) {
   shortened_[row].push_back(part);
 }
@@ -181,6 +195,7 @@ void Change::add(const Change& other) {
   take_in(hidden_, other.hidden_);
   take_in(skipped_, other.skipped_);
   take_in(unwaited_, other.unwaited_);
+  take_in(pinned_, other.pinned_);
   take_in(shortened_, other.shortened_);
   untied_.insert(other.untied_.begin(), other.untied_.end());
   dropped_.insert(other.dropped_.begin(), other.dropped_.end());
@@ -189,7 +204,7 @@ void Change::add(const Change& other) {
 
 bool Change::empty() const {
   return hidden_.empty() && skipped_.empty() && unwaited_.empty() &&
-         shortened_.empty() && untied_.empty() && dropped_.empty() && merged_.empty();
+         pinned_.empty() && shortened_.empty() && untied_.empty() && dropped_.empty() && merged_.empty();
 }
 
 std::vector<std::uint32_t> Change::needless_calls(const Model& m) const {
@@ -233,7 +248,10 @@ std::vector<std::int64_t> Change::weights(const Model& m) const {
   for (const auto& [lane, set] : skipped) {
     edit.hide(lane, timeline::unite(set), true);
   }
-  for (const auto& [lane, set] : unwaited_) edit.drop_waits(lane, timeline::unite(set));
+  for (const auto& [lane, set] : unwaited_) {
+    edit.drop_waits(lane, timeline::unite(set), dropped_);
+  }
+  for (const auto& [lane, set] : pinned_) edit.pin(lane, timeline::unite(set));
   for (const auto& [row, parts] : shortened_) {
     if (dropped_.contains(row)) continue;
     edit.shorten(row, timeline::unite(parts));

@@ -27,8 +27,12 @@ class WeightEdits {
   /// A thread does without its own work in these times (trace's clock), and if
   /// `waits_too` without the waits that lie in them.
   void hide(std::uint32_t lane, const timeline::IntervalSet& set, bool waits_too);
-  /// A thread's calls that begin in these times wait for no device work.
-  void drop_waits(std::uint32_t lane, const timeline::IntervalSet& set);
+  /// A thread's calls that begin in these times wait for no device work; those of
+  /// `pageable` copies only if these are of `gone`, rows in ascending order.
+  void drop_waits(std::uint32_t lane, const timeline::IntervalSet& set,
+                  const std::set<std::uint32_t>& gone);
+  /// As drop_waits, those of copies as well.
+  void pin(std::uint32_t lane, const timeline::IntervalSet& set);
   /// Work does without its time in `parts` (trace's clock).
   void shorten(std::uint32_t row, const timeline::IntervalSet& parts);
   /// Work waits for no other stream.
@@ -75,8 +79,12 @@ class Change {
   void skip(std::uint32_t lane, timeline::Interval time);
   /// Calls of a thread that begin in `time` do not wait for the device: they return
   /// when they have done their own part. Those whose length was copied keep it: what
-  /// they did is not known to be waiting.
+  /// they did is not known to be waiting. A copy from or to pageable memory still waits
+  /// if it is made: the driver has no other way to move it (a loop of such copies
+  /// without its synchronizations took as long as with them).
   void drop_waits(std::uint32_t lane, timeline::Interval time);
+  /// The same, and copies wait no more: their memory is pinned.
+  void pin(std::uint32_t lane, timeline::Interval time);
   /// Device work of this row does without `part` of its time (trace's clock).
   void shorten(std::uint32_t row, timeline::Interval part);
   /// Device work of this row waits for no event of another stream; for room on the
@@ -106,7 +114,7 @@ class Change {
   std::vector<std::uint32_t> needless_calls(const Model& model) const;
 
   std::map<std::uint32_t, std::vector<timeline::Interval>> hidden_, skipped_, unwaited_,
-      shortened_;
+      pinned_, shortened_;
   std::set<std::uint32_t> untied_, dropped_, merged_;
 };
 

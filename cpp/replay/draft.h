@@ -65,6 +65,7 @@ void add_queue(Draft& draft);         ///< Places in the launch queue.
 void add_stream_waits(Draft& draft);  ///< Work that waits for another stream.
 void add_anomalies(Draft& draft);     ///< Late starts that no rule above explains.
 void add_late_anchors(Draft& draft);  ///< Late starts of work from before the trace.
+void keep_delays(Draft& draft);       ///< What is late after all of these stays late.
 
 /// Returns how much later than the edges allow each point was recorded, where those
 /// before it are taken as recorded; 0 for points without edges. Negative: an edge is

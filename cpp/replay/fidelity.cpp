@@ -66,7 +66,7 @@ void measure_waits(const Model& m, std::span<const std::int64_t> times,
 void measure_starts(const Model& m, Fidelity& f) {
   const auto late = residuals(m.points, m.graph.edges());
   for (const auto& task : m.tasks.all) {
-    const auto by = late[task.start_point];
+    const auto by = late[task.start_point] + m.late[task.start_point];
     f.launched += task.call != kNone;
     f.explained += task.call != kNone && std::abs(by) <= kExplained;
     if (by > kUnexplained) f.unexplained_ns += by;
@@ -125,7 +125,9 @@ std::int64_t measure_path(const Model& m, std::span<const std::int64_t> weights,
   for (const auto& task : m.tasks.all) first = std::min(first, times[task.start_point]);
   std::int64_t until = 0;
   for (const auto& s : path) {
-    if (m.graph.edges()[s.edge].kind != EdgeKind::kAnchor) continue;
+    const auto& edge = m.graph.edges()[s.edge];
+    if (edge.delayed) f.delayed_ns += std::min(m.late[edge.to], s.end - s.begin);
+    if (edge.kind != EdgeKind::kAnchor) continue;
     const auto passed = std::max<std::int64_t>(0, s.end - std::max(s.begin, first));
     f.anchored_ns += passed;
     if (passed > 0) until = s.end;
@@ -146,8 +148,10 @@ Fidelity judge(const Model& m) {
   const auto weights = m.graph.weights();
   const auto times = m.graph.schedule(weights);
   const auto recorded = m.recorded();
+  const auto by_rules = m.graph.schedule(m.weights_by_rules());
   f.span = {span_of(recorded), span_of(times)};
-  f.null_span = span_of(m.graph.schedule(m.graph.weights(kNullWithout)));
+  f.span_by_rules = span_of(by_rules);
+  f.null_span = span_of(m.graph.schedule(m.weights_by_rules(kNullWithout)));
   f.informative =
       error({f.span.recorded, f.null_span}) > kInformative && f.span.recorded > 0;
   for (const auto& s : m.steps) {
@@ -157,7 +161,7 @@ Fidelity judge(const Model& m) {
   }
   f.tasks = m.tasks.all.size();
   f.queued_before = m.tasks.queued_before;
-  measure_waits(m, times, measure_path(m, weights, times, f), f);
+  measure_waits(m, by_rules, measure_path(m, weights, times, f), f);
   measure_starts(m, f);
   measure_launches(m, f);
   accept(f);

@@ -49,6 +49,8 @@ struct Fidelity {
   bool informative = false;
 
   Times span;
+  /// As replayed by rules and recorded lengths alone, without Model::late.
+  std::int64_t span_by_rules = 0;
   std::int64_t null_span = 0;  ///< Without any wait or order on the device.
   std::vector<StepTimes> steps;
 
@@ -81,6 +83,7 @@ struct Fidelity {
   TimeByKind path{};             ///< Critical path of the replay.
   TimeBySource path_sources{};   ///< The same, by where its lengths come from.
   std::int64_t anchored_ns = 0;  ///< Of it, on anchors after the first call or task.
+  std::int64_t delayed_ns = 0;   ///< Of it, delays that no rule explains.
 };
 
 /// Judges the unchanged replay. Linear in points and edges.

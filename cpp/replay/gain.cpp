@@ -69,12 +69,50 @@ std::optional<Refusal> Pricer::longer_step(const WhatIf& changed) const {
   return {};
 }
 
-Gain Pricer::gain(const WhatIf& changed, bool estimate) const {
+// A delay without a known cause may be of the dependency that it was recorded behind, or
+// of the work or call itself, which is late then whatever comes before. And a wait whose
+// rule the recording contradicts may be for something else than was dropped.
+std::int64_t Pricer::at_least(const WhatIf& changed) const {
+  auto weights = changed.weights;
+  bool guarded = false;
+  const auto edges_of = [&](PointId point, auto edit) {
+    const auto [first, last] = model_.graph.into(point);
+    for (auto i = first; i < last; ++i) edit(i, model_.graph.edges()[i]);
+  };
+  for (PointId p = 0; p < model_.late.size(); ++p) {
+    if (model_.late[p] == 0) continue;
+    guarded = true;
+    edges_of(p, [&](auto i, const Edge& e) {
+      if (!e.delayed && weights[i] != kAbsent) weights[i] += model_.late[p];
+    });
+  }
+  for (const auto& wait : model_.sync_calls) {
+    if (!wait.contradicted) continue;
+    edges_of(model_.calls.all[wait.call].end_point, [&](auto i, const Edge& e) {
+      if (e.kind != EdgeKind::kSync || weights[i] != kAbsent) return;
+      weights[i] = e.weight;
+      guarded = true;
+    });
+  }
+  const auto span = guarded ? span_of(model_.graph.schedule(weights)) : changed.span;
+  return std::max<std::int64_t>(0, unchanged_.span - std::max(span, changed.span));
+}
+
+void set_range(Gain& gain, const Trust& trust) {
+  const auto part = [](std::int64_t ns, double share) {
+    return static_cast<std::int64_t>(static_cast<double>(ns) * share);
+  };
+  gain.low = part(gain.at_least, trust.low);
+  gain.middle = part((gain.at_least + gain.replayed) / 2, trust.middle);
+  gain.high = part(gain.replayed, trust.high);
+}
+
+Gain Pricer::gain(const WhatIf& changed, const Trust& trust) const {
   Gain out;
-  out.high = std::max<std::int64_t>(0, unchanged_.span - changed.span);
-  if (out.high == 0) return out;
-  out.low =
-      estimate ? 0 : static_cast<std::int64_t>(static_cast<double>(out.high) * kLowEnd);
+  out.replayed = std::max<std::int64_t>(0, unchanged_.span - changed.span);
+  if (out.replayed == 0) return out;
+  out.at_least = at_least(changed);
+  set_range(out, trust);
   const auto& edges = model_.graph.edges();
   std::int64_t taken = 0;  // copied lengths taken away from the old path
   // Work that overlaps what it waits for leads back: nothing to take away.
@@ -87,7 +125,7 @@ Gain Pricer::gain(const WhatIf& changed, bool estimate) const {
   }
   out.recomputed =
       1 - std::min(1.0, static_cast<double>(std::max<std::int64_t>(0, taken)) /
-                            static_cast<double>(out.high));
+                            static_cast<double>(out.replayed));
   std::int64_t inferred = 0;
   for (const auto& s : critical_path(model_, changed.weights, changed.times,
                                      last_point(changed.times))) {

@@ -14,22 +14,29 @@
 
 namespace tta::replay {
 
-/// Of the one pair of traces with a measured answer, the fix gained 17-20 % less than
-/// replayed: what loads batches in the background slows the rest down. So the low end
-/// of a range is this share of the high end.
-inline constexpr double kLowEnd = 0.75;
+/// How much of what a replay saves a fix gained, where both were measured: the least,
+/// the middle and the most that a range allows for.
+struct Trust {
+  double low = 0, middle = 1, high = 1;
+};
 
 /// Time that a change takes off the span, in nanoseconds, and what it rests on. Shares
 /// are -1 where they are not known: of a schedule by events.
 struct Gain {
-  std::int64_t low = 0;
-  std::int64_t high = 0;  ///< As replayed.
-  /// Share of `high` that was not work taken away from the old critical path but waits
+  std::int64_t low = 0, middle = 0, high = 0;
+  std::int64_t replayed = 0;  ///< What the replay saves.
+  /// The same where delays without a recorded cause stay that the change took away.
+  std::int64_t at_least = 0;
+  /// Share of `replayed` that was not work taken away from the old critical path but waits
   /// that became shorter, 0 to 1: the more, the more it rests on the model.
   double recomputed = 0;
   /// Share of the new critical path that depends on inferred dependencies, 0 to 1.
   double inferred = 0;
 };
+
+/// Sets the range of a gain: `trust` of what is saved at least, in the middle between
+/// the two, and at most.
+void set_range(Gain& gain, const Trust& trust);
 
 /// A schedule with a change made.
 struct WhatIf {
@@ -65,12 +72,13 @@ class Pricer {
   /// waiting that no transfer explains was copied as work and keeps its place when its
   /// cause moves. Linear in the steps and the paths of those that are longer.
   std::optional<Refusal> longer_step(const WhatIf& changed) const;
-  /// Says what a replay gained. `estimate`: the change is itself an upper bound, so the
-  /// low end is nothing.
-  Gain gain(const WhatIf& changed, bool estimate = false) const;
+  /// Says what a change gained, by its replay, as a range. One replay more if the trace
+  /// has delays or waits that no rule explains: they stay in the low end.
+  Gain gain(const WhatIf& changed, const Trust& trust) const;
 
  private:
   std::int64_t on_device(const WhatIf& schedule, const StepPoints& step) const;
+  std::int64_t at_least(const WhatIf& changed) const;
 
   const Model& model_;
   WhatIf unchanged_;

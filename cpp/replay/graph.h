@@ -93,6 +93,8 @@ struct Edge {
   EdgeKind kind = EdgeKind::kThink;
   Provenance provenance = Provenance::kRecorded;
   Source source = Source::kCopied;
+  /// Its weight includes a delay that no rule explains (Model::late of `to`).
+  bool delayed = false;
 };
 static_assert(sizeof(Edge) == 24);
 

@@ -15,6 +15,23 @@ std::vector<std::int64_t> Model::recorded() const {
   return out;
 }
 
+std::uint32_t Model::pageable_copy_of(std::uint32_t call) const {
+  const auto it = std::ranges::lower_bound(sync_calls, call, {}, &SyncCall::call);
+  if (it == sync_calls.end() || it->call != call || it->copy == kNone) return kNone;
+  const auto kind = tasks.all[it->copy].copy;
+  const bool pageable = kind != CopyKind::kNotToHost && kind != CopyKind::kFromPinned;
+  return pageable ? it->copy : kNone;
+}
+
+std::vector<std::int64_t> Model::weights_by_rules(KindSet without) const {
+  auto out = graph.weights(without);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto& e = graph.edges()[i];
+    if (e.delayed && out[i] != kAbsent) out[i] -= late[e.to];
+  }
+  return out;
+}
+
 std::vector<std::int64_t> residuals(const std::vector<Point>& points,
                                     const std::vector<Edge>& edges) {
   std::vector<std::int64_t> out(points.size(), kAbsent);
@@ -48,6 +65,8 @@ Model make_model(const timeline::Timeline& t, const timeline::EventArgs& args,
     if (add != add_anomalies || options.keep_anomalies) add(d);
   }
   options.checkpoint();
+  m.late.assign(m.points.size(), 0);
+  if (options.keep_anomalies) keep_delays(d);
   m.graph = Graph(m.points.size(), std::move(d.edges));
   return m;
 }

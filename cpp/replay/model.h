@@ -78,6 +78,10 @@ struct Model {
   /// Points of each thread in their order, by lane: its part of the schedule.
   std::vector<std::vector<PointId>> sequences;
   std::vector<StepPoints> steps;
+  /// Of each point: by how much device work started, or a call returned, later than any
+  /// rule says, over kUnexplained, else 0. The delay is kept behind whatever came last
+  /// before it in the recording: the edge that is `delayed`.
+  std::vector<std::int64_t> late;
   std::uint64_t dropped_edges = 0;  ///< Rules that ran backwards in recorded time.
   /// Of crowding: kernels ready beside work that leaves no room, how many of them were
   /// late, and the same of all others.
@@ -93,7 +97,13 @@ struct Model {
   std::int64_t queue_places = 0;
   Graph graph{1, {}};
 
+  /// Returns the copy from or to pageable memory that a call waits for, having issued
+  /// it; kNone if there is none. O(log n).
+  std::uint32_t pageable_copy_of(std::uint32_t call) const;
   bool waits_in(std::uint32_t call) const { return call_waits[call] != 0; }
+  /// Returns the weights that rules and recorded lengths give, without the delays that
+  /// were kept; absent for the kinds left out.
+  std::vector<std::int64_t> weights_by_rules(KindSet without = 0) const;
   /// Returns when each point was recorded.
   std::vector<std::int64_t> recorded() const;
 };

@@ -228,8 +228,8 @@ class Finder {
       if (last == kNone) continue;
       if (fits(call, last)) {
         wait.targets.push_back(last);
-      } else {
-        wait.contradicted = true;
+      } else if (call.kind != CallKind::kFree) {
+        wait.contradicted = true;  // of memory given back no wait is documented
       }
     }
   }

@@ -523,24 +523,34 @@ class Finding:
         `recoverable_us` as a share of the span.
         """
     @property
+    def recoverable_high_ns(self) -> int | None:
+        """
+        The high end of the range.
+        """
+    @property
+    def recoverable_high_us(self) -> float | None:
+        """
+        The high end of the range.
+        """
+    @property
     def recoverable_low_ns(self) -> int | None:
         """
-        The reliable part of it: 3/4, or 0.
+        The low end of the range.
         """
     @property
     def recoverable_low_us(self) -> float | None:
         """
-        The reliable part of it: 3/4, or 0.
+        The low end of the range.
         """
     @property
     def recoverable_ns(self) -> int | None:
         """
-        Time that the trace is shorter when replayed without this finding's claims (a fix may save less or more). None if the replay is unreliable; `Report.recovery` says why.
+        Time that a fix is expected to save: the middle of its range. None if the replay is unreliable; `Report.recovery` says why.
         """
     @property
     def recoverable_us(self) -> float | None:
         """
-        Time that the trace is shorter when replayed without this finding's claims (a fix may save less or more). None if the replay is unreliable; `Report.recovery` says why.
+        Time that a fix is expected to save: the middle of its range. None if the replay is unreliable; `Report.recovery` says why.
         """
     @property
     def severity(self) -> str:
@@ -3574,12 +3584,12 @@ class Gain:
     @property
     def high_ns(self) -> int:
         """
-        As replayed.
+        A fix gains at most this.
         """
     @property
     def high_us(self) -> float:
         """
-        As replayed.
+        A fix gains at most this.
         """
     @property
     def inferred_share(self) -> float | None:
@@ -3589,17 +3599,27 @@ class Gain:
     @property
     def low_ns(self) -> int:
         """
-        The reliable part: 3/4 of the saving without unreliable edits, so 0 if all edits are unreliable, as they are without device work.
+        A fix gains at least this, as far as measured pairs and the trace say: 0 if it may gain nothing.
         """
     @property
     def low_us(self) -> float:
         """
-        The reliable part: 3/4 of the saving without unreliable edits, so 0 if all edits are unreliable, as they are without device work.
+        A fix gains at least this, as far as measured pairs and the trace say: 0 if it may gain nothing.
+        """
+    @property
+    def middle_ns(self) -> int:
+        """
+        The figure to expect.
+        """
+    @property
+    def middle_us(self) -> float:
+        """
+        The figure to expect.
         """
     @property
     def recomputed_share(self) -> float | None:
         """
-        Share of `high_us` that comes from shorter waits, not from removed work: it depends on the rules of the replay. None: scheduled by events.
+        Share of the gain that comes from shorter waits, not from removed work: it depends on the rules of the replay. None: scheduled by events.
         """
 
 class Recomputed:

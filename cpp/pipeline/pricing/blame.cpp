@@ -43,7 +43,7 @@ class Blamer {
     for (auto& cause : causes_) {
       out.push_back({cause.pattern,
                      std::move(cause.change),
-                     pricer_.gain(cause.fixed),
+                     pricer_.gain(cause.fixed, {}),
                      std::vector<WindowBlame>(windows.size()),
                      {}});
     }

@@ -26,8 +26,7 @@ struct PatternGain {
   replay::Gain gain;
   std::vector<WindowBlame> windows;  ///< Of each window.
   /// Patterns that save a quarter and more of the same idle time, of the less that
-  /// either saves, most first: fixing one leaves less for the other. (A quarter: what
-  /// is not counted on of a gain, replay::kLowEnd.)
+  /// either saves, most first: fixing one leaves less for the other.
   std::vector<patterns::PatternId> shares;
 };
 

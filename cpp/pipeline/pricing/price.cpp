@@ -16,24 +16,44 @@
 
 namespace tta::pipeline {
 
-bool may_be_counted_on(const Report& report, const patterns::Finding& finding) {
-  if (finding.estimate || report.timeline->host) return false;
+replay::Trust trust_of(const Report& report, const patterns::Finding& finding) {
   using enum patterns::PatternId;
+  using patterns::Fix;
+  constexpr replay::Trust kNone{0, 0.75, 1};
+  if (finding.estimate || report.timeline->host) return kNone;
   const auto needed = [&](patterns::SyncKind kind) {
     return finding.subtype == static_cast<std::uint8_t>(kind);
   };
   switch (finding.pattern) {
     case kDataloaderBound:
+      return {0.5, 0.75, 1};
     case kAllocatorChurn:
     case kZeroGradFill:
+      return {0.75, 0.9, 1};
     case kPageableCopy:
-      return true;
+      return {0.75, 1, 1.35};
     case kSyncStall:
-      return !needed(patterns::SyncKind::kScalarRead) &&
-             !needed(patterns::SyncKind::kDataDependentShape);
+      if (needed(patterns::SyncKind::kScalarRead) ||
+          needed(patterns::SyncKind::kDataDependentShape)) {
+        return kNone;
+      }
+      return {0.5, 0.8, 1};
     default:
-      return false;
+      return kNone;
   }
+}
+
+void JointTrust::add(const replay::Trust& trust, std::int64_t replayed) {
+  const auto weight = static_cast<double>(std::max<std::int64_t>(1, replayed));
+  sum_ += weight;
+  low_ += weight * trust.low;
+  middle_ += weight * trust.middle;
+  high_ += weight * trust.high;
+}
+
+replay::Trust JointTrust::get() const {
+  if (sum_ == 0) return {};
+  return {low_ / sum_, middle_ / sum_, high_ / sum_};
 }
 
 namespace {
@@ -155,11 +175,11 @@ class Prices {
 
   // Says what a finding's fix gains and returns the change. Safe from several threads.
   replay::Change price(patterns::Finding& finding) const {
-    const bool counts = may_be_counted_on(r_, finding);
+    const auto trust = trust_of(r_, finding);
     const auto known = known_.find(finding.pattern);
     if (known != known_.end() && findings_.at(finding.pattern) == 1) {
       finding.gain = known->second->gain;
-      if (!counts) finding.gain->low = 0;
+      replay::set_range(*finding.gain, trust);
       return known->second->change;
     }
     patterns::OverlapRoom alone(*r_.timeline);
@@ -170,7 +190,7 @@ class Prices {
     if (const auto longer = pricer_.longer_step(fixed)) {
       finding.doubt = longer->detail;
     } else {
-      finding.gain = pricer_.gain(fixed, !counts);
+      finding.gain = pricer_.gain(fixed, trust);
     }
     return change;
   }
@@ -179,7 +199,7 @@ class Prices {
   void take(patterns::Finding& finding, const replay::Change& change) {
     const auto known = known_.find(finding.pattern);
     if (!finding.gain) return;
-    const bool idle = finding.idle_ns > 0 && finding.gain->high > 0;
+    const bool idle = finding.idle_ns > 0 && finding.gain->replayed > 0;
     if (known != known_.end() && idle) say_shared(*known->second, finding);
     const auto fix = r_.patterns[finding.pattern].fix;
     if (fix == patterns::Fix::kOverlap) {
@@ -187,7 +207,7 @@ class Prices {
     } else {
       all_.add(change);
     }
-    if (may_be_counted_on(r_, finding)) certain_.add(change);
+    trust_.add(trust_of(r_, finding), finding.gain->replayed);
   }
 
   // Only what is listed beside it: the rest of the list is for others to read.
@@ -205,7 +225,7 @@ class Prices {
   }
 
   const replay::Change& all() const { return all_; }
-  const replay::Change& certain() const { return certain_; }
+  replay::Trust trust() const { return trust_.get(); }
 
  private:
   const Report& r_;
@@ -213,13 +233,14 @@ class Prices {
   patterns::OverlapRoom shared_;  // of all of them together
   std::map<patterns::PatternId, const PatternGain*> known_;
   std::map<patterns::PatternId, std::size_t> findings_;
-  replay::Change all_, certain_;
+  replay::Change all_;
+  JointTrust trust_;
 };
 
 // By what their fixes gain, those without a gain behind, as they were.
 void sort_by_gain(std::vector<patterns::Finding>& findings) {
   const auto gain = [](const patterns::Finding& f) {
-    return f.gain ? f.gain->high : -1;
+    return f.gain ? f.gain->middle : -1;
   };
   std::ranges::stable_sort(findings, std::ranges::greater(), gain);
 }
@@ -251,17 +272,16 @@ void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
     out.together_doubt = longer->detail;
     return;
   }
-  out.together = pricer.gain(fixed);
-  out.together->low = pricer.gain(pricer.replay(prices.certain())).low;
+  out.together = pricer.gain(fixed, prices.trust());
   if (too_many_clocks(*out.model)) return;
-  out.windows = window_shares(report, *out.model, pricer, fixed, out.together->high);
+  out.windows = window_shares(report, *out.model, pricer, fixed, out.together->replayed);
 }
 
 Gain gain_of(const replay::Gain& gain) {
   const auto known = [](double share) {
     return share < 0 ? std::nullopt : std::optional(share);
   };
-  return {gain.low, gain.high, known(gain.recomputed), known(gain.inferred)};
+  return {gain.low, gain.middle, gain.high, known(gain.recomputed), known(gain.inferred)};
 }
 
 Fidelity fidelity_of(const replay::Fidelity& f) {
@@ -273,6 +293,7 @@ Fidelity fidelity_of(const replay::Fidelity& f) {
   for (const auto& refusal : f.refusals) out.refusals.push_back(refusal.detail);
   out.span_ns = f.span.recorded;
   out.replayed_span_ns = f.span.replayed;
+  out.span_by_rules_ns = f.span_by_rules;
   out.null_span_ns = f.null_span;
   out.informative = f.informative;
   out.long_waits = waits(f.long_waits);
@@ -284,6 +305,7 @@ Fidelity fidelity_of(const replay::Fidelity& f) {
         static_cast<double>(f.explained) / static_cast<double>(f.launched);
   }
   out.unexplained_ns = f.unexplained_ns;
+  out.delayed_ns = f.delayed_ns;
   const auto& path = f.path_sources;
   const auto whole = std::accumulate(path.begin(), path.end(), std::int64_t{0});
   for (std::size_t i = 0; i < path.size(); ++i) {

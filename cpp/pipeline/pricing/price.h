@@ -31,17 +31,27 @@ struct Replay {
   std::string together_doubt;  ///< Why there is none although there are gains; or "".
   /// Share of each window that goes with all findings fixed, 0 to 1. Those of one
   /// device (or process, if no device worked), times their lengths, add up to
-  /// `together->high`. Empty if that is unknown, or where too_many_clocks().
+  /// `together->replayed`. Empty if that is unknown, or where too_many_clocks().
   std::vector<double> windows;
 };
 
-/// Tells whether a fix gains most of what the replay says. Time that a faster program
-/// would take instead is not known, a value that is read may be needed, and one rank
-/// cannot tell its collectives from the wait for the others.
-/// Nor does anything test the replay of a trace without device work, and what does its
-/// work beside it takes the same processors: of two loaders on a CPU, with 4 workers in
-/// place of none, less than 3/4 came (docs/measured.md).
-bool may_be_counted_on(const Report& report, const patterns::Finding& finding);
+/// How much of what the replay saves a fix of a finding gained where both were measured
+/// (docs/measured.md, "Pairs"), by the edit that models the fix. Nothing may be gained
+/// where a faster program still takes time that is not known, where a value that is read
+/// may be needed, where one rank cannot tell its collectives from the wait for others,
+/// and where nothing tests the replay: in traces without device work.
+replay::Trust trust_of(const Report& report, const patterns::Finding& finding);
+
+/// The trust in several gains together: the mean of each end, by what each saves.
+class JointTrust {
+ public:
+  void add(const replay::Trust& trust, std::int64_t replayed);
+  bool any() const { return sum_ > 0; }
+  replay::Trust get() const;
+
+ private:
+  double sum_ = 0, low_ = 0, middle_ = 0, high_ = 0;
+};
 
 /// Replays a trace as it is, and judges the replay.
 Replay replay_unchanged(const timeline::Timeline& timeline,

@@ -128,7 +128,7 @@ class Editor {
         const auto call = task == kNone ? kNone : m_.tasks.all[task].call;
         if (call == kNone || c_.cat(row) != trace::Category::kGpuMemcpy) break;
         const auto& c = m_.calls.all[call];
-        change_.drop_waits(c.lane, timeline::wait_around(t_.waits, c.lane, c.begin));
+        change_.pin(c.lane, timeline::wait_around(t_.waits, c.lane, c.begin));
         break;
       }
       default:
@@ -196,18 +196,27 @@ replay::Change change_of(const Report& r, const replay::Model& m,
   return Editor(r, m).run(edits);
 }
 
-std::vector<Edit> certain(const Report& r, std::span<const Edit> edits) {
-  std::vector<Edit> out;
-  if (r.timeline->host) return out;  // as in may_be_counted_on
-  for (auto edit : edits) {
-    if (!info(edit.kind).certain) continue;
+replay::Trust trust_of(const Report& r, std::span<const Edit> edits) {
+  constexpr replay::Trust kCertain{0.75, 0.9, 1}, kGuess{0, 0.75, 1};
+  JointTrust fixes;
+  auto out = kCertain;
+  bool own = false;
+  for (const auto& edit : edits) {
     if (edit.kind == EditKind::kFix) {
-      std::erase_if(edit.of,
-                    [&](auto i) { return !may_be_counted_on(r, r.findings[i]); });
+      for (const auto i : edit.of) {
+        const auto& f = r.findings[i];
+        fixes.add(trust_of(r, f), f.gain ? f.gain->replayed : f.wasted_ns);
+      }
+      continue;
     }
-    out.push_back(std::move(edit));
+    own = true;
+    if (!info(edit.kind).certain || r.timeline->host) out = kGuess;
   }
-  return out;
+  if (!own) return fixes.get();
+  if (!fixes.any()) return out;
+  const auto fix = fixes.get();
+  return {std::min(out.low, fix.low), std::min(out.middle, fix.middle),
+          std::max(out.high, fix.high)};
 }
 
 namespace {
@@ -248,6 +257,7 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
                 const replay::Checkpoint& checkpoint) {
   Outcome out;
   const replay::Pricer pricer(m);
+  const auto trust = trust_of(r, edits);
   auto before = pricer.unchanged();
   checkpoint();
   out.schedule = pricer.replay(change_of(r, m, edits));
@@ -259,10 +269,12 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
       });
   if (out.by_events) {
     out.doubt = schedule_by_events(r, m, before, after, checkpoint);
-    out.gain.high = std::max<std::int64_t>(0, before.span - after.span);
+    out.gain.replayed = std::max<std::int64_t>(0, before.span - after.span);
+    out.gain.at_least = out.gain.replayed;
+    replay::set_range(out.gain, trust);
     out.gain.recomputed = out.gain.inferred = -1;
   } else {
-    out.gain = pricer.gain(after);
+    out.gain = pricer.gain(after, trust);
     if (const auto longer = pricer.longer_step(after)) out.doubt = longer->detail;
     const auto begin = *std::min_element(after.times.begin() + 1, after.times.end());
     out.path = path_categories_of(
@@ -270,8 +282,6 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
                                  replay::last_point(after.times), begin));
   }
   checkpoint();
-  const auto sure = pricer.gain(pricer.replay(change_of(r, m, certain(r, edits))));
-  out.gain.low = std::min(sure.low, out.gain.high);
   const auto recorded = m.recorded();
   out.span_ns = replay::span_of(recorded);
   out.replayed_span_ns = before.span;

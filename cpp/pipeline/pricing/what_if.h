@@ -51,7 +51,7 @@ enum class EditKind : std::uint8_t {
 struct EditInfo {
   std::string_view name;
   Takes takes;
-  bool certain;
+  bool certain;  ///< Most of the saving can be had.
 };
 /// The table; `edit_table()[i]` is of EditKind(i).
 std::span<const EditInfo> edit_table();
@@ -75,9 +75,9 @@ struct Edit {
 replay::Change change_of(const Report& report, const replay::Model& model,
                          std::span<const Edit> edits);
 
-/// Returns those edits of which most can be had (TTA_EDITS), of kFix with the findings
-/// that may_be_counted_on; of a trace without device work, none.
-std::vector<Edit> certain(const Report& report, std::span<const Edit> edits);
+/// Returns how much of a replay's saving edits give: fixes as trust_of their findings, by
+/// what each saves; the user's own as TTA_EDITS says, of a host alone nothing for sure.
+replay::Trust trust_of(const Report& report, std::span<const Edit> edits);
 
 struct Outcome {
   /// Scheduled by events (replay/scheduler.h) and not as a static graph: work that may

@@ -64,7 +64,7 @@ std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
     cost->measured_ns += f.idle_ns;
     (r.patterns[f.pattern].estimate ? cost->estimated_ns : cost->measured_ns) += excess;
     cost->places[place(f)] += f.wasted_ns;
-    if (f.gain) cost->gain_ns = std::max(cost->gain_ns, f.gain->high);
+    if (f.gain) cost->gain_ns = std::max(cost->gain_ns, f.gain->middle);
   }
   std::erase_if(out, [&](const Cost& cost) {
     return share(std::max(cost.ns(span_ns), cost.gain_ns), span_ns) < kMatters;

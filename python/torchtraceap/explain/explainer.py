@@ -179,20 +179,18 @@ def _gain(report: ReportData, finding: Finding) -> Iterator[str]:
     if gain is None:
         why = report.recovery.refusal or _doubt(report, finding)
         yield f"Not known: {printable(why) or 'the replay says nothing of it'}."
-    elif not gain:
+    elif not finding.recoverable_high_us:
         yield f"{gain_text(finding, report)}."
     else:
         share = share_text(gain, report.trace.span_us)
         whole = time_text(report.trace.span_us)
         yield (
-            f"{gain_range(finding)} of {whole}, up to {share}, by a replay of the "
+            f"{gain_range(finding)} of {whole}, about {share}, by a replay of the "
             "recording with this alone fixed."
         )
         lost_us = finding.wasted_us
         if 0 < lost_us < gain and time_text(lost_us) != time_text(gain):
             yield _why_more(report, finding)
-        if not finding.recoverable_low_us:
-            yield "A fix may gain less, or nothing."
         fidelity = report.recovery.fidelity
         if fidelity and fidelity.caveat:
             yield fidelity.caveat

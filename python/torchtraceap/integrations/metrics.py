@@ -115,7 +115,7 @@ def _step_seconds(report: ReportData) -> dict[Labels, float | None]:
 
 def _together(report: ReportData) -> dict[Labels, float | None]:
     gain = report.recovery.together
-    return _one(gain.high_us / 1e6 if gain else None)
+    return _one(gain.middle_us / 1e6 if gain else None)
 
 
 def _of_devices(
@@ -165,7 +165,7 @@ def _recoverable(report: ReportData) -> dict[Labels, float | None]:
         return {}
     sums = _of_patterns(report, known)
     if together := report.recovery.together:
-        most = together.high_us / 1e6  # Fixing a part gains no more than fixing all.
+        most = together.middle_us / 1e6  # Fixing a part gains no more than fixing all.
         return {labels: min(value or 0.0, most) for labels, value in sums.items()}
     return sums
 

@@ -52,31 +52,39 @@ def lost_us(findings: Sequence[Finding]) -> tuple[float, float]:
 
 
 def gain_text(finding: Finding, report: ReportData) -> str:
-    """Write the replayed gain; that of an estimate is an upper bound."""
-    gain = finding.recoverable_us
+    """Write the replayed gain, and why it is nothing."""
     if finding.basis == "model":
         return "by the detector, unproven"
-    if gain is None:
+    if finding.recoverable_us is None:
         return ""
-    why = "" if gain else _why_nothing(finding, report)
-    return f"{_high_text(finding)} recoverable{why}"
+    why = "" if finding.recoverable_high_us else _why_nothing(finding, report)
+    return f"{gain_range(finding)} recoverable{why}"
 
 
 def gain_range(finding: Finding) -> str:
-    """Write the gain as a range if its low end is not 0: ``265 ms to 354 ms``; "" if
-    it is unknown.
+    """Write the gain of a finding: ``about 265 ms (177 ms to 354 ms)``; "" if it is
+    unknown.
     """
-    low_us, high_us = finding.recoverable_low_us, finding.recoverable_us
-    if high_us is None:
+    if finding.recoverable_us is None:
         return ""
-    return range_text(low_us, high_us) if low_us else _high_text(finding)
+    return range_text(
+        finding.recoverable_low_us or 0.0,
+        finding.recoverable_us,
+        finding.recoverable_high_us or 0.0,
+    )
 
 
-def range_text(low_us: float, high_us: float) -> str:
-    """Write a gain as a range; if its low end is 0, as its upper end."""
-    if low_us:
-        return f"{time_text(low_us)} to {time_text(high_us)}"
-    return f"{'up to ' if high_us else ''}{time_text(high_us)}"
+def range_text(low_us: float, middle_us: float, high_us: float) -> str:
+    """Write a gain: its middle, and its range."""
+    if not high_us:
+        return time_text(0)
+    low = time_text(low_us) if low_us else "0"
+    return f"about {time_text(middle_us)} ({low} to {time_text(high_us)})"
+
+
+def range_of(gain: Gain) -> str:
+    """Write the gain of a replay likewise."""
+    return range_text(gain.low_us, gain.middle_us, gain.high_us)
 
 
 def order_text(report: ReportData) -> str:
@@ -100,8 +108,7 @@ def advice_of(findings: Sequence[Finding]) -> list[tuple[str, str]]:
 def replayed_texts(report: ReportData) -> Iterator[str]:
     """Report the gain of all fixes together, or why it is not known.
 
-    The reader may not know what a replay is or why its low end is 0, so the text
-    explains both.
+    The reader may not know what a replay is, so the text explains it.
     """
     recovery = report.recovery
     if recovery.refusal:
@@ -122,9 +129,8 @@ def replayed_texts(report: ReportData) -> Iterator[str]:
             yield headed(f"No gain is given for {left_out}", f"{doubt}.")
         yield headed(
             f"With {all_of} fixed",
-            f"{range_text(gain.low_us, gain.high_us)} less of "
-            f"{time_text(span_us)} ({share_text(gain.high_us, span_us)}), by a replay "
-            f"of the recording without the fixed time{_sure_text(gain)}.",
+            f"{range_of(gain)} less of {time_text(span_us)}, by a replay of the "
+            "recording without the fixed time.",
         )
     elif recovery.together_doubt:
         doubt = recovery.together_doubt
@@ -205,12 +211,6 @@ def _nowhere(finding: Finding, findings: Sequence[Finding]) -> str:
     return "(no single place)"
 
 
-def _high_text(finding: Finding) -> str:
-    gain = finding.recoverable_us or 0
-    how = "up to " if finding.basis == "estimate" else "about "
-    return f"{how if gain else ''}{time_text(gain)}"
-
-
 def _why_nothing(finding: Finding, report: ReportData) -> str:
     """Explain why a fix gains nothing, if the report knows."""
     if finding.edit == "overlap":  # It already starts as early as possible.
@@ -220,13 +220,6 @@ def _why_nothing(finding: Finding, report: ReportData) -> str:
         return ": the host is the limit"
     if len({row.pid for row in report.balance}) > 1:
         return ": another process of the trace takes longer"
-    return ""
-
-
-def _sure_text(gain: Gain) -> str:
-    """Write that the gain of all fixes may be nothing; a range has its low end."""
-    if gain.high_us and not gain.low_us:
-        return "; it may be nothing, as the replacement costs time too"
     return ""
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from torchtraceap.base.text_table import wrapped
 from torchtraceap.base.units import share_text, time_text
 from torchtraceap.data.what_if import WhatIfData
-from torchtraceap.views.finding_text import range_text
+from torchtraceap.views.finding_text import range_of
 from torchtraceap.views.heading import kinds_text, simulated_text
 
 _MOST_STEPS = 20
@@ -42,8 +42,7 @@ def what_if_text(result: WhatIfData) -> str:
             lines.append(f"Gain       less than these {high} ({share}): the edits")
             lines.append("           leave a step, or the whole trace, without time")
         else:
-            gain = range_text(result.gain.low_us, result.gain.high_us)
-            lines.append(f"Gain       {gain} (as replayed: {share})")
+            lines.append(f"Gain       {range_of(result.gain)}")
         if result.gain.recomputed_share is not None:
             lines.append(
                 f"{_INDENT}{result.gain.recomputed_share:.0%} of it shorter "

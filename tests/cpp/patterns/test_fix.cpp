@@ -50,7 +50,8 @@ struct Recording {
     f.sites = std::move(sites);
     const replay::Pricer pricer(model);
     OverlapRoom room(timeline);
-    return pricer.gain(pricer.replay(fix_of(model, PatternTable(), f, room))).high;
+    const auto fixed = pricer.replay(fix_of(model, PatternTable(), f, room));
+    return pricer.gain(fixed, {}).replayed;
   }
 
   trace::Trace trace;

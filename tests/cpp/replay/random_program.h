@@ -261,7 +261,7 @@ inline Program apply(Fix fix, const Program& program, const Recorded& recorded,
       if (fix == Fix::kPinCopies && !op.until.empty()) {
         op.until.clear();
         for (const auto w : op.work) out.work[w].copy = CopyKind::kFromPinned;
-        change.drop_waits(lane, time);
+        change.pin(lane, time);
       }
       if (fix == Fix::kUntie && op.kind == OpKind::kStreamWait) {
         op.kind = OpKind::kCall;

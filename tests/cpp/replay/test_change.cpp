@@ -175,13 +175,99 @@ TEST(Gain, SaysWhatItRestsOn) {
   Change wait, work;
   wait.drop_waits(lane, {r.begin() + 20'000, r.begin() + 21'000});
   work.hide(lane, {r.begin() + 520'000, r.begin() + 800'000});
-  const auto by_wait = pricer.gain(pricer.replay(wait));
-  const auto by_work = pricer.gain(pricer.replay(work));
+  const auto by_wait = pricer.gain(pricer.replay(wait), {});
+  const auto by_work = pricer.gain(pricer.replay(work), {0.5, 0.75, 1.25});
   EXPECT_EQ(by_wait.recomputed, 1);  // no work was taken away
   EXPECT_EQ(by_work.recomputed, 0);
-  EXPECT_EQ(by_work.high, 280'000);
-  EXPECT_EQ(by_work.low, 210'000);
-  EXPECT_EQ(pricer.gain(pricer.replay(work), true).low, 0);
+  EXPECT_EQ(by_work.replayed, 280'000);
+  EXPECT_EQ(by_work.at_least, 280'000) << "nothing of it is unexplained";
+  EXPECT_EQ(by_work.low, 140'000);
+  EXPECT_EQ(by_work.middle, 210'000);
+  EXPECT_EQ(by_work.high, 350'000);
+}
+
+// A copy to the host's pageable memory blocks its call, and a synchronization follows,
+// which has nothing left to wait for. 300 us of other work between two such pairs.
+TraceText pageable_copies() {
+  TraceText t;
+  for (int i = 0; i < 2; ++i) {
+    const double at = 1000 * i;
+    t.launched(at, at + 8, 200, 10 * i + 1);
+    t.call("cudaMemcpyAsync", at + 10, 408, 10 * i + 2);
+    t.copy("Memcpy DtoH (Device -> Pageable)", at + 209.2, 200, 10 * i + 2, 1'000'000);
+    t.call("cudaStreamSynchronize", at + 420, 5, 10 * i + 3);
+    t.op("work", at + 430, 300);
+  }
+  return t;
+}
+
+TEST(Change, APageableCopyWaitsUnlessItIsPinnedOrNotMade) {
+  const Replayed r(pageable_copies());
+  const auto lane = r.lane_of("work");
+  const Interval all{r.begin(), r.begin() + 2'000'000};
+  Change without_waits, pinned, without_copies;
+  without_waits.drop_waits(lane, all);
+  EXPECT_EQ(gain(r, without_waits), 0) << "the copies themselves keep the host";
+  pinned.pin(lane, all);
+  EXPECT_GT(gain(r, pinned), 300'000);
+  without_copies.drop_waits(lane, all);
+  for (const auto& task : r.model.tasks.all) {
+    if (task.kind == TaskKind::kCopy) without_copies.drop(task.row);
+  }
+  EXPECT_GT(gain(r, without_copies), 300'000);
+}
+
+// A kernel starts 200 us later than its launch explains, 500 us of host work after the
+// first.
+TraceText starts_late() {
+  return TraceText()
+      .launched(0, 8, 100, 1)
+      .op("work", 100, 800)
+      .launched(1000, 1208, 100, 2)
+      .call("cudaDeviceSynchronize", 1010, 306, 9);
+}
+
+TEST(Delays, AreKeptBehindTheDependencyTheyWereRecordedBehind) {
+  const Replayed r(starts_late());
+  const auto f = judge(r.model);
+  EXPECT_TRUE(f.replayable);
+  EXPECT_EQ(f.span.replayed, f.span.recorded);
+  EXPECT_EQ(f.span.recorded - f.span_by_rules, 200'000);
+  EXPECT_EQ(f.unexplained_ns, 200'000);
+  EXPECT_EQ(f.delayed_ns, 200'000);
+  Change change;
+  change.hide(r.lane_of("work"), {r.begin() + 100'000, r.begin() + 900'000});
+  const Pricer pricer(r.model);
+  const auto gain = pricer.gain(pricer.replay(change), {1, 1, 1});
+  EXPECT_EQ(gain.replayed, 800'000) << "the launch comes sooner, and its delay with it";
+  EXPECT_EQ(gain.low, 800'000);
+}
+
+TEST(Delays, MayBeTheWorksOwnIfTheDependencyGoes) {
+  const Replayed r(starts_late());
+  Change change;
+  change.merge(r.model.tasks.all[1].row);
+  change.hide(r.lane_of("work"), {r.begin() + 5'000, r.begin() + 1'010'000});
+  const Pricer pricer(r.model);
+  const auto gain = pricer.gain(pricer.replay(change), {1, 1, 1});
+  EXPECT_EQ(gain.high - gain.low, 200'000);
+  EXPECT_EQ(gain.middle, (gain.low + gain.high) / 2);
+}
+
+// The call returns 300 us after the work that it waited for.
+TEST(Delays, ACallThatReturnsLateMayHaveDoneSomethingElse) {
+  const Replayed r(TraceText()
+                       .launched(0, 8, 500, 1)
+                       .call("cudaDeviceSynchronize", 10, 806, 9)
+                       .op("work", 816, 700)
+                       .launched(1516, 1524, 100, 2));
+  const Pricer pricer(r.model);
+  EXPECT_EQ(judge(r.model).span.replayed, judge(r.model).span.recorded);
+  Change change;
+  change.drop_waits(r.lane_of("work"), {r.begin() + 10'000, r.begin() + 11'000});
+  const auto gain = pricer.gain(pricer.replay(change), {1, 1, 1});
+  EXPECT_EQ(gain.high, 801'000) << "all but the call's own 5 us";
+  EXPECT_EQ(gain.low, 501'000);
 }
 
 TEST(CriticalPath, AddsUpToTheSpanAndNamesWhatBinds) {

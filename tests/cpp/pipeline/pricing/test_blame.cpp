@@ -46,7 +46,7 @@ const patterns::Finding& finding_of(const Report& report, patterns::PatternId pa
 }
 
 std::int64_t gain_of(const Report& report, patterns::PatternId pattern) {
-  return finding_of(report, pattern).gain.value().high;
+  return finding_of(report, pattern).gain.value().replayed;
 }
 
 TEST(Blame, AWaitAnswersForTheLaunchesThatComeLateAfterIt) {
@@ -88,7 +88,7 @@ TEST(Blame, WhatTwoFixesWouldTakeIsSharedAndSaid) {
   other.pattern = sync.shares[0];
   EXPECT_TRUE(launches(other));
   std::int64_t gains = 0;
-  for (const auto& f : report.findings) gains += f.gain.value().high;
+  for (const auto& f : report.findings) gains += f.gain.value().replayed;
   EXPECT_LT(report.replay->together->high, gains);
 }
 

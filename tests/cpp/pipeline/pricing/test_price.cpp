@@ -41,7 +41,8 @@ TEST(Price, PricesALoaderByReplay) {
     ASSERT_TRUE(finding.gain);
     // All of the host's loading goes: nothing else can hold it up.
     EXPECT_EQ(finding.gain->high, 10 * 2'000'000);
-    EXPECT_EQ(finding.gain->low, 10 * 1'500'000);
+    EXPECT_LT(finding.gain->low, finding.gain->middle);
+    EXPECT_LT(finding.gain->middle, 10 * 2'000'000) << "workers slow the program down";
   }
   EXPECT_TRUE(found);
   ASSERT_TRUE(replay.together);
@@ -52,7 +53,7 @@ TEST(Price, PricesALoaderByReplay) {
     const auto length = report.tiles[i].end_ns - report.tiles[i].begin_ns;
     saved += replay.windows[i] * static_cast<double>(length);
   }
-  EXPECT_NEAR(saved, static_cast<double>(replay.together->high), 1000);
+  EXPECT_NEAR(saved, static_cast<double>(replay.together->replayed), 1000);
 }
 
 TEST(Price, ALoadersOwnThreadIsAPartOfTheWaitForIt) {
@@ -159,7 +160,7 @@ TEST(WhatIf, WithoutEditsIsTheRecording) {
   const auto& replay = *report.replay;
   const auto outcome = what_if(report, *replay.model, {});
   EXPECT_EQ(outcome.changed_span_ns, outcome.replayed_span_ns);
-  EXPECT_EQ(outcome.gain.high, 0);
+  EXPECT_EQ(outcome.gain.replayed, 0);
   ASSERT_EQ(outcome.steps.size(), 10u);
   EXPECT_EQ(outcome.steps[4].number, 4);
   EXPECT_EQ(outcome.steps[4].span_ns, 3'999'000);
@@ -171,7 +172,7 @@ TEST(WhatIf, EditsByNameAddUpAsSets) {
   const auto report = analyze(trace);
   const auto& replay = *report.replay;
   const auto gain = [&](std::vector<Edit> edits) {
-    return what_if(report, *replay.model, edits).gain.high;
+    return what_if(report, *replay.model, edits).gain.replayed;
   };
   const Edit load{EditKind::kHide, ids(trace, "DataLoader")};
   const Edit half{EditKind::kScale, ids(trace, "gemm"), 0.5};
@@ -207,7 +208,7 @@ TEST(WhatIf, APinnedCopyIsNotWaitedForAtAll) {
   };
   const Edit pin{EditKind::kPin, {id("Memcpy DtoH (Device -> Pageable)")}};
   const auto pinned = what_if(report, *replay.model, std::vector{pin});
-  EXPECT_GT(pinned.gain.high, 9 * 400'000);
+  EXPECT_GT(pinned.gain.replayed, 9 * 400'000);
   const Edit kernels{EditKind::kPin, {id("gemm")}};
   EXPECT_THROW(what_if(report, *replay.model, std::vector{kernels}),
                std::invalid_argument);
