@@ -24,6 +24,7 @@ class Range:
     """A gain as told."""
 
     low: float
+    middle: float
     high: float
 
 
@@ -57,15 +58,19 @@ class Told:
             (one,) = of
             if one.recoverable_us is None:
                 return None
-            return Range(one.recoverable_low_us or 0.0, one.recoverable_us)
+            return Range(
+                one.recoverable_low_us or 0.0,
+                one.recoverable_us,
+                one.recoverable_high_us or 0.0,
+            )
         gain = torchtraceap.what_if(self.report, *of).gain
-        return Range(gain.low_us, gain.high_us) if gain else None
+        return Range(gain.low_us, gain.middle_us, gain.high_us) if gain else None
 
     @property
     def together(self) -> float | None:
         """What fixing all findings at once gains."""
         gain = self.report.recovery.together
-        return gain.high_us if gain else None
+        return gain.middle_us if gain else None
 
     def windows(self) -> list[tuple[float, float, list[str]]]:
         """Return begin, end and labels of each window, from the first event on."""
@@ -133,18 +138,21 @@ def score(it: Sample, truth: Truth, told: Told) -> Row:
         real = truth.fixes[fault].gain
         if real < LEAST_GAIN * span:
             continue
-        said = told.gain(names_of(fault))
-        high, low = (said.high, said.low) if said else (0.0, 0.0)
+        gain = told.gain(names_of(fault))
+        said = gain or Range(0.0, 0.0, 0.0)
         gains.append(
             {
                 "fault": fault,
                 "truth": real / span,
-                "said": high / span,
-                "low": low / span,
+                "said": said.middle / span,
+                "low": said.low / span,
+                "high": said.high / span,
                 "found": told.found(names_of(fault)),
-                "priced": said is not None,
-                "error": abs(high - real) / real,
-                "inside": (1 - _SLACK) * low <= real <= (1 + _SLACK) * high,
+                "priced": gain is not None,
+                "error": abs(said.middle - real) / real,
+                "inside": (1 - _SLACK) * said.low
+                <= real
+                <= (1 + _SLACK) * said.high,
             }
         )
     together = told.together
