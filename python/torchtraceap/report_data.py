@@ -79,9 +79,9 @@ class ReportData:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """Anti-patterns at places of the user's code: the largest gain first, then,
-        if no gain is known, the most wasted time. For a dry run's trace also the waits
-        that cost no time in it. Last, with the origin "model", findings of the learned
+        """Anti-patterns at places of the user's code: what to fix first, by its gain
+        (of capturing launches, a part: see docs/replay.md), then, if no gain is known,
+        the most wasted time. For a dry run's trace also the waits that cost no time. Last, with the origin "model", findings of the learned
         detector that no rule explains."""
         return self.rule_findings + self.detection.findings
 

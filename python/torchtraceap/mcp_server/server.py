@@ -148,7 +148,7 @@ class Tools:
         offset: _Offset = 0,
         detector: _Detector = False,
     ) -> str:
-        """Lists findings, largest gain first, by pages: id, pattern, place, wasted
+        """Lists findings, what to fix first, by pages: id, pattern, place, wasted
         time, what a fix would gain, advice. Ids stay the same between calls."""
         patterns = [one.name for one in _core.patterns()]
         if pattern is not None and pattern not in patterns:

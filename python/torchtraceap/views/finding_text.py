@@ -88,13 +88,13 @@ def range_of(gain: Gain) -> str:
 
 
 def order_text(report: ReportData) -> str:
-    """Write the order of the findings: "largest gain" if one is known."""
+    """Write the order of the findings: "what to fix" first, if gains are known."""
     if (
         not report.trace.working_devices
     ):  # Findings of a host alone are not sorted by gain.
         return "most wasted time"
     known = any(finding.recoverable_us for finding in report.rule_findings)
-    return "largest gain" if known else "most wasted time"
+    return "what to fix" if known else "most wasted time"
 
 
 def advice_of(findings: Sequence[Finding]) -> list[tuple[str, str]]:
