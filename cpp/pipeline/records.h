@@ -309,16 +309,18 @@ TTA_RECORD(Stage, TTA_STAGE, "One question about the trace, answered in figures.
 // --- The replay
 // -----------------------------------------------------------------------
 
-#define TTA_GAIN(FIELD)                                                               \
-  FIELD(std::int64_t, low_ns, 0,                                                      \
-        "A fix gains at least this, as far as measured pairs and the trace say: 0 "   \
-        "if it may gain nothing.")                                                    \
-  FIELD(std::int64_t, middle_ns, 0, "The figure to expect.")                          \
-  FIELD(std::int64_t, high_ns, 0, "A fix gains at most this.")                        \
-  FIELD(std::optional<double>, recomputed_share, {},                                  \
-        "Share of the gain that comes from shorter waits, not from removed work: "    \
-        "it depends on the rules of the replay. None: scheduled by events.")          \
-  FIELD(std::optional<double>, inferred_share, {},                                    \
+#define TTA_GAIN(FIELD)                                                             \
+  FIELD(std::int64_t, low_ns, 0,                                                    \
+        "A fix gains at least this, as far as measured pairs and the trace say: 0 " \
+        "if it may gain nothing.")                                                  \
+  FIELD(std::int64_t, middle_ns, 0, "The figure to expect.")                        \
+  FIELD(std::int64_t, high_ns, 0, "A fix gains at most this.")                      \
+  FIELD(std::int64_t, replayed_ns, 0,                                               \
+        "What the replay itself saves, from which the range is made.")              \
+  FIELD(std::optional<double>, recomputed_share, {},                                \
+        "Share of the gain that comes from shorter waits, not from removed work: "  \
+        "it depends on the rules of the replay. None: scheduled by events.")        \
+  FIELD(std::optional<double>, inferred_share, {},                                  \
         "Share of the critical path afterwards on inferred dependencies.")
 TTA_RECORD(Gain, TTA_GAIN, "Time that a fix takes off the trace, and its evidence.")
 

@@ -9,13 +9,14 @@ namespace tta::replay {
 namespace {
 
 // Limits of acceptance. A trace may lack a cause here and there: what starts or returns
-// late without one is kept (Model::late), and makes the range of a gain that rests on it
-// wide (Pricer::gain). Refused is a trace that lacks rows: sampled ones and those that
-// events were removed from break one of these.
+// late without one is kept (Model::late), and makes the range of a gain that rests on
+// it wide (Pricer::gain). Refused is a trace that lacks rows: sampled ones and those
+// that events were removed from break one of these.
 constexpr double kMostSpanError = 0.01;
 constexpr double kMostContradicted = 0.01, kLeastLaunched = 0.95;
-// Of two traces with a sample of their rows, half of the starts are unexplained, late by
-// 72 and 85 % of the span; of complete ones no more than 7 %, of one of nine kernels 22.
+// Of two traces with a sample of their rows, half of the starts are unexplained, late
+// by 72 and 85 % of the span; of complete ones no more than 7 %, of one of nine
+// kernels 22.
 constexpr double kLeastExplained = 0.9, kMostUnexplained = 0.5;
 // A single one is not a share: its error shows in the span.
 constexpr std::uint64_t kMostAlone = 1;

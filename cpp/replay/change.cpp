@@ -203,8 +203,8 @@ void Change::add(const Change& other) {
 }
 
 bool Change::empty() const {
-  return hidden_.empty() && skipped_.empty() && unwaited_.empty() &&
-         pinned_.empty() && shortened_.empty() && untied_.empty() && dropped_.empty() && merged_.empty();
+  return hidden_.empty() && skipped_.empty() && unwaited_.empty() && pinned_.empty() &&
+         shortened_.empty() && untied_.empty() && dropped_.empty() && merged_.empty();
 }
 
 std::vector<std::uint32_t> Change::needless_calls(const Model& m) const {

@@ -69,9 +69,9 @@ std::optional<Refusal> Pricer::longer_step(const WhatIf& changed) const {
   return {};
 }
 
-// A delay without a known cause may be of the dependency that it was recorded behind, or
-// of the work or call itself, which is late then whatever comes before. And a wait whose
-// rule the recording contradicts may be for something else than was dropped.
+// A delay without a known cause may be of the dependency that it was recorded behind,
+// or of the work or call itself, which is late then whatever comes before. And a wait
+// whose rule the recording contradicts may be for something else than was dropped.
 std::int64_t Pricer::at_least(const WhatIf& changed) const {
   auto weights = changed.weights;
   bool guarded = false;

@@ -27,8 +27,8 @@ struct Gain {
   std::int64_t replayed = 0;  ///< What the replay saves.
   /// The same where delays without a recorded cause stay that the change took away.
   std::int64_t at_least = 0;
-  /// Share of `replayed` that was not work taken away from the old critical path but waits
-  /// that became shorter, 0 to 1: the more, the more it rests on the model.
+  /// Share of `replayed` that was not work taken away from the old critical path but
+  /// waits that became shorter, 0 to 1: the more, the more it rests on the model.
   double recomputed = 0;
   /// Share of the new critical path that depends on inferred dependencies, 0 to 1.
   double inferred = 0;

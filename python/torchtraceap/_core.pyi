@@ -3621,6 +3621,16 @@ class Gain:
         """
         Share of the gain that comes from shorter waits, not from removed work: it depends on the rules of the replay. None: scheduled by events.
         """
+    @property
+    def replayed_ns(self) -> int:
+        """
+        What the replay itself saves, from which the range is made.
+        """
+    @property
+    def replayed_us(self) -> float:
+        """
+        What the replay itself saves, from which the range is made.
+        """
 
 class Recomputed:
     """
@@ -3718,6 +3728,16 @@ class Fidelity:
         Long calls without known work to wait for.
         """
     @property
+    def delayed_ns(self) -> int:
+        """
+        Part of the critical path in delays that no rule explains.
+        """
+    @property
+    def delayed_us(self) -> float:
+        """
+        Part of the critical path in delays that no rule explains.
+        """
+    @property
     def explained_share(self) -> float:
         """
         Share of launched device work that starts when its predecessors allow.
@@ -3776,6 +3796,16 @@ class Fidelity:
     def shares(self) -> dict[str, float]:
         """
         The critical path by source, 0 to 1: copied, recomputed, anchored.
+        """
+    @property
+    def span_by_rules_ns(self) -> int:
+        """
+        Replayed without the delays that no rule explains: what the rules alone make of the trace.
+        """
+    @property
+    def span_by_rules_us(self) -> float:
+        """
+        Replayed without the delays that no rule explains: what the rules alone make of the trace.
         """
     @property
     def span_ns(self) -> int:

@@ -16,8 +16,8 @@
 
 namespace tta::pipeline {
 
-// From pairs of programs, slow and fixed: simulated ones (docs/measured.md, "Blame"), of
-// which the true gain is 0.95 to 1.1 of the replay's for most patterns, and recorded
+// From pairs of programs, slow and fixed: simulated ones (docs/measured.md, "Blame"),
+// of which the true gain is 0.95 to 1.1 of the replay's for most patterns, and recorded
 // ones ("Pairs"), on GPUs of others and on a CPU.
 replay::Trust trust_of(const Report& report, const patterns::Finding& finding) {
   using enum patterns::PatternId;
@@ -251,8 +251,8 @@ class Prices {
 // By what their fixes gain, those without a gain behind, as they were. Capturing
 // launches counts less: a graph takes in neither waits nor reads, allocations or a
 // program's own work in Python, so what has a line of its own is to be fixed before,
-// unless it is small beside it. (Of 134 simulated programs with a fault, the fault comes
-// first in 75 % by the gain alone and in 90 % with this share.)
+// unless it is small beside it. (Of 134 simulated programs with a fault, the fault
+// comes first in 75 % by the gain alone and in 90 % with this share.)
 constexpr double kCapturing = 0.4;
 
 void sort_by_gain(const patterns::PatternTable& patterns,
@@ -294,14 +294,20 @@ void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
   }
   out.together = pricer.gain(fixed, prices.trust());
   if (too_many_clocks(*out.model)) return;
-  out.windows = window_shares(report, *out.model, pricer, fixed, out.together->replayed);
+  out.windows =
+      window_shares(report, *out.model, pricer, fixed, out.together->replayed);
 }
 
 Gain gain_of(const replay::Gain& gain) {
   const auto known = [](double share) {
     return share < 0 ? std::nullopt : std::optional(share);
   };
-  return {gain.low, gain.middle, gain.high, known(gain.recomputed), known(gain.inferred)};
+  return {gain.low,
+          gain.middle,
+          gain.high,
+          gain.replayed,
+          known(gain.recomputed),
+          known(gain.inferred)};
 }
 
 Fidelity fidelity_of(const replay::Fidelity& f) {

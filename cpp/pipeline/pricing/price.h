@@ -37,9 +37,9 @@ struct Replay {
 
 /// How much of what the replay saves a fix of a finding gained where both were measured
 /// (docs/measured.md, "Pairs"), by the edit that models the fix. Nothing may be gained
-/// where a faster program still takes time that is not known, where a value that is read
-/// may be needed, where one rank cannot tell its collectives from the wait for others,
-/// and where nothing tests the replay: in traces without device work.
+/// where a faster program still takes time that is not known, where a value that is
+/// read may be needed, where one rank cannot tell its collectives from the wait for
+/// others, and where nothing tests the replay: in traces without device work.
 replay::Trust trust_of(const Report& report, const patterns::Finding& finding);
 
 /// The trust in several gains together: the mean of each end, by what each saves.

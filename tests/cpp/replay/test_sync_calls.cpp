@@ -156,8 +156,7 @@ TEST(Waits, ARowOfTheTraceSaysWhichEvent) {
   t.launched(0, 10, 100, 1).call("cudaEventRecord", 6, 1, 2);
   t.launched(10, 111, 100, 3).call("cudaEventRecord", 16, 1, 4);
   t.call("cudaEventSynchronize", 20, 300, 5);
-  EXPECT_EQ(Replayed(t, by_rules()).returns("cudaEventSynchronize"),
-            209'200 + 8'000);
+  EXPECT_EQ(Replayed(t, by_rules()).returns("cudaEventSynchronize"), 209'200 + 8'000);
   t.device_work("cuda_sync", "Event Sync", 20, 300, 5,
                 ", \"wait_on_stream\": 7, \"wait_on_cuda_event_record_corr_id\": 2", -1,
                 0);
