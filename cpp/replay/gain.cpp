@@ -104,12 +104,15 @@ void set_range(Gain& gain, const Trust& trust) {
   };
   gain.low = part(gain.at_least, trust.low);
   gain.middle = part((gain.at_least + gain.replayed) / 2, trust.middle);
-  gain.high = part(gain.replayed, trust.high);
+  const auto left = 1 - ratio(gain.replayed, gain.span);
+  gain.high = part(gain.replayed, 1 + (trust.high - 1) * left);
+  gain.middle = std::min(gain.middle, gain.high);
 }
 
 Gain Pricer::gain(const WhatIf& changed, const Trust& trust) const {
   Gain out;
   out.replayed = std::max<std::int64_t>(0, unchanged_.span - changed.span);
+  out.span = unchanged_.span;
   if (out.replayed == 0) return out;
   out.at_least = at_least(changed);
   set_range(out, trust);

@@ -16,6 +16,8 @@ namespace tta::replay {
 
 /// How much of what a replay saves a fix gained, where both were measured: the least,
 /// the middle and the most that a range allows for.
+/// What there is no replay of is what the program does besides: where a change takes
+/// half of the time, half of what the range allows for beyond it is left.
 struct Trust {
   double low = 0, middle = 1, high = 1;
 };
@@ -27,6 +29,7 @@ struct Gain {
   std::int64_t replayed = 0;  ///< What the replay saves.
   /// The same where delays without a recorded cause stay that the change took away.
   std::int64_t at_least = 0;
+  std::int64_t span = 0;  ///< Of the unchanged replay.
   /// Share of `replayed` that was not work taken away from the old critical path but
   /// waits that became shorter, 0 to 1: the more, the more it rests on the model.
   double recomputed = 0;

@@ -271,6 +271,7 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
     out.doubt = schedule_by_events(r, m, before, after, checkpoint);
     out.gain.replayed = std::max<std::int64_t>(0, before.span - after.span);
     out.gain.at_least = out.gain.replayed;
+    out.gain.span = before.span;
     replay::set_range(out.gain, trust);
     out.gain.recomputed = out.gain.inferred = -1;
   } else {
