@@ -96,5 +96,7 @@ def _real_folder(name: str) -> str:
     path = os.path.realpath(name)
     if not (name and os.path.isdir(path)):  # "" is no name of the current folder.
         given = printable(name, _NAME_WIDTH)
-        raise RootsError(f"{given or repr(name)} is not a folder. Give one whose traces may be read.")
+        raise RootsError(
+            f"{given or repr(name)} is not a folder. Give one whose traces may be read."
+        )
     return path

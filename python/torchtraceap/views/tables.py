@@ -178,4 +178,3 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
                 "the tables. Give a new or an empty folder, or one of such tables, "
                 "which are replaced."
             )
-

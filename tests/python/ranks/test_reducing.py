@@ -170,4 +170,3 @@ def test_ctrl_c_is_heard_by_the_parent_alone(
     (record,) = reduced(path)
     assert record.facts.rank == 1
     assert capfd.readouterr().err == ""
-
