@@ -163,8 +163,8 @@ def test_who_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
 
 # --- When all is done -----------------------------------------------------------------
 
-# While Python waits for threads; and while it frees what modules hold, when it has taken
-# all handlers back.
+# While Python waits for threads; and while it frees what modules hold, when it has
+# taken all handlers back.
 WAITING = """
 import os, signal, threading, time
 
@@ -189,7 +189,7 @@ pressed = Pressed()
 @pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize(("site", "code"), [(WAITING, 130), (FREEING, 0)])
 def test_ctrl_c_after_the_last_word(site: str, code: int, tmp_path: Path) -> None:
-    """It is the program's exit code, not a death by the signal (-2), and no traceback."""
+    """It ends with an exit code and no traceback, not by the signal (-2)."""
     ended = started(tmp_path, site, "", "-m", "torchtraceap", "--version")
     assert ended.stdout.startswith("torchtraceap ")
     assert (ended.returncode, ended.stderr) == (code, "")

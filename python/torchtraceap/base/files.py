@@ -106,8 +106,8 @@ def filling(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give a folder to write files into, which becomes ``path`` after the block.
 
     A new folder appears with all of its files. One that is there stays itself, for it
-    may be mounted, or somebody's current one: its files of these names are removed, then
-    the new ones are moved into it. So at no time are there both old and new ones.
+    may be mounted, or the current one: its files of these names are removed,
+    then the new ones are moved into it. So there are never both old and new ones.
 
     Raises as `replacing` does.
     """
@@ -126,7 +126,7 @@ def filling(path: str | os.PathLike[str]) -> Iterator[str]:
                 if not is_there:
                     os.rename(new, first)
                     return
-            except OSError as error:  # Somebody else has made it meanwhile.
+            except OSError as error:  # Another process has made it meanwhile.
                 if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                     raise
                 os.makedirs(place, exist_ok=True)
@@ -171,7 +171,7 @@ def _own_folder(beside: str) -> Iterator[str]:
                 stack.enter_context(_locked(folder))
             except (BlockingIOError, FileNotFoundError):
                 continue  # Another process has taken it for one that was left.
-            except OSError:  # There are no locks here, so nobody will.
+            except OSError:  # There are no locks here, so none will.
                 pass
             break
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -187,7 +187,7 @@ def _locked(folder: str) -> Iterator[None]:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.stat(folder)  # It may be gone by now.
+        os.stat(folder)  # It may have been removed.
         yield
     finally:
         os.close(handle)

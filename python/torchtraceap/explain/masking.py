@@ -26,8 +26,8 @@ _TOKENS = r"""
     | \b(?:hf|api_org|gh[opsur]|glpat|github_pat|npm|pypi|xox[abeoprs]|xapp|nvapi|gsk
         |do[opr]_v1|wandb_v\d|dckr_[po]at|sq0[a-z]{3}|gocspx|age-secret-key)
       [-_][A-Za-z0-9_-]{10,}
-    | \b(?:xai|r8|gl[a-z]{2,5}|rubygems|sntrys|shp(?:at|ca|pa|ss)|lsv2_[a-z]{2}|pplx|tvly
-        |pmak|p8e|figd|lin_api|secret|ntn|fw)
+    | \b(?:xai|r8|gl[a-z]{2,5}|rubygems|sntrys|shp(?:at|ca|pa|ss)|lsv2_[a-z]{2}|pplx
+        |tvly|pmak|p8e|figd|lin_api|secret|ntn|fw)
       [-_](?=[\w.-]*\d)[A-Za-z0-9_.-]{16,}
     | (?-i:\b(?:A3T[A-Z0-9]|AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{12,}  # AWS
       | \b(?:AIza|LTAI|ya29\.|AKC|ATATT3|dapi|hv[bsr]\.|SG\.|SK|AP[\dA-F])
@@ -45,9 +45,7 @@ _PASSWORD = r"(?:passw(?:or)?d|passphrase|passcode|pwd|contrase[nñ]a)"
 _ASSIGNED = r"""["'\]]{0,2}\s*(?::?=|:)(?!=)\s*"""
 _VALUE = r"""(?:"[^"]+"?|'[^']+'?
     |(?!\w[\w.]*[(\[]|(?:str|bytes|bool|None|True|False)\b)[^\s"',;()\[\]{}]+)"""
-_NO_VALUE = (
-    "and|are|as|at|bool|does|for|from|if|in|is|must|not|of|on|or|str|that|to|was"
-)
+_NO_VALUE = "and|are|as|at|bool|does|for|from|if|in|is|must|not|of|on|or|str|to|was"
 #: What a secret of a known kind looks like, and assignments to what is called one.
 _SECRETS = re.compile(
     rf"""
@@ -69,7 +67,7 @@ _SECRETS = re.compile(
     | \b[Bb]earer\s+[A-Za-z0-9._~+/=-]{{8,}}
     | \b(?-i:Basic)\s+(?=\S*[\d=])[A-Za-z0-9+/]{{8,}}={{0,2}}
     | \b(?=[A-Za-z0-9+/_-]*\d)(?=[A-Za-z0-9+/_-]*[A-Za-z])
-      (?:[A-Fa-f0-9]{{32,}}|[A-Za-z0-9+/]{{40,}}={{0,2}})                 # hashes, base64
+      (?:[A-Fa-f0-9]{{32,}}|[A-Za-z0-9+/]{{40,}}={{0,2}})               # hashes, base64
     """,
     re.VERBOSE | re.IGNORECASE,
 )

@@ -156,7 +156,7 @@ class Reports:
         return kept > self.limits.text_bytes
 
     def go_on(self, *_: float) -> None:
-        """Raise Abandoned if nobody waits for the answer any more."""
+        """Raise Abandoned once the request was canceled."""
         if self._abandoned():
             raise Abandoned
 

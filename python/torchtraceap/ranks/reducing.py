@@ -213,7 +213,7 @@ def main(parent: int) -> None:
             answer = _answer(receive(requests), loading, plan)
             try:
                 send(answers, answer)
-            except BrokenPipeError:  # Nobody reads it, nor what Python says at its end.
+            except BrokenPipeError:  # No one reads it, nor what Python says at its end.
                 os._exit(1)
 
 

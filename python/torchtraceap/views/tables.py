@@ -150,8 +150,8 @@ def write_parquet(report: ReportData, folder: str | os.PathLike[str]) -> None:
 
     check_folder(folder)
     for name in TABLES:
-        file = os.path.join(folder, f"{name}.parquet")
-        refuse_trace(file, report.trace.path, "folder")
+        old = os.path.join(folder, f"{name}.parquet")
+        refuse_trace(old, report.trace.path, "folder")
     with filling(folder) as new:
         for name in TABLES:
             with open(os.path.join(new, f"{name}.parquet"), "wb") as file:

@@ -52,7 +52,7 @@ class Values:
         if self._dial == "all":
             return True
         if self._dial == "none" and tensor.dtype != torch.bool:
-            return False  # Bools are guesses, but what is made of them agrees with them.
+            return False  # Bools are guesses, with which their results agree.
         whole = not (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
         most = SMALL_WHOLE if whole else SMALL
         return bool(tensor.untyped_storage().nbytes() <= most * tensor.itemsize)
