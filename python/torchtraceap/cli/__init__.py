@@ -25,9 +25,8 @@ def console() -> int:
         import os
         import signal
 
-        # While the program is loaded, and once it is done, Ctrl-C ends it here and now:
-        # an exception may come up in a callback of the import itself, which prints it
-        # and goes on, or where nothing catches it.
+        # While the program is loaded, and once it is done, Ctrl-C ends it at once: an
+        # exception may come up in a callback of an import, which goes on, or uncaught.
         normal = signal.getsignal(signal.SIGINT)
         heeded = normal is signal.default_int_handler
 

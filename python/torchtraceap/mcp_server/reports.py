@@ -52,12 +52,6 @@ class Analysis:
         """The report in its JSON form."""
         return report_form(self.report, with_detector=self._detector)
 
-    def name(self, path: str) -> None:
-        """Call the trace what it is called in this request: a link may lead to it."""
-        if self.report.trace.path != path:
-            self.report.name_trace(path)
-            vars(self).pop("form", None)
-
     @cached_property
     def detected(self) -> Analysis:
         """The same with what the learned detector says."""
@@ -128,7 +122,9 @@ class Reports:
         while len(self._kept) > _KEPT or (len(self._kept) > 1 and self._is_too_much()):
             self._kept.popitem(last=False)
         made = made.detected if detector else made
-        made.name(file.given)
+        if made.report.trace.path != file.given:  # A link may lead to it, too.
+            made.report.name_trace(file.given)
+            vars(made).pop("form", None)
         return made
 
     def side(self, name: str, recover: bool) -> Side:

@@ -14,19 +14,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
+import mcp_types as types
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    PARSE_ERROR,
-    CallToolResult,
-    ErrorData,
-    JSONRPCError,
-    TextContent,
-    ToolAnnotations,
-)
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -296,7 +289,7 @@ _TOKEN = re.compile(
 )
 
 
-def _unparsed(error: Exception) -> JSONRPCError | None:
+def _unparsed(error: Exception) -> types.JSONRPCError | None:
     """Return the answer to a request that is nested too deep, or holds half a surrogate
     pair; None if it has no id, or is none."""
     if not isinstance(error, ValidationError):
@@ -315,8 +308,8 @@ def _unparsed(error: Exception) -> JSONRPCError | None:
     id = json.loads(members.get("id", "null"))
     if "method" not in members or id is None or not str(id).isprintable():
         return None
-    told = ErrorData(code=PARSE_ERROR, message=printable(wrong["msg"], 300))
-    return JSONRPCError(jsonrpc="2.0", id=id, error=told)
+    told = types.ErrorData(code=types.PARSE_ERROR, message=printable(wrong["msg"], 300))
+    return types.JSONRPCError(jsonrpc="2.0", id=id, error=told)
 
 
 def serve(reports: Reports) -> None:
@@ -345,7 +338,7 @@ def serve(reports: Reports) -> None:
 
 def _tool(reports: Reports, method: Callable[..., str], title: str) -> Tool:
     @functools.wraps(method)
-    async def call(**arguments: Any) -> CallToolResult:
+    async def call(**arguments: Any) -> types.CallToolResult:
         abandoned = threading.Event()
         make = functools.partial(method, **arguments)
         try:
@@ -355,14 +348,14 @@ def _tool(reports: Reports, method: Callable[..., str], title: str) -> Tool:
             )
         finally:
             abandoned.set()
-        content = [TextContent(type="text", text=text)]
-        return CallToolResult(content=content, is_error=failed)
+        content = [types.TextContent(type="text", text=text)]
+        return types.CallToolResult(content=content, is_error=failed)
 
     tool = Tool.from_function(
         call,
         title=title,
         description=" ".join((method.__doc__ or "").split()),
-        annotations=ToolAnnotations(
+        annotations=types.ToolAnnotations(
             read_only_hint=True, idempotent_hint=True, open_world_hint=False
         ),
         structured_output=False,
