@@ -29,10 +29,11 @@ class FailingStream {
   std::ios::iostate before_;
 };
 
-/// Writes a file as plain text, by what `write` puts into a stream that throws. An
-/// existing file, or the one that a link leads to, is replaced only when all is
-/// written, and keeps its permissions. Throws std::invalid_argument if the file cannot
-/// be written, is read-only, or its name promises gzip, and what `write` throws.
+/// Writes a file as plain text, by what `write` puts into a stream that throws. If
+/// writing fails, a part of it stays: whom that must not happen to writes beside a file
+/// and moves the new one into its place, as Python does (base/files.py). Throws
+/// std::invalid_argument if the file cannot be written, or its name promises gzip, and
+/// what `write` throws.
 void write_file(const std::string& path,
                 const std::function<void(std::ostream&)>& write);
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """torchtraceap: where a PyTorch profiler trace wastes time, by what, on which line."""
 
-import re
 import sys
 
 
@@ -9,8 +8,8 @@ def _names() -> dict[str, str]:
     """Return of each public name the module that it comes from. The one list of them is
     the stub beside this file."""
     with open(__file__.rpartition(".")[0] + ".pyi", encoding="utf-8") as file:
-        lines = re.findall(r"^from (\S+) import (\w+) as", file.read(), re.MULTILINE)
-    return {name: module for module, name in lines}
+        lines = [line.split() for line in file if line.startswith("from ")]
+    return {line[3]: line[1] for line in lines}
 
 
 _MODULE_OF = _names()

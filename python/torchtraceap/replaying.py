@@ -12,13 +12,13 @@ from typing import Any
 from torchtraceap import _core
 from torchtraceap._core import Finding
 from torchtraceap.analysis import analyze_one
-from torchtraceap.base.files import refuse_trace
 from torchtraceap.base.units import us_from_ns
 from torchtraceap.data.source import Source
 from torchtraceap.data.what_if import Edit, WhatIfData
 from torchtraceap.edits import as_edit, core_edits
 from torchtraceap.report import Report
 from torchtraceap.views.json_form import members
+from torchtraceap.views.perfetto import plain_copy
 from torchtraceap.views.what_if_text import what_if_text
 
 
@@ -31,11 +31,11 @@ class WhatIf(WhatIfData):
     def to_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the timeline with the edits made as a trace that Perfetto opens and
         ``analyze`` reads: every event of the recording, moved. It is marked as a
-        what-if in its metadata.
+        what-if in its metadata, and packed if ``path`` ends in ``.gz``.
 
         Raises:
             ValueError: There are edits and the replay is refused, or ``path`` cannot be
-                written, ends in ``.gz`` or is the trace.
+                written or is the trace.
             TraceError: The trace's file has changed since the analysis.
         """
         where = os.fspath(path)
@@ -44,8 +44,8 @@ class WhatIf(WhatIfData):
                 f"{where} is not written, because the replay is unreliable: "
                 + "; ".join(self.refusals)
             )
-        refuse_trace(where, self.path)
-        self._write(where)
+        with plain_copy(where, [self.path]) as plain:
+            self._write(plain)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as what ``json.dumps`` takes."""

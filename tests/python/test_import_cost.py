@@ -39,3 +39,29 @@ def test_a_pytest_start_loads_nothing_heavy(pytester: pytest.Pytester) -> None:
 
 
 pytest_plugins = ["pytester"]
+
+
+SUBINTERPRETER = """
+import _xxsubinterpreters as own
+{before}
+code = '''
+import sys
+sys.path[:] = {path!r}
+try:
+    import torchtraceap
+except ImportError as error:
+    print(error)
+'''
+own.run_string(own.create(), code)
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pybind11 takes care of it")
+@pytest.mark.parametrize("before", ["", "import torchtraceap"])
+def test_a_subinterpreter_is_refused(before: str) -> None:
+    """Before Python 3.12 pybind11 would wait forever."""
+    code = SUBINTERPRETER.format(before=before, path=sys.path)
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert "torchtraceap works in the main interpreter of a process only" in ran.stdout
+    assert ran.returncode == 0

@@ -159,3 +159,37 @@ def test_who_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
     command = ("-m", "torchtraceap", "--version")
     ended = started(tmp_path, ignore + SITE, "torchtraceap._core", *command)
     assert ended.returncode == 0 and ended.stderr == "pressed\n"
+
+
+# --- When all is done -----------------------------------------------------------------
+
+# While Python waits for threads; and while it frees what modules hold, when it has
+# taken all handlers back.
+WAITING = """
+import os, signal, threading, time
+
+def press():
+    threading.main_thread().join()
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(5)
+
+threading.Thread(target=press).start()
+"""
+FREEING = """
+import os, signal, sys
+
+class Pressed:
+    def __del__(self, kill=os.kill, pid=os.getpid(), number=signal.SIGINT):
+        kill(pid, number)
+
+pressed = Pressed()
+"""
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
+@pytest.mark.parametrize(("site", "code"), [(WAITING, 130), (FREEING, 0)])
+def test_ctrl_c_after_the_last_word(site: str, code: int, tmp_path: Path) -> None:
+    """It ends with an exit code and no traceback, not by the signal (-2)."""
+    ended = started(tmp_path, site, "", "-m", "torchtraceap", "--version")
+    assert ended.stdout.startswith("torchtraceap ")
+    assert (ended.returncode, ended.stderr) == (code, "")

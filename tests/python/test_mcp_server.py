@@ -307,6 +307,52 @@ def test_what_is_no_trace_is_refused(
     assert str(folder) not in told and told.isprintable()
 
 
+def test_a_message_does_not_tell_where_a_root_lies(tmp_path: Path) -> None:
+    """However the core, Python and we escape a path, and where it is cut."""
+    from torchtraceap.mcp_server.reports import Reports
+
+    root = tmp_path / "só\n\tme\x1b'where" / ("w" * 200)
+    for name in ("a\nb", "c\x1bd é\t\u202e", "e\\f", "g\udcff", "h" * 200):
+        path = root / "runs" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("no trace")
+    reports = Reports([str(root)])
+    for path in (root / "runs").iterdir():
+        tell: Any = lambda name=f"runs/{path.name}": reports.analysis(name)  # noqa: E731
+        told, failed = reports.answer(tell, lambda: False)
+        assert failed and "does not begin like JSON" in told, told
+        assert "where" not in told and "www" not in told and "pytest" not in told
+
+
+def test_a_file_is_called_what_it_is_called_in_the_request(agent: Agent) -> None:
+    for name in ("in.json.gz", f"runs/{TINY}", "in.json.gz"):
+        assert agent.ask("analyze", trace=name)["trace"]["path"] == name
+
+
+def test_a_comparison_takes_no_endless_report(agent: Agent, folder: Path) -> None:
+    form = json.loads((folder / "report.json").read_text())
+    with (folder / "long.json").open("w") as file:
+        file.write((folder / "report.json").read_text())
+        file.truncate(64_000_001)
+    form["findings"] = form["findings"][:1] * 10_001
+    (folder / "many.json").write_text(json.dumps(form))
+    for name, why in (
+        ("long.json", "long.json: a report of 64000001 bytes; 64000000 are read here"),
+        ("many.json", "many.json is not a torchtraceap report: it lists 10001 finding"),
+    ):
+        assert why in agent.refused("compare", before=name, after="report.json")
+
+
+def test_a_report_is_read_no_further_for_nobody(folder: Path) -> None:
+    from torchtraceap.mcp_server.reports import Reports
+
+    reports, asked = Reports([str(folder)]), iter([False] * 100)
+    told, failed = reports.answer(
+        lambda: str(reports.side("report.json", False)), lambda: next(asked, True)
+    )
+    assert failed and "Abandoned" in told
+
+
 def test_damage_is_read_on_request(agent: Agent) -> None:
     told = agent.ask("analyze", trace="cut.json", recover=True)
     assert told["trace"]["quality"]["verdict"] != "ok"
@@ -470,6 +516,28 @@ def test_standard_output_is_the_protocols_alone(folder: Path) -> None:
     assert process.returncode == 0 and rest == b"" and b"Traceback" not in said
 
 
+@pytest.mark.parametrize("id", ["5", '"five"'])
+@pytest.mark.parametrize("trace", ['"\\ud800"', "[" * 5000 + "]" * 5000])
+def test_a_request_that_cannot_be_parsed_is_answered(
+    id: str, trace: str, folder: Path
+) -> None:
+    process = _server(folder)
+    assert process.stdin and process.stdout
+    params = f'"params":{{"id":3,"name":"analyze","arguments":{{"trace":{trace}}}}}'
+    for line in (
+        f'{{"jsonrpc":"2.0",{params}}}',
+        f'{{{params},"jsonrpc":"2.0","method":"tools/call","id":{id}}}',
+        '{"jsonrpc": "2.0", "id": 6, "method": "ping"}',
+    ):
+        process.stdin.write(line.encode() + b"\n")
+    process.stdin.flush()
+    first, second = (json.loads(process.stdout.readline()) for _ in range(2))
+    assert first["id"] == json.loads(id) and second["id"] == 6
+    assert first["error"]["code"] == -32700 and "JSON" in first["error"]["message"]
+    rest, said = process.communicate(timeout=20)
+    assert rest == b"" and b"Traceback" not in said
+
+
 @pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize("how", ["interrupt", "end of input"])
 def test_it_ends_cleanly(folder: Path, how: str) -> None:
@@ -496,6 +564,7 @@ def test_wrong_usage_is_named(program: Run, own_process: Run, tmp_path: Path) ->
     for arguments, why in (
         ([], "name a folder whose traces may be read: --root DIR"),
         (["--root", tmp_path / "x"], "x is not a folder. Give one whose traces"),
+        (["--root", ""], "'' is not a folder. Give one whose traces"),
         (
             ["--root", tmp_path, "--max-answer-bytes", "7"],
             "'7' is not a number of bytes",

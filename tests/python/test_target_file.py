@@ -23,6 +23,7 @@ from torchtraceap import Report
 from torchtraceap.base.files import replacing, write_text
 from torchtraceap.cli import main
 from torchtraceap.profiling.kept_trace import KeptTrace
+from torchtraceap.views.table_columns import TABLES
 
 from .real_traces import DATA
 from .trace_format import events_of, plain, strict
@@ -32,6 +33,7 @@ TINY = DATA / "a100-event-sync-3streams-tiny.json.gz"
 WRITERS: dict[str, Callable[[Report, Path], object]] = {
     "report.json": Report.to_json,
     "fixed.json": lambda report, path: torchtraceap.what_if(report).to_trace(path),
+    "fixed.json.gz": lambda report, path: torchtraceap.what_if(report).to_trace(path),
     "copy.json": Report.to_perfetto,
     "copy.json.gz": Report.to_perfetto,
 }
@@ -156,7 +158,6 @@ def test_a_trace_that_changed_is_refused(name: str, tmp_path: Path) -> None:
     [
         ("/dev/full", "cannot be written: No space left"),
         ("missing/fixed.json", "cannot be written: No such file"),
-        ("fixed.json.gz", "gz"),
     ],
 )
 def test_paths_that_the_core_refuses(
@@ -166,13 +167,33 @@ def test_paths_that_the_core_refuses(
         torchtraceap.what_if(report).to_trace(tmp_path / path)
 
 
-def test_a_file_that_was_left_is_not_in_the_way(report: Report, tmp_path: Path) -> None:
-    """As of a process that was killed and whose number this one has by now."""
-    left = tmp_path / f".torchtraceap-{os.getpid()}-0"
-    left.write_text("left")
-    torchtraceap.what_if(report).to_trace(tmp_path / "out.json")
-    assert left.read_text() == "left"
-    assert sorted(os.listdir(tmp_path)) == [left.name, "out.json"]
+# Writes a part of a file, and waits.
+_WRITER = """
+import sys, time
+from torchtraceap.base.files import replacing
+
+with replacing(sys.argv[1]) as new:
+    open(new, "w").write("half")
+    print("half", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_killed_process_left_is_removed(report: Report, tmp_path: Path) -> None:
+    """And what another one is writing stays, as does what is not ours."""
+    target = tmp_path / "out.json"
+    command = [sys.executable, "-c", _WRITER, str(target)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None and writer.stdout.readline()
+        (left,) = tmp_path.iterdir()
+        other = tmp_path / ".torchtraceap-other"
+        other.mkdir()
+        torchtraceap.what_if(report).to_trace(target)
+        assert {*tmp_path.iterdir()} == {left, other, target}
+        assert (left / "new").read_text() == "half"
+        writer.kill()
+    torchtraceap.what_if(report).to_trace(target)
+    assert {*tmp_path.iterdir()} == {other, target}
 
 
 def test_compressed_copies(report: Report, tmp_path: Path) -> None:
@@ -239,6 +260,75 @@ def test_a_full_disk_leaves_all_of_the_old_tables(
     with no_file_over(longest - 1), pytest.raises(OSError, match=str(tmp_path)):
         torchtraceap.analyze(DATA / "mi250-rocm62-tiny.json.gz").to_parquet(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("folder", ["new", "new/er", "made"])
+def test_a_full_disk_leaves_no_folder(
+    folder: str, report: Report, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "made").mkdir()
+    with no_file_over(100), pytest.raises(OSError, match=f"'{tmp_path / folder}'"):
+        report.to_parquet(tmp_path / folder)
+    assert [*tmp_path.rglob("*")] == [tmp_path / "made"]
+    report.to_parquet(tmp_path / folder)
+    assert len([*(tmp_path / folder).iterdir()]) == len(TABLES)
+    assert (tmp_path / folder).stat().st_mode == (tmp_path / "made").stat().st_mode
+
+
+# Writes tables, and kills itself at a system call that changes a folder.
+_TABLES = """
+import os, signal, sys
+import torchtraceap
+
+report = torchtraceap.analyze(sys.argv[2])
+report.to_arrow()
+calls = 0
+
+def ended(event, arguments):
+    global calls
+    if event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir"):
+        calls += 1
+        if calls == int(sys.argv[3]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(ended)
+report.to_parquet(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_killed_process_leaves_tables_of_one_report(
+    there: bool, report: Report, tmp_path: Path
+) -> None:
+    """All of a new folder or nothing; in one that is there, old ones or new ones."""
+    pytest.importorskip("pyarrow")
+    report.to_parquet(tmp_path / "old")
+    other = DATA / "mi250-rocm62-tiny.json.gz"
+    torchtraceap.analyze(other).to_parquet(tmp_path / "new")
+    whole = {name: files_in(tmp_path / name) for name in ("old", "new")}
+    for call in (*range(1, 12, 2), *range(12, 40, 5)):
+        target = tmp_path / f"out{call}" / "tables"
+        if there:
+            report.to_parquet(target)
+        command = [sys.executable, "-c", _TABLES, target, other, call]
+        code = subprocess.run([*map(str, command)], check=False).returncode
+        found = files_in(target)
+        assert found.items() <= whole["new"].items() or (
+            there and found.items() <= whole["old"].items()
+        )
+        assert code == 0 or code == -9
+        if code == 0:
+            assert found == whole["new"]
+            break
+        if not there:
+            assert not found or found == whole["new"]
+    assert call > 4
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """The tables in a folder, which may not be there."""
+    return {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
 
 
 def test_tables_may_be_written_while_others_are(report: Report, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ TraceFacts read_facts(const timeline::Timeline& t) {
   const auto distributed = trace.metadata_json("distributedInfo");
   // A file merged from several ranks has the header of one.
   if (feeders.size() < 2) facts.rank = trace::int_arg(distributed, "rank");
+  if (facts.rank && *facts.rank < 0) facts.rank.reset();  // Not a rank.
   facts.world_size = trace::int_arg(distributed, "world_size");
   facts.simulated = read_simulated(trace);
   return facts;

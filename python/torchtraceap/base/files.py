@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 #: What the names of folders begin with that hold a file until it is whole.
 BESIDE = ".torchtraceap-"
+_OURS = re.compile(re.escape(BESIDE) + r"\w{8}")  # As `mkdtemp` calls them.
 
 
 def same_file(one: str, other: str) -> bool:
@@ -71,9 +73,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give the name of a file to write, which becomes ``path`` after the block.
 
     It lies in a folder of its own beside ``path``, in which the block may have other
-    files, and which is gone afterwards. If the block raises, ``path`` is as it was. As
-    the core's `write_file` does: links are followed, and a file that is replaced keeps
-    its permissions.
+    files, and which is gone afterwards. If the block raises, ``path`` is as it was.
+    Links are followed, and a file that is replaced keeps its permissions.
 
     Raises OSError, which names ``path``, if that is a folder, is read-only or cannot be
     written, also where that shows in the block only. Else what the block raises.
@@ -87,13 +88,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     special = where.startswith(("/dev/std", "/dev/fd/", "/proc/")) or (
         os.path.exists(where) and not os.path.isfile(where) and not os.path.isdir(where)
     )
-    try:
+    with _naming(where):
         place = where if special else _meant_by(where)
-        with tempfile.TemporaryDirectory(
-            prefix=BESIDE,
-            dir=None if special else os.path.dirname(place),
-            ignore_cleanup_errors=True,
-        ) as folder:
+        beside = tempfile.gettempdir() if special else os.path.dirname(place)
+        with _own_folder(beside) as folder:
             new = os.path.join(folder, "new")
             yield new
             if special:
@@ -101,11 +99,98 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
                     shutil.copyfileobj(source, target)
             else:
                 _move(new, place)
-    except OSError as error:  # Of a file that the user knows, not one of ours.
+
+
+@contextmanager
+def filling(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give a folder to write files into, which becomes ``path`` after the block.
+
+    A new folder appears with all of its files. One that is there stays itself, for it
+    may be mounted, or the current one: its files of these names are removed,
+    then the new ones are moved into it. So there are never both old and new ones.
+
+    Raises as `replacing` does.
+    """
+    where = os.fspath(path)
+    with _naming(where):
+        place = first = os.path.realpath(where)
+        while not os.path.isdir(above := os.path.dirname(first)):
+            first = above
+        is_there = os.path.isdir(place)
+        with _own_folder(place if is_there else above) as folder:
+            new = os.path.join(folder, "new")
+            filled = os.path.normpath(os.path.join(new, os.path.relpath(place, first)))
+            os.makedirs(filled)
+            yield filled
+            try:
+                if not is_there:
+                    os.rename(new, first)
+                    return
+            except OSError as error:  # Another process has made it meanwhile.
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                    raise
+                os.makedirs(place, exist_ok=True)
+            names = os.listdir(filled)
+            for name in names:
+                _adopt(os.path.join(filled, name), _meant_by(os.path.join(place, name)))
+            for name in names:
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(place, name))
+            for name in names:
+                os.replace(os.path.join(filled, name), os.path.join(place, name))
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Have an OSError about one of our own files name the one that the user knows."""
+    try:
+        yield
+    except OSError as error:
         name = error.filename
         if error.errno and (name is None or BESIDE in os.fsdecode(name)):
             raise OSError(error.errno, error.strerror, where) from error
         raise
+
+
+@contextmanager
+def _own_folder(beside: str) -> Iterator[str]:
+    """Give a new folder in this one, which is gone afterwards, or, if this process is
+    killed, once another one writes here."""
+    import shutil
+    import tempfile
+
+    with suppress(OSError):
+        left = [e.path for e in os.scandir(beside) if _OURS.fullmatch(e.name)]
+        for path in left:
+            with suppress(OSError), _locked(path):
+                shutil.rmtree(path)
+    with ExitStack() as stack:
+        while True:
+            folder = tempfile.mkdtemp(prefix=BESIDE, dir=beside)
+            try:
+                stack.enter_context(_locked(folder))
+            except (BlockingIOError, FileNotFoundError):
+                continue  # Another process has taken it for one that was left.
+            except OSError:  # There are no locks here, so none will.
+                pass
+            break
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        yield folder
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Lock a folder, until this process ends at the latest. Raises OSError if that
+    fails, BlockingIOError if another process has done so."""
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.stat(folder)  # It may have been removed.
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -131,12 +216,17 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def _move(new: str, place: str) -> None:
-    if os.path.exists(place):
+    _adopt(new, place)
+    os.replace(new, place)
+
+
+def _adopt(new: str, place: str) -> None:
+    """Give a new file the owner and permissions of the one it replaces."""
+    with suppress(FileNotFoundError):
         old = os.stat(place)
         with suppress(OSError):  # Only root can give a file to somebody else.
             os.chown(new, old.st_uid, old.st_gid)
         os.chmod(new, stat.S_IMODE(old.st_mode))
-    os.replace(new, place)
 
 
 def _meant_by(path: str) -> str:

@@ -94,7 +94,9 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 
 def _real_folder(name: str) -> str:
     path = os.path.realpath(name)
-    if not os.path.isdir(path):
+    if not (name and os.path.isdir(path)):  # "" would be the current one.
         given = printable(name, _NAME_WIDTH)
-        raise RootsError(f"{given} is not a folder. Give one whose traces may be read.")
+        raise RootsError(
+            f"{given or repr(name)} is not a folder. Give one whose traces may be read."
+        )
     return path

@@ -21,18 +21,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def console() -> int:
     """Be the process ``torchtraceap``."""
     try:
+        import atexit
         import os
         import signal
 
-        # Loading takes a while. Ctrl-C meanwhile ends it here and now: an exception may
-        # come up in a callback of the import itself, which prints it and goes on.
+        # While the program is loaded, and once it is done, Ctrl-C ends it at once: an
+        # exception may come up in a callback of an import, which goes on, or uncaught.
         normal = signal.getsignal(signal.SIGINT)
-        if normal is signal.default_int_handler:
-            signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        heeded = normal is signal.default_int_handler
+
+        def end_at_once() -> None:
+            if heeded:
+                signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+
+        end_at_once()
         from torchtraceap.cli import program
 
-        if normal is signal.default_int_handler:
+        if heeded:
+            # Runs last. Python then takes all handlers back, and the signal would end
+            # in its own way what has already done its work.
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGINT, normal)
-        return program.main()
+        try:
+            return program.main()
+        finally:
+            end_at_once()
     except KeyboardInterrupt:
         return INTERRUPTED

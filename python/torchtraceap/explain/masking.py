@@ -20,31 +20,54 @@ from dataclasses import dataclass, field
 
 from torchtraceap.base.safe_text import printable
 
+# By the letters that its kind begins with; those of few letters need a digit, too.
+_TOKENS = r"""
+    \b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9_-]{16,}       # OpenAI, Stripe
+    | \b(?:hf|api_org|gh[opsur]|glpat|github_pat|npm|pypi|xox[abeoprs]|xapp|nvapi|gsk
+        |do[opr]_v1|wandb_v\d|dckr_[po]at|sq0[a-z]{3}|gocspx|age-secret-key)
+      [-_][A-Za-z0-9_-]{10,}
+    | \b(?:xai|r8|gl[a-z]{2,5}|rubygems|sntrys|shp(?:at|ca|pa|ss)|lsv2_[a-z]{2}|pplx
+        |tvly|pmak|p8e|figd|lin_api|secret|ntn|fw)
+      [-_](?=[\w.-]*\d)[A-Za-z0-9_.-]{16,}
+    | (?-i:\b(?:A3T[A-Z0-9]|AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{12,}  # AWS
+      | \b(?:AIza|LTAI|ya29\.|AKC|ATATT3|dapi|hv[bsr]\.|SG\.|SK|AP[\dA-F])
+        (?=[\w.-]*\d)[A-Za-z0-9_.=-]{8,}
+      | GR1348941[\w-]{20,}
+      | \b\d{8,10}:[\w-]{35}\b                                       # Telegram
+      | \b[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}                     # Discord
+      | [\w~.]{3}\dQ~[\w~.-]{31,34}                                  # Azure
+      | \b[0-9a-z]{32}-us\d{1,2}\b)                                  # Mailchimp
+    | \bey[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?  # JSON web tokens
+    | (?:-----)?BEGIN[ A-Z\d]*PRIVATE\ KEY.* | PuTTY-User-Key-File.*
+"""
+# What is called a password, and what may follow it: no call, no type, no comparison.
+_PASSWORD = r"(?:passw(?:or)?d|passphrase|passcode|pwd|contrase[nñ]a)"
+_ASSIGNED = r"""["'\]]{0,2}\s*(?::?=|:)(?!=)\s*"""
+_VALUE = r"""(?:"[^"]+"?|'[^']+'?
+    |(?!\w[\w.]*[(\[]|(?:str|bytes|bool|None|True|False)\b)[^\s"',;()\[\]{}]+)"""
+_NO_VALUE = "and|are|as|at|bool|does|for|from|if|in|is|must|not|of|on|or|str|to|was"
 #: What a secret of a known kind looks like, and assignments to what is called one.
 _SECRETS = re.compile(
-    r"""
-    -----BEGIN[ A-Z]*PRIVATE\ KEY.*
-    | \b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9_-]{16,}   # OpenAI, Stripe
-    | \b(?:hf|gh[opsur]|glpat|github_pat|npm|pypi|xox[abeoprs]|dop_v1|wandb_v\d)
-      [-_][A-Za-z0-9_-]{10,}
-    | \b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}                        # AWS
-    | \bAIza[A-Za-z0-9_-]{20,}                                      # Google
-    | \bey[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?  # JSON web tokens
+    rf"""
+    {_TOKENS}
     | \bauthorization["']?\s*[:=,]\s*["']?(?:[A-Za-z]+\s+)?[^\s"']+
     | (?:\bauth\s*=\s*|auth)\(\s*["'][^)]*\)?                       # A name, a password
-    # Whatever it is assigned, except for a call and a type.
-    | (?:secret|passw(?:or)?d|passphrase)["']?\s*(?:=|:)(?!=)\s*
-      (?:"[^"]+"?|'[^']+'?
-        |(?!\w[\w.]*[(\[]|(?:str|bytes|bool|None|True|False)\b)[^\s"',;()\[\]{}]+)
-    | --[\w-]*(?:secret|passw(?:or)?d|passphrase|token)\s+[^\s-]\S*
+    | (?:secret|{_PASSWORD}|(?<=_)pass\b)\w{{0,20}}{_ASSIGNED}{_VALUE}
+    | --[\w-]*(?:secret|{_PASSWORD}|token)\s+[^\s-]\S*
+    | \b{_PASSWORD}\s+(?:is\s+)?(?:"[^"]+"?|'[^']+'?
+        |(?!(?:{_NO_VALUE})\b)[^\s"',;()\[\]{{}}=:<>!]{{4,}}(?![\w.]*\())
+    | (?:set-)?cookies?{_ASSIGNED}(?:\{{[^}}]*\}}?|"[^"]+"?|'[^']+'?
+        |(?=\S)(?!\w[\w.]*[(\[]|None\b)[^"'\n]+)
+    | (?:sess(?:ion)?[_-]?id|\.sid|_session)["']?\s*[:=]\s*["']?[\w.%-]{{8,}}
+    | \b(?:sig|(?:x-\w+-)?signature)=[\w%+/=-]{{16,}}                 # Signed links
     | (?:(?:api|access|auth|secret|private|signing|encryption|client)[-_]?)?
       (?:key|token|credentials?)
       ["']?\s*(?:=|:)\s*
-      (?:"[^"]{4,}"|'[^']{4,}'|(?=[\w+/=-]*\d)[\w+/=-]{8,}(?![\w.(\[]))
-    | \b[Bb]earer\s+[A-Za-z0-9._~+/=-]{8,}
-    | \b(?-i:Basic)\s+(?=\S*[\d=])[A-Za-z0-9+/]{8,}={0,2}
+      (?:"[^"]{{4,}}"|'[^']{{4,}}'|(?=[\w+/=-]*\d)[\w+/=-]{{8,}}(?![\w.(\[]))
+    | \b[Bb]earer\s+[A-Za-z0-9._~+/=-]{{8,}}
+    | \b(?-i:Basic)\s+(?=\S*[\d=])[A-Za-z0-9+/]{{8,}}={{0,2}}
     | \b(?=[A-Za-z0-9+/_-]*\d)(?=[A-Za-z0-9+/_-]*[A-Za-z])
-      (?:[A-Fa-f0-9]{32,}|[A-Za-z0-9+/]{40,}={0,2})                 # hashes, base64
+      (?:[A-Fa-f0-9]{{32,}}|[A-Za-z0-9+/]{{40,}}={{0,2}})               # hashes, base64
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -74,6 +97,8 @@ _HOSTS = re.compile(
 )
 _PART = r"[\w.@+~$%#&!-][\w.@+~$%#&!=, -]*[\\/]"
 _LAST = r"(?:[\w.@+~-]+(?:[=,][\w.@+~-]+)*)?"
+# Endings of files that are as long as the names of attributes.
+_LONG = "safetensors|parquet|pickle|feather|sqlite3?|tfrecords?|torchscript|tensors"
 # From a root, a drive, a share or home, or through a folder of homes; or relative, if
 # that leads to a file.
 _PATHS = re.compile(
@@ -83,11 +108,12 @@ _PATHS = re.compile(
       | (?<![\w.])(?:[A-Za-z]:[\\/]|\\\\|\.{{1,2}}/|~\w*/)(?:{_PART})*(?=[\w.@+~-])
       | (?<![\w./])(?:[\w.@+-]+[\\/])*?(?:[Hh]ome|[Uu]sers)[\\/](?:{_PART})*(?=\w)
     ){_LAST}
-    | (?<![\w./])(?:[\w.@+-]+[\\/])+[\w+-][\w.+-]*\.[A-Za-z]\w{{0,4}}\b
+    | (?<![\w./])(?:[\w.@+-]+[\\/])+[\w+-][\w.+-]*\.(?:[A-Za-z]\w{{0,4}}|{_LONG})\b
+    | (?<![\w./])(?:[\w.@+-]+[\\/]){{2,}}[\w+-][\w.+-]*\.[A-Za-z]\w{{0,19}}\b(?!\()
     """,
     re.VERBOSE,
 )
-_FILE = re.compile(r"[\w.@+~-]+\.[A-Za-z]\w{0,4}(?:\.\d+)*")
+_FILE = re.compile(r"[\w.@+~-]+\.(?:[A-Za-z]\w{0,4}|" + _LONG + r")(?:\.\d+)*")
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("url", re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>)]+")),
     ("secret", _SECRETS),

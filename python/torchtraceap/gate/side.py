@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -94,10 +95,16 @@ class FindingChange:
         return seen
 
 
-def read_form(path: str | os.PathLike[str]) -> Mapping[str, Any] | None:
+def read_form(
+    path: str | os.PathLike[str],
+    most: int = sys.maxsize,
+    go_on: Callable[[], object] = lambda: None,
+) -> Mapping[str, Any] | None:
     """Return a report of ours from its JSON file; None if the file is something else.
+    ``go_on`` is called again and again, and may raise.
 
-    Raises ConfigError if it is ours, but no single whole report; OSError.
+    Raises ConfigError if it is ours, but no single whole report, or has more than
+    ``most`` bytes; OSError.
     """
     file = Path(os.fsdecode(path))
     if not file.is_file():
@@ -106,9 +113,16 @@ def read_form(path: str | os.PathLike[str]) -> Mapping[str, Any] | None:
         head = stream.read(_HEAD)
         if b'"schema_version"' not in head or b'"torchtraceap"' not in head:
             return None
+        if (size := os.fstat(stream.fileno()).st_size) > most:
+            raise ConfigError(f"{file}: a report of {size} bytes; {most} are read here")
         text = head + stream.read()
+
+    def made(members: dict[str, Any]) -> dict[str, Any]:
+        go_on()
+        return members
+
     try:
-        form = json.loads(text)
+        form = json.loads(text, object_hook=made)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file} is not a complete report: {error}") from error
     if isinstance(form, list) and len(form) == 1:
@@ -153,6 +167,8 @@ def side_of(source: ReportData | Mapping[str, Any], origin: str = "the report") 
 
 def _side_of_form(form: Mapping[str, Any]) -> Side:
     trace = form["trace"]
+    if (count := len(form["findings"])) > MOST:  # Far more than any report has.
+        raise ValueError(f"it lists {count} findings")
     return _side(
         TraceFacts.from_dict(trace, "trace"),
         Quality.from_dict(trace["quality"], "trace.quality"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -90,9 +91,14 @@ def tag(value: Value) -> str:
     """
     name = value.metric.full_name
     first = f"{PREFIX}_{name}" if value.labels else f"{PREFIX}/{name}"
-    return "/".join(
-        (first, *(re.sub(r"[^A-Za-z0-9_.-]+", "_", part) for part in value.labels))
-    )
+    return "/".join((first, *map(_word, value.labels)))
+
+
+def _word(label: str) -> str:
+    word = re.sub(r"[^A-Za-z0-9_.-]", "_", label)
+    if label not in (word, word.replace("_", " ")):  # Another one may look the same.
+        word += f"-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
+    return word
 
 
 def rank_of(report: Report) -> int | None:

@@ -19,7 +19,7 @@ from torchtraceap.base.arguments import of_type
 from torchtraceap.base.location import whole_place
 from torchtraceap.base.safe_text import printable
 from torchtraceap.report_data import ReportData
-from torchtraceap.views.heading import device_text, whose_text
+from torchtraceap.views.heading import device_text
 from torchtraceap.views.table_columns import TABLES
 
 OTHER = "other"  #: The label of what has none of its own, all of it together.
@@ -137,7 +137,8 @@ def _of_devices(
 
 def _device(row: Balance, report: ReportData) -> str:
     if row.device is None:
-        return printable(whose_text(row, report).lower(), _WIDTH)
+        whose = f"process {row.pid}" if report.trace.processes > 1 else "cpu"
+        return printable(whose, _WIDTH)
     return device_text(row, report)
 
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,9 @@ from torchtraceap.report import Report
 from torchtraceap.views.json_form import report_form
 
 _KEPT = 4  # Reports, each with its trace in memory.
-_MOST_REPORT = 256_000_000  # Bytes of a report's JSON, to compare.
+# Bytes of a report's JSON, to compare: many times the largest one of a real trace, and
+# read in a second or two.
+_MOST_REPORT = 64_000_000
 _MESSAGE_WIDTH = 1900
 
 
@@ -81,7 +84,7 @@ class Reports:
         with self._lock:
             self._found, self._abandoned = [], abandoned
             try:
-                self._progress()
+                self.go_on()
                 return make(), False
             except Exception as error:  # No traceback is to reach the agent.
                 return self._message(error), True
@@ -111,7 +114,7 @@ class Reports:
                 steps=steps,
                 recover=recover,
                 max_text_bytes=self.limits.text_bytes,
-                progress=self._progress,
+                progress=self.go_on,
             )
             self.roots.refuse_changed(file)
             made = Analysis(of_torch(report))
@@ -119,13 +122,15 @@ class Reports:
         while len(self._kept) > _KEPT or (len(self._kept) > 1 and self._is_too_much()):
             self._kept.popitem(last=False)
         made = made.detected if detector else made
-        made.report.name_trace(file.given)
+        if made.report.trace.path != file.given:  # A link may lead to it, too.
+            made.report.name_trace(file.given)
+            vars(made).pop("form", None)
         return made
 
     def side(self, name: str, recover: bool) -> Side:
         """Return a trace, or the JSON report of one, as a side of a comparison."""
         file = self._find(name)
-        form = read_form(file.path) if file.size <= _MOST_REPORT else None
+        form = read_form(file.path, _MOST_REPORT, self.go_on)
         if form is None:
             return side_of(self.analysis(name, recover).report)
         self.roots.refuse_changed(file)
@@ -146,7 +151,8 @@ class Reports:
         kept = sum(one.report.loaded.text_bytes for one in self._kept.values())
         return kept > self.limits.text_bytes
 
-    def _progress(self, *_: float) -> None:
+    def go_on(self, *_: float) -> None:
+        """Raise Abandoned once the request was canceled."""
         if self._abandoned():
             raise Abandoned
 
@@ -161,7 +167,16 @@ class Reports:
                 f"{first}: the analysis failed, through no fault of the trace: "
                 f"{type(error).__name__}: {error}. Please report it."
             )
-        for file in self._found:  # The agent does not learn where it lies.
-            for path in (printable(file.path), file.path):
-                text = text.replace(path, file.given)
+        # The agent does not learn where it lies, also not by a path that was cut.
+        places = [(file.path, file.given) for file in self._found]
+        for path, given in (*places, *((f"{one}/", "") for one in self.roots.folders)):
+            for form in _forms(path):
+                text = text.replace(form, given)
         return printable(text, _MESSAGE_WIDTH)
+
+
+def _forms(path: str) -> Iterator[str]:
+    """Yield how messages may write a path: raw, as ours, as Python's, as the core's."""
+    yield from (path, printable(path), repr(path)[1:-1])
+    text = os.fsencode(path).decode("ascii", "backslashreplace")
+    yield printable(text.replace("\n", r"\n").replace("\t", r"\t"))

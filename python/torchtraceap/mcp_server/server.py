@@ -7,15 +7,19 @@ The SDK makes schemas of their types and checks arguments by them.
 from __future__ import annotations
 
 import functools
+import json
+import re
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
+import mcp_types as types
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -204,6 +208,7 @@ class Tools:
         that went, came or grew beyond noise, step time, idle time. Each is a trace or
         the JSON report of one."""
         was, now = (self._reports.side(name, recover) for name in (before, after))
+        self._reports.go_on()
         comparison = compare_sides(was, now, self._reports.roots.folders)
         form = comparison.to_dict()
         form["causes"] = {
@@ -261,6 +266,51 @@ class _Server(MCPServer[Any]):  # type: ignore[misc]
                 text = f"{name}: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
             raise ToolError(printable(text, 300)) from error
 
+    async def run_stdio_async(self) -> None:
+        """As the SDK's, but a request that it cannot parse gets an answer, too."""
+        server = self._lowlevel_server
+        passed, received = anyio.create_memory_object_stream[Any](0)
+
+        async def relay(lines: Any, answers: Any) -> None:
+            async with passed:
+                async for line in lines:
+                    if not isinstance(line, Exception):
+                        await passed.send(line)
+                    elif error := _unparsed(line):
+                        await answers.send(SessionMessage(error))
+
+        async with stdio_server() as (lines, answers), anyio.create_task_group() as run:
+            run.start_soon(relay, lines, answers)
+            await server.run(received, answers, server.create_initialization_options())
+
+
+_TOKEN = re.compile(
+    r'"(?P<text>(?:[^"\\]|\\.)*)"\s*(?P<colon>:)?|[{}\[\]]|-?\d+', re.DOTALL
+)
+
+
+def _unparsed(error: Exception) -> types.JSONRPCError | None:
+    """Return the answer to a request that is nested too deep, or holds half a surrogate
+    pair; None if it has no id, or is none."""
+    if not isinstance(error, ValidationError):
+        return None
+    wrong = error.errors(include_url=False)[0]
+    depth, key, members = 0, "", dict[str, str]()
+    for token in _TOKEN.finditer(str(wrong["input"])):
+        if token[0] in ("{", "["):
+            depth += 1
+        elif token[0] in ("}", "]"):
+            depth -= 1
+        elif depth == 1 and token["colon"]:
+            key = token["text"]
+        elif depth == 1:
+            members.setdefault(key, token[0])
+    id = json.loads(members.get("id", "null"))
+    if "method" not in members or id is None or not str(id).isprintable():
+        return None
+    told = types.ErrorData(code=types.PARSE_ERROR, message=printable(wrong["msg"], 300))
+    return types.JSONRPCError(jsonrpc="2.0", id=id, error=told)
+
 
 def serve(reports: Reports) -> None:
     """Answer a client until it closes standard input.
@@ -288,7 +338,7 @@ def serve(reports: Reports) -> None:
 
 def _tool(reports: Reports, method: Callable[..., str], title: str) -> Tool:
     @functools.wraps(method)
-    async def call(**arguments: Any) -> CallToolResult:
+    async def call(**arguments: Any) -> types.CallToolResult:
         abandoned = threading.Event()
         make = functools.partial(method, **arguments)
         try:
@@ -298,14 +348,14 @@ def _tool(reports: Reports, method: Callable[..., str], title: str) -> Tool:
             )
         finally:
             abandoned.set()
-        content = [TextContent(type="text", text=text)]
-        return CallToolResult(content=content, is_error=failed)
+        content = [types.TextContent(type="text", text=text)]
+        return types.CallToolResult(content=content, is_error=failed)
 
     tool = Tool.from_function(
         call,
         title=title,
         description=" ".join((method.__doc__ or "").split()),
-        annotations=ToolAnnotations(
+        annotations=types.ToolAnnotations(
             read_only_hint=True, idempotent_hint=True, open_world_hint=False
         ),
         structured_output=False,

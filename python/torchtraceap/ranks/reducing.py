@@ -39,8 +39,8 @@ _PLAIN, _GZIPPED = 4, 60
 _CGROUP = Path("/sys/fs/cgroup")
 
 _CHILD = (
-    "import sys; sys.path[:] = sys.argv[1:]; "
-    "from torchtraceap.ranks.reducing import main; main()"
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from torchtraceap.ranks.reducing import main; main(int(sys.argv[1]))"
 )
 
 
@@ -62,7 +62,7 @@ def reduce_files(
     options = (replace(loading, settings=settings, progress=False), plan)
     children: list[subprocess.Popen[bytes]] = []
     own = threading.local()
-    done = 0
+    done, over = 0, False
 
     def reduce(path: str) -> Reduced:
         nonlocal done
@@ -71,6 +71,8 @@ def reduce_files(
             child = own.child = _start()
             children.append(child)
             fresh = True
+        if over:  # Those that the list had then are killed; this may be a later one.
+            child.kill()
         answer: Reduced
         try:
             if fresh:
@@ -86,10 +88,14 @@ def reduce_files(
             progress(done, len(paths))
         return answer
 
-    pool = ThreadPoolExecutor(workers)
+    # Ctrl-C reaches all processes of a terminal, and a child from its first moment on.
+    # It inherits the mask; the main thread hears the signal and ends the children.
+    mask = (signal.SIG_BLOCK, {signal.SIGINT})
+    pool = ThreadPoolExecutor(workers, "reducing", signal.pthread_sigmask, mask)
     try:
         return list(pool.map(reduce, paths))
     except BaseException:
+        over = True
         for child in children:
             child.kill()
         raise
@@ -118,7 +124,7 @@ def _start() -> subprocess.Popen[bytes]:
     if here not in paths:
         paths.insert(0, here)
     return subprocess.Popen(
-        [sys.executable, "-c", _CHILD, *paths],
+        [sys.executable, "-c", _CHILD, str(os.getpid()), *paths],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -184,10 +190,9 @@ def receive(stream: IO[bytes]) -> Any:
     return pickle.loads(data)
 
 
-def watch_parent() -> None:
+def watch_parent(parent: int) -> None:
     """Have this process end within a second of the one that started it, whatever
     ended that and whatever is being read."""
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -197,22 +202,23 @@ def watch_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def main() -> None:
-    """Reduce files in a child until its input ends."""
-    watch_parent()
-    # The parent says when it is over, also on Ctrl-C, which reaches the whole group.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def main(parent: int) -> None:
+    """Reduce files in a child of this process until its input ends."""
+    watch_parent(parent)
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a library's output must not mix with answers
-    loading, plan = receive(requests)
-    while True:
-        try:
-            path = receive(requests)
-        except EOFError:
-            return
-        try:
-            reports = analyzed_ranks(path, loading, plan)
-            answer: object = [record_of(report) for report in reports]
-        except Exception as error:
-            answer = error
-        send(answers, answer)
+    with suppress(EOFError):
+        loading, plan = receive(requests)
+        while True:
+            answer = _answer(receive(requests), loading, plan)
+            try:
+                send(answers, answer)
+            except BrokenPipeError:  # No one reads it, nor what Python says at its end.
+                os._exit(1)
+
+
+def _answer(path: str, loading: LoadPlan, plan: AnalysisPlan) -> object:
+    try:
+        return [record_of(report) for report in analyzed_ranks(path, loading, plan)]
+    except Exception as error:
+        return error

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from torchtraceap.base.files import BESIDE, refuse_trace, replacing
+from torchtraceap.base.files import BESIDE, filling, refuse_trace
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.table_columns import TABLES, Column
 
@@ -141,7 +140,7 @@ def _array(pa: Any, column: Column) -> Any:
 
 
 def write_parquet(report: ReportData, folder: str | os.PathLike[str]) -> None:
-    """Write a file for each table into a folder, which is made if it is not there.
+    """Write a file for each table into a folder, all of them or none.
 
     Raises ImportError, which names the extra, OSError if something cannot be written,
     ValueError if the folder holds other things, or the trace itself.
@@ -149,11 +148,13 @@ def write_parquet(report: ReportData, folder: str | os.PathLike[str]) -> None:
     tables = arrow_tables(report, "Report.to_parquet")
     import pyarrow.parquet
 
-    # All are whole before the first takes its place: the tables are of one report.
-    with ExitStack() as stack:
-        for name, path in _paths(report, folder):
-            new = stack.enter_context(replacing(path))
-            with open(new, "wb") as file:
+    check_folder(folder)
+    for name in TABLES:
+        old = os.path.join(folder, f"{name}.parquet")
+        refuse_trace(old, report.trace.path, "folder")
+    with filling(folder) as new:
+        for name in TABLES:
+            with open(os.path.join(new, f"{name}.parquet"), "wb") as file:
                 pyarrow.parquet.write_table(tables[name], file)
 
 
@@ -177,13 +178,3 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
                 "the tables. Give a new or an empty folder, or one of such tables, "
                 "which are replaced."
             )
-
-
-def _paths(report: ReportData, folder: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Return each table with its file, in a folder that can take them."""
-    check_folder(folder)
-    os.makedirs(folder, exist_ok=True)
-    paths = [(name, os.path.join(folder, f"{name}.parquet")) for name in TABLES]
-    for _, path in paths:
-        refuse_trace(path, report.trace.path, "folder")
-    return paths

@@ -11,6 +11,7 @@ back. Python numbers carry no mark. Loads torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -61,8 +62,11 @@ def hint(name: str, args: Any, output: Tensor, generator: Any) -> Tensor | None:
     than its type; None if it does not. ``args`` are those it got, on the device."""
     if name in _ANSWERS:
         return torch.full(output.shape, _ANSWERS[name], dtype=torch.bool)
-    if name == "aten::ne" and len(args) > 1 and args[0] is args[1]:
-        return torch.zeros(output.shape, dtype=torch.bool)
+    if name in ("aten::eq", "aten::ne") and len(args) > 1:
+        # What torch.isfinite comes to: x == x, and abs(x) != inf.
+        itself = args[0] is args[1]
+        if itself or (isinstance(args[1], float) and not math.isfinite(args[1])):
+            return torch.full(output.shape, itself == (name == "aten::eq"))
     whole = not (output.dtype.is_floating_point or output.dtype.is_complex)
     if name in _PLACES and whole and output.dtype != torch.bool:
         size = _size(name, args)

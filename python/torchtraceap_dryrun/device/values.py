@@ -49,8 +49,10 @@ class Values:
         """Tell whether values of a tensor of this size and type are kept."""
         if tensor.layout != torch.strided:
             return False
-        if self._dial != "small":
-            return self._dial == "all"
+        if self._dial == "all":
+            return True
+        if self._dial == "none" and tensor.dtype != torch.bool:
+            return False  # Bools are guesses, with which their results agree.
         whole = not (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
         most = SMALL_WHOLE if whole else SMALL
         return bool(tensor.untyped_storage().nbytes() <= most * tensor.itemsize)
@@ -116,7 +118,7 @@ class Values:
                 guess_into(_whole(tensor, memory.shadow), self.generator)
                 memory.known = False
         _over(tensor, memory.shadow).copy_(values)
-        memory.known = known and (whole or memory.known)
+        memory.known = known and self._dial != "none" and (whole or memory.known)
 
     def guess(
         self,

@@ -19,6 +19,7 @@ from torchtraceap.integrations.prometheus import Prometheus
 from torchtraceap.integrations.tensorboard import TensorBoard
 from torchtraceap.integrations.wandb import WandB
 
+from ..trace_builder import op, report_of
 from .reading import OLD_PANDAS, events_of, records_of, rows_of, samples, told
 
 # --- TensorBoard ----------------------------------------------------------------------
@@ -81,6 +82,13 @@ def test_every_rank_is_a_run(data: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["rank0"]
     (quality,) = samples(tmp_path / "x-rank0.prom")["torchtraceap_quality_level"]
     assert quality.labels == {"rank": "0"}
+
+
+def test_a_negative_rank_is_none(tmp_path: Path) -> None:
+    report = report_of(op("x", 1, 2), distributedInfo={"rank": -5, "world_size": 2})
+    assert report.trace.rank is None
+    Prometheus(tmp_path / "x.prom")(report)
+    assert os.listdir(tmp_path) == ["x.prom"]
 
 
 def test_the_image_has_the_colors_of_the_page(

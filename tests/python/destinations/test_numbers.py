@@ -91,6 +91,18 @@ def test_devices_are_bounded() -> None:
     assert len(shares) == 17 and 0 < shares[OTHER] <= 1
 
 
+def test_processes_of_names_that_look_alike_have_tags_of_their_own() -> None:
+    from ..trace_builder import op
+
+    names = ["a b", "a_b", "A b", "a  b", "a-b", "ä", "ö", 7]
+    report = report_of(*(op("x", 1, 2, pid=name) for name in names))
+    tags = [tag(v) for v in values_of(report) if v.metric.full_name == "busy_ratio"]
+    assert len({*tags}) == len(names)
+    plain = {f"torchtraceap_busy_ratio/process_{name}" for name in ("a_b", "7")}
+    assert plain < {*tags}
+    assert all(re.fullmatch(r"[\w./-]+", tag, re.ASCII) for tag in tags)
+
+
 def test_no_report_is_refused() -> None:
     with pytest.raises(TypeError, match=r"job.rank\(n\)\), not of type str"):
         list(values_of("trace.json"))

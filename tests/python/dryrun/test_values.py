@@ -126,13 +126,21 @@ def test_what_follows_from_a_guess_agrees_with_it(seen: Seen) -> None:
     assert {sync.value for sync in seen.syncs} == {"guessed"}
 
 
-def test_a_check_for_bad_numbers_finds_none(seen: Seen) -> None:
-    loss = torch.randn(1000, 1000, device="cuda").mean()
-    assert torch.isfinite(loss)
-    assert not torch.isnan(loss).any()
-    not_itself = loss != loss
-    assert not not_itself
-    assert len(seen.syncs) == 3
+@pytest.mark.parametrize("dial", ["none", "small"])
+def test_a_check_for_bad_numbers_finds_none(dial: Any) -> None:
+    with torchtraceap.dry_run(values=dial) as run:
+        large = torch.randn(1000, 60, device="cuda")
+        loss = large.mean()
+        assert torch.isfinite(loss)
+        assert torch.isfinite(loss).all() and torch.isfinite(large).all().item()
+        assert not torch.isnan(loss).any()
+        assert not (torch.isinf(large) | torch.isnan(large)).any()
+        assert not torch.isfinite(loss).logical_not()
+        not_itself = loss != loss
+        assert not not_itself
+        itself = loss == loss
+        assert itself
+    assert [sync.value for sync in run.syncs] == ["guessed"] * 8
 
 
 @pytest.mark.parametrize("shape", [(3,), (128, 64)])
@@ -230,7 +238,8 @@ def test_the_dial_at_none_works_out_nothing() -> None:
     with torchtraceap.dry_run(values="none") as run:
         torch.ones((), device="cuda").item()
         assert torch.ones(8, device="cuda").nonzero().shape == (4, 1)
-    assert [sync.value for sync in run.syncs] == ["guessed", "guessed"]
+        torch.ones(8, device="cuda", dtype=torch.bool).all().item()
+    assert [sync.value for sync in run.syncs] == ["guessed"] * 3
 
 
 @pytest.mark.parametrize("dial", ["none", "small"])

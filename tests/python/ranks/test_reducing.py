@@ -106,7 +106,8 @@ def test_what_is_no_fault_of_a_file_is_raised(
 
 
 _CHILD = (
-    "import os, time; from torchtraceap.ranks import reducing; reducing.watch_parent()"
+    "import os, time; from torchtraceap.ranks import reducing; "
+    "reducing.watch_parent(os.getppid())"
 )
 _PARENT = f"""
 import subprocess, sys, time
@@ -126,3 +127,46 @@ def test_a_child_ends_when_its_parent_is_killed() -> None:
         parent.kill()
         assert parent.stdout.read() == b""  # The child had it open, too.
     assert time.monotonic() - begin < 30
+
+
+def started_by(parent: int) -> subprocess.Popen[bytes]:
+    """Start a child as `reduce_files` does, which takes this process for its parent."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", reducing._CHILD, str(parent), *sys.path]
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+
+
+def test_a_child_ends_when_its_parent_was_killed_before_it_could_look() -> None:
+    with started_by(parent=1 << 30) as child:
+        assert child.stdout is not None and child.stderr is not None
+        assert (child.stdout.read(), child.stderr.read()) == (b"", b"")
+    assert child.returncode == 1
+
+
+@pytest.mark.parametrize("when", ["before the options", "before the answer"])
+def test_a_child_says_nothing_when_nobody_reads_it(when: str, path: str) -> None:
+    with started_by(os.getpid()) as child:
+        assert child.stdin is not None and child.stderr is not None
+        assert child.stdout is not None
+        child.stdout.close()
+        if when == "before the answer":
+            reducing.send(child.stdin, (plan_load(), plan()))
+            reducing.send(child.stdin, path)
+        child.stdin.close()
+        assert child.stderr.read() == b""
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
+def test_ctrl_c_is_heard_by_the_parent_alone(
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """It reaches the whole group, a child while it is being loaded, too."""
+    site = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    (tmp_path / "sitecustomize.py").write_text(site)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (record,) = reduced(path)
+    assert record.facts.rank == 1
+    assert capfd.readouterr().err == ""
