@@ -182,7 +182,7 @@ std::vector<float> shares_by_cause(const Windows& windows,
     const auto column = static_cast<std::size_t>(key.second);
     if (column >= columns) continue;
     out[key.first * columns + column] =
-        static_cast<float>(share(waste.ns, windows[key.first]));
+        static_cast<float>(share(waste.saved, windows[key.first]));
   }
   return out;
 }
