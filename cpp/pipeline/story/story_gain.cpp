@@ -60,7 +60,7 @@ const char* word(Cost::Told told) {
 const char* before(Cost::Told told) {
   return told == Cost::Told::kMeasured   ? ""
          : told == Cost::Told::kEstimate ? "by estimate up to "
-                                         : "a fix of which saves up to ";
+                                         : "a fix of which saves about ";
 }
 
 std::string place(const patterns::Finding& f) {

@@ -114,7 +114,7 @@ TEST(Story, APatternWithoutACostIsNotTheHeadline) {
   idle.claims.clear();
   idle.pattern = patterns::PatternId::kGcPause;
   idle.wasted_ns = idle.idle_ns = 0;
-  idle.gain = replay::Gain{.low = 0, .high = report.timeline->span.length() / 20};
+  idle.gain.emplace().middle = report.timeline->span.length() / 20;
   const auto answer = [&] {
     for (const auto& stage : tell_story(report)) {
       if (stage.id == "gain") return stage;
@@ -128,7 +128,7 @@ TEST(Story, APatternWithoutACostIsNotTheHeadline) {
   report.findings = {idle};
   EXPECT_EQ(answer().verdict, "gc_pause");
   EXPECT_TRUE(
-      says(answer().answer, "gc_pause, a fix of which saves up to 1 ms (5.0 %)"))
+      says(answer().answer, "gc_pause, a fix of which saves about 1 ms (5.0 %)"))
       << answer().answer;
   EXPECT_EQ(figure(answer(), "saving_gc_pause"), report.timeline->span.length() / 20);
 }
