@@ -87,7 +87,7 @@ PAIRS: tuple[TimedPair, ...] = (
         "fewer passes over memory; how much that matters here was not measured.",
     ),
     TimedPair(
-        "casts", "redundant_d2d", waiting.CastsGradients, Training, "transformer",
+        "casts", "cpu_cast", waiting.CastsGradients, Training, "transformer",
         MANY_WORDS,
         "Gradients to float64 and back -> left as they are",
         "The difference is too small beside the spread to say more.",

@@ -124,6 +124,17 @@ void bind_parts(py::module_& m) {
           },
           "Time that its labels waste together.")
       .def_property_readonly(
+          "saved_us",
+          [](const Window& w) {
+            double most = 0;
+            for (const auto& label : w.labels) {
+              if (!label.probability) most = std::max(most, label.saved_fraction);
+            }
+            return most * record::us_of(w.end_ns - w.start_ns);
+          },
+          "The most time that a fix of one of its patterns saves, by rules and replay: "
+          "lists rank windows by it.")
+      .def_property_readonly(
           "rule_labels",
           [](const Window& w) {
             std::vector<Label> exact;

@@ -15,6 +15,7 @@ namespace {
 
 using timeline::contains;
 using timeline::contains_any;
+using timeline::Name;
 
 // Operators of ATen by name, without "aten::" and the "_" of those in place.
 struct Family {
@@ -90,9 +91,6 @@ constexpr std::array kParts = {
     Parts{Kind::kOptimizer,
           {"_foreach_", "_fused_adam", "_fused_sgd", "_fused_adagrad", "Optimizer.",
            "multi_tensor"}},
-    Parts{Kind::kCollective,
-          {"c10d", "nccl:", "gloo:", "mpi:", "ucc:", "hccl:", "record_param_comms",
-           "rccl:"}},
     Parts{Kind::kCompiled,
           {"Torch-Compiled", "CompiledF", "## Call", "triton", "TorchDynamo",
            "inductor", "AOTAutograd", "dynamo_timed"}},
@@ -117,6 +115,20 @@ bool names_backward(std::string_view name) {
          contains(name, "AccumulateGrad");
 }
 
+// Of torch.distributed's operators, and the ranges in which a backend carries out a
+// collective. The ranges around it (that of DistributedDataParallel's forward holds a
+// whole pass) are the program's.
+bool names_a_backend(std::string_view name) {
+  const auto means = timeline::meanings_of(name);
+  const auto has = [&](Name what) { return means[static_cast<std::size_t>(what)]; };
+  return has(Name::kBackend) || has(Name::kDeviceBackend) || has(Name::kCollectiveCall);
+}
+
+bool names_collective(std::string_view name) {
+  return names_a_backend(name) || timeline::means(name, Name::kDistributed) ||
+         name == "record_param_comms";
+}
+
 std::string lower_case(std::string_view name) {
   std::string out(name);
   for (auto& ch : out)
@@ -138,6 +150,10 @@ Kind operator_kind(std::string_view name) {
   }
   for (const auto& row : kParts) {
     if (has_any(name, row.parts)) return row.kind;
+    // An optimizer that communicates is one.
+    if (row.kind == Kind::kOptimizer && names_collective(name)) {
+      return Kind::kCollective;
+    }
   }
   return Kind::kOther;
 }
@@ -219,15 +235,6 @@ class Asked {
   const trace::Trace& trace_;
   std::vector<std::uint8_t> known_;
 };
-
-// The ranges in which a backend carries out a collective. The ranges around it (that of
-// DistributedDataParallel's forward holds a whole pass) are the program's.
-bool names_a_backend(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kBegins = {
-      "gloo:", "nccl:", "rccl:", "xccl:", "hccl:", "mpi:", "ucc:", "c10d::"};
-  return std::any_of(kBegins.begin(), kBegins.end(),
-                     [&](std::string_view begin) { return name.starts_with(begin); });
-}
 
 Kind range_kind(std::string_view name) {
   if (name == "Python GC") return Kind::kCollect;

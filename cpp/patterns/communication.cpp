@@ -187,7 +187,7 @@ const timeline::CollectiveArgs* collective_of(const Context& context,
     if (t.columns().cat(at) != trace::Category::kCpuOp) break;
     if (const auto* of_operator = context.args.collective(at)) return of_operator;
     // Further up lie the program's own ranges.
-    if (timeline::contains(t.trace->name(at), "c10d")) break;
+    if (t.named(at, Name::kDistributed)) break;
   }
   return nullptr;
 }
@@ -199,11 +199,21 @@ CollectiveKind kind_named(std::string_view name) {
     if (std::isalpha(byte)) letters += static_cast<char>(std::tolower(byte));
   }
   using enum CollectiveKind;
-  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 7> kKinds = {{
+  // Experts' tokens go to all ranks that have one of them, and come back.
+  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 16> kKinds = {{
       {"allreduce", kAllReduce},
+      {"crossdevicereduce", kAllReduce},
       {"reducescatter", kReduceScatter},
       {"allgather", kAllGather},
       {"alltoall", kAllToAll},
+      {"allall", kAllToAll},  // all2all
+      {"moeaa", kAllToAll},   // moeA2A
+      {"nodedispatch", kAllToAll},
+      {"nodelldispatch", kAllToAll},
+      {"nodecombine", kAllToAll},
+      {"nodellcombine", kAllToAll},
+      {"epdispatch", kAllToAll},
+      {"epcombine", kAllToAll},
       {"broadcast", kBroadcast},
       {"ncclkernelreduce", kReduce},
       {"nccldevkernelreduce", kReduce},

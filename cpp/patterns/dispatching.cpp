@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 
+#include "patterns/device_work.h"
 #include "patterns/facts.h"
 #include "patterns/thread_time.h"
 
@@ -131,11 +132,22 @@ std::set<std::int64_t> processes_with_graphs(const timeline::Timeline& t) {
   return out;
 }
 
-std::size_t count_launches(const std::vector<LateDispatch>& stretches) {
+std::size_t launched_by(const Context& context, std::uint32_t launch) {
+  const auto& t = context.timeline;
+  if (!t.named(launch, Name::kGraphLaunch)) return 1;
+  const auto begin = t.columns().ts[launch];
+  return std::max<std::size_t>(
+      1, launched_work(context).in(t.lanes.lane[launch], {begin, begin + 1}).size());
+}
+
+std::size_t count_launched(const Context& context,
+                           const std::vector<LateDispatch>& stretches) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
-    count += i == 0 || stretches[i].launch != stretches[i - 1].launch ||
-             stretches[i].device != stretches[i - 1].device;
+    if (i == 0 || stretches[i].launch != stretches[i - 1].launch ||
+        stretches[i].device != stretches[i - 1].device) {
+      count += launched_by(context, stretches[i].launch);
+    }
   }
   return count;
 }

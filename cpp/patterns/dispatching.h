@@ -37,6 +37,10 @@ inline constexpr Threshold kMaxLatencyThreshold{
     "chosen: from the end of a launch call to the kernel's start 2-10 µs in public "
     "traces; more is queueing"};
 
+/// Sub-types of launch_bound, in the order of its `subtypes`: on the way to a launch,
+/// and in the call that launches a graph.
+enum LaunchKind : std::uint8_t { kKernels, kGraphs };
+
 /// Place of "min_launches" in launch_bound's list.
 inline constexpr std::size_t kMinLaunches = 5;
 
@@ -65,7 +69,12 @@ std::vector<LateDispatch> late_dispatch(const Context& context,
 /// among thousands of single launches does not make a program that uses graphs.
 std::set<std::int64_t> processes_with_graphs(const timeline::Timeline& timeline);
 
-/// Counts the launches that stretches belong to, which are in the order above.
-std::size_t count_launches(const std::vector<LateDispatch>& stretches);
+/// Counts what the launches of some stretches launched, which are in the order above: a
+/// graph's launch counts as all of its work. O(log n) a launch.
+std::size_t count_launched(const Context& context,
+                           const std::vector<LateDispatch>& stretches);
+
+/// How much work a launch launched, 1 at least.
+std::size_t launched_by(const Context& context, std::uint32_t launch);
 
 }  // namespace tta::patterns

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "patterns/dispatching.h"
 #include "patterns/launch_sites.h"
@@ -206,6 +207,7 @@ void Search::group(Findings& found) {
   for (const auto& [pattern, claims] : by_pattern) {
     for (const auto& claim : claims) rows.push_back(claim.evidence);
   }
+  for (const auto& claim : found.observed) rows.push_back(claim.evidence);
   const SourceLines lines(t_, rows);
   for (const auto& [pattern, claims] : by_pattern) {
     Wording wording{describe_own, nullptr, found.patterns[pattern].advice};
@@ -214,8 +216,14 @@ void Search::group(Findings& found) {
         wording = {rule->describe, rule->advise, found.patterns[pattern].advice};
       }
     }
-    auto findings = patterns::group(context(limits(pattern)), pattern, wording, claims,
-                                    found.sites[number(pattern)], lines);
+    std::vector<Claim> observed;
+    std::ranges::copy_if(found.observed, std::back_inserter(observed),
+                         [&](const Claim& c) { return c.pattern == pattern; });
+    auto findings = patterns::group(
+        context(limits(pattern)), pattern, wording, claims,
+        found.observed.empty() ? std::nullopt
+                               : std::optional(std::span<const Claim>(observed)),
+        found.sites[number(pattern)], lines);
     std::move(findings.begin(), findings.end(), std::back_inserter(found.findings));
   }
   std::stable_sort(

@@ -22,6 +22,9 @@ struct Findings {
   PatternTable patterns;          ///< The patterns of PatternIds, own rules included.
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
+  /// The same as the rules made them, if `claims` has been divided up again: the time
+  /// in which each pattern was seen. Empty: they are `claims`.
+  std::vector<Claim> observed;
   /// Where each pattern occurs, by its number, in order of time: of rules that note it
   /// (note_sites), what they noted; of others, the events that prove their claims.
   std::vector<std::vector<Mark>> sites;

@@ -96,7 +96,10 @@ struct Finding {
   std::vector<std::uint32_t> events;   ///< Rows that prove it, costliest first, <= 8.
   std::vector<std::uint32_t> windows;  ///< Indices of the windows it touches.
   std::vector<Claim> claims;           ///< In order of time.
-  std::vector<Mark> sites;             ///< Where it occurs, in order of time.
+  /// What the rule itself claimed here, in no order: the time that the message speaks
+  /// of. Empty in a trace whose idle time was not divided up again, see `claims`.
+  std::vector<Claim> observed;
+  std::vector<Mark> sites;  ///< Where it occurs, in order of time.
   /// Patterns whose fixes would take much of the same gain, see
   /// pipeline/pricing/blame.h.
   std::vector<PatternId> shares;

@@ -4,6 +4,7 @@
 #include "patterns/group.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -27,15 +28,15 @@ bool has_operator(PatternId pattern) {
 }
 
 // Without a source line, the record_function range (but a step) around an event tells
-// at least which phase of the program it was. `own`: only ranges of the program's own,
+// at least which phase of the program it was. Around, as a range may be what ends a
+// pause. `own`: only ranges of the program's own,
 // none that torch put around each call of a backend.
 std::uint32_t phase_of(const timeline::Timeline& t, std::uint32_t row,
                        bool own = false) {
-  const auto phase = t.tree.innermost(row, [&](auto at) {
+  const auto phase = t.tree.innermost(t.tree.parent[row], [&](auto at) {
     return t.columns().cat(at) == trace::Category::kUserAnnotation &&
            !t.trace->name(at).starts_with("ProfilerStep#") &&
-           !(own && (t.named(at, Name::kDeviceBackend) ||
-                     t.trace->name(at).starts_with("gloo:")));
+           !(own && (t.named(at, Name::kDeviceBackend) || t.named(at, Name::kBackend)));
   });
   return phase == kNoRow || t.trace->name(phase).empty() ? kNoRow : phase;
 }
@@ -164,6 +165,39 @@ void finish(const timeline::Timeline& t, CostOfRows& costs, Finding& f) {
                                : Severity::kLow;
 }
 
+// Writes what was observed: to whom the time is attributed depends on all other causes,
+// and is not a fact of this one.
+void write(const Context& context, const Wording& wording, bool divided,
+           CostOfRows& costs, Finding& f) {
+  const auto& t = context.timeline;
+  Finding seen;
+  if (divided && !f.observed.empty()) {
+    seen.pattern = f.pattern;
+    seen.subtype = f.subtype;
+    seen.location = f.location;
+    seen.deepest = f.deepest;
+    seen.operator_name = f.operator_name;
+    for (const auto& claim : f.observed) add(seen, claim);
+    finish(t, costs, seen);
+  }
+  const auto& told = seen.claims.empty() ? f : seen;
+  f.advice =
+      wording.advise ? wording.advise(context, told) : std::string(wording.advice);
+  if (divided && seen.claims.empty()) {
+    f.message =
+        "No idle time fell into it, but it delays what comes after: by replay, " +
+        duration_text(f.wasted_ns) + " of idle time are its part.";
+    return;
+  }
+  f.message = wording.describe(context, told);
+  // Equal, except for losses of pieces by rounding.
+  constexpr std::int64_t kEqual = 50;
+  if (std::abs(told.idle_ns - f.idle_ns) * kEqual <= told.idle_ns) return;
+  f.message +=
+      " By replay, " + duration_text(f.idle_ns) + " of " +
+      (f.idle_ns < told.idle_ns ? "it are its part." : "idle time are its part.");
+}
+
 // Gives each site to the finding whose evidence came last before it on its thread, or
 // first behind it. Their lines are not asked for: a trace has many more sites than
 // places that cost something.
@@ -244,6 +278,7 @@ SourceLines::SourceLines(const timeline::Timeline& t,
 
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
+                           std::optional<std::span<const Claim>> observed,
                            std::span<const Mark> sites, const SourceLines& lines) {
   const auto& t = context.timeline;
   // What names a row's operator or phase, as the id of that name.
@@ -280,6 +315,11 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     }
     if (key.frame != 0) below[key][name] += claim.end - claim.begin;
     add(finding, claim);
+  }
+  for (const auto& claim : observed.value_or(std::span<const Claim>())) {
+    const auto it =
+        by_key.find(key_of(claim.evidence, name_of(claim.evidence), claim.subtype));
+    if (it != by_key.end()) it->second.observed.push_back(claim);
   }
   // A line is one finding, whatever it calls; an operator names it that has half of it.
   for (const auto& [key, costs] : below) {
@@ -321,6 +361,8 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     rest.subtype = finding.subtype;
     for (const auto& claim : finding.claims) add(rest, claim);
     rest.sites.insert(rest.sites.end(), finding.sites.begin(), finding.sites.end());
+    rest.observed.insert(rest.observed.end(), finding.observed.begin(),
+                         finding.observed.end());
   }
   // The rest is listed only if it is large enough; it stays in the balance. A finding
   // without a place reads as the same row.
@@ -331,6 +373,8 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     if (nowhere != kept.end()) {
       for (const auto& claim : rest.claims) add(*nowhere, claim);
       nowhere->sites.insert(nowhere->sites.end(), rest.sites.begin(), rest.sites.end());
+      nowhere->observed.insert(nowhere->observed.end(), rest.observed.begin(),
+                               rest.observed.end());
     } else if (rest.wasted_ns >= kMinCost) {
       kept.push_back(std::move(rest));
     }
@@ -341,9 +385,7 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     finish(t, costs, finding);
     finding.calls = calls_of(finding, lines);
     finding.deepest = deepest_below(t, finding);
-    finding.message = wording.describe(context, finding);
-    finding.advice =
-        wording.advise ? wording.advise(context, finding) : std::string(wording.advice);
+    write(context, wording, observed.has_value(), costs, finding);
   }
   return kept;
 }

@@ -59,8 +59,12 @@ struct Wording {
 /// sub-type, which is left out if they cost less than kMinCost together. Each gets the
 /// sites at its place, also those that cost nothing; of a pattern with one finding,
 /// all. O(n log n) in the claims and sites.
+///
+/// `observed` is what the rule claimed before `claims` were made of it, none if it is
+/// these. Messages tell what was observed, and then the part that `claims` have of it.
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
+                           std::optional<std::span<const Claim>> observed,
                            std::span<const Mark> sites, const SourceLines& lines);
 
 }  // namespace tta::patterns

@@ -34,6 +34,9 @@ class Launching {
  public:
   Launching(const Context& context, std::vector<std::vector<Mark>>& sites)
       : t_(context.timeline), c_(t_.columns()), sites_(sites) {
+    // The rule knew only of waits and loaders; see read().
+    std::erase_if(of(PatternId::kHostBoundPython),
+                  [](const Mark& site) { return site.subtype == kUnrecorded; });
     t_.each_launched([&](auto, auto launch) { launches_.push_back(launch); });
     for (const auto& d : t_.devices) {
       for (const auto& copy : host_copies(context, d)) {
@@ -94,12 +97,21 @@ class Launching {
 
   void read(std::uint32_t lane, std::span<const std::uint32_t> launches) {
     auto apart = timeline::unite(apart_[lane]);
-    const auto typical = typical_gap(t_, lane);
-    const bool frames = has_frames(t_, lane);
-    const auto least =
-        frames ? kFramePause : std::max(kLeastPause, kPauseFactor * typical);
-    const auto quiet = timeline::subtract(pauses(t_, lane, least), apart);
-    if (!frames) note_pauses(lane, quiet, typical);
+    const auto least = has_frames(t_, lane) ? kFramePause : least_pause(t_, lane);
+    // Nothing else goes on inside of a graph's launch, however long it is.
+    std::vector<Interval> graphs;
+    for (const auto launch : launches) {
+      if (t_.named(launch, Name::kGraphLaunch)) {
+        graphs.push_back({c_.ts[launch], c_.end(launch)});
+      }
+    }
+    const auto quiet =
+        timeline::subtract(timeline::subtract(pauses(t_, lane, least), apart),
+                           timeline::unite(std::move(graphs)));
+    if (lanes_.empty()) lanes_ = working_lanes(t_);
+    auto unrecorded = unrecorded_pauses(t_, lane, apart, lanes_);
+    auto& python = of(PatternId::kHostBoundPython);
+    python.insert(python.end(), unrecorded.begin(), unrecorded.end());
     apart.insert(apart.end(), quiet.begin(), quiet.end());
     apart = timeline::unite(std::move(apart));
     auto from = outermost(launches.front());
@@ -110,10 +122,17 @@ class Launching {
       const bool repeats =
           !timeline::clip(graphs_, {c_.ts[launch], c_.ts[launch] + 1}).empty();
       auto& list = repeats ? repeating_ : of(PatternId::kLaunchBound);
-      for (const auto& part :
-           timeline::subtract({whole}, timeline::clip(apart, whole))) {
-        list.push_back({part, launch});
-      }
+      const bool graph = !repeats && t_.named(launch, Name::kGraphLaunch);
+      const auto own =
+          graph ? std::clamp(c_.ts[launch], whole.begin, whole.end) : whole.end;
+      const auto add = [&](Interval time, std::uint8_t kind) {
+        for (const auto& part :
+             timeline::subtract({time}, timeline::clip(apart, time))) {
+          list.push_back({part, launch, kind});
+        }
+      };
+      add({whole.begin, own}, kKernels);
+      add({own, whole.end}, kGraphs);
     }
   }
 
@@ -123,30 +142,6 @@ class Launching {
       return c_.cat(at) == trace::Category::kCpuOp;
     });
     return c_.ts[op == kNoRow ? launch : op];
-  }
-
-  // Pauses between two rows, by the rows that end them: before the thread's first and
-  // after its last row, activity is unknown.
-  void note_pauses(std::uint32_t lane, const IntervalSet& quiet, std::int64_t typical) {
-    const auto rows = t_.lanes.rows_of(lane);
-    for (auto pause : quiet) {
-      const auto next = std::partition_point(
-          rows.begin(), rows.end(), [&](auto row) { return c_.ts[row] < pause.end; });
-      if (next == rows.begin() || next == rows.end() || c_.ts[*next] != pause.end) {
-        continue;
-      }
-      if (pause.begin <= c_.ts[rows.front()] || others_work(lane, pause)) continue;
-      pause.begin = std::min(pause.end, pause.begin + typical);
-      of(PatternId::kHostBoundPython).push_back({pause, *next, kUnrecorded});
-    }
-  }
-
-  bool others_work(std::uint32_t lane, Interval time) {
-    if (lanes_.empty()) lanes_ = working_lanes(t_);
-    return std::any_of(lanes_.begin(), lanes_.end(), [&](auto other) {
-      return other != lane && t_.lanes.lanes[other].pid == t_.lanes.lanes[lane].pid &&
-             t_.at_work(other, time);
-    });
   }
 
   const timeline::Timeline& t_;
@@ -165,8 +160,11 @@ void note_launching(const Context& context, double least,
   Launching(context, sites).run();
   auto& launches = sites[static_cast<std::size_t>(PatternId::kLaunchBound)];
   std::set<std::uint32_t> rows;
-  for (const auto& site : launches) rows.insert(site.row);
-  if (static_cast<double>(rows.size()) < least) launches.clear();
+  std::size_t work = 0;
+  for (const auto& site : launches) {
+    if (rows.insert(site.row).second) work += launched_by(context, site.row);
+  }
+  if (static_cast<double>(work) < least) launches.clear();
 }
 
 }  // namespace tta::patterns

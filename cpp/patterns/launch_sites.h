@@ -9,13 +9,6 @@
 
 namespace tta::patterns {
 
-/// A gap between two operators or calls is a pause from here on, where no Python frames
-/// tell: 60 us, and 6 of the thread's median gaps (measured on 148 simulated traces
-/// with known gains; public traces have a median of 2-40 us, with frames recorded
-/// more).
-inline constexpr std::int64_t kLeastPause = 60'000;
-inline constexpr std::int64_t kPauseFactor = 6;
-
 /// Notes the sites of launch_bound, missed_cuda_graph and, of threads without Python
 /// frames, host_bound_python, of each thread that launches.
 ///
@@ -24,11 +17,11 @@ inline constexpr std::int64_t kPauseFactor = 6;
 /// launches for a reason with a name of its own (an unfused optimizer, a loop): those
 /// are `sites`, by number of the pattern, and the loader's and memory's calls wherever
 /// they are. It is of missed_cuda_graph where `sites` has a stretch of that, else of
-/// launch_bound. A pause is what is left between two operators of a thread while no
-/// other thread that launches is at work, less the median gap.
+/// launch_bound. A pause is what is left of unrecorded_pauses().
 ///
 /// Only for traces with device work. O(n log n) in the rows of the threads that launch.
-/// Fewer than `least` launches are no way of running, and no sites of launch_bound.
+/// Less work than `least` launched in such stretches is no way of running, and no sites
+/// of launch_bound.
 void note_launching(const Context& context, double least,
                     std::vector<std::vector<Mark>>& sites);
 

@@ -123,7 +123,12 @@
     "Copies between host and device ran with no computation beside them.",             \
     "Copy the next batch while this one computes: non_blocking=True from pinned "      \
     "memory on a separate stream.")                                                    \
-  X(kRedundantD2d, "redundant_d2d", kGpu, kCopy, kSkip, kFinding | kOnHost,            \
+  X(kCpuCast, "cpu_cast", kCpu, kCopy, kSkip, kFinding | kEstimate | kOnHost, (),      \
+    "The CPU converted tensors to another dtype.",                                     \
+    "Keep one dtype: create tensors and load data in the type that is computed with, " \
+    "convert weights once outside the loop. Casts of autocast go only with a model "   \
+    "in that type (model.to(torch.bfloat16)).")                                        \
+  X(kRedundantD2d, "redundant_d2d", kGpu, kCopy, kSkip, kFinding,                      \
     ("cast", "layout", "copy", "graph_buffers"),                                       \
     "The device copied or converted data that it already had.",                        \
     "Keep one dtype and one memory format through the model: cast once outside "       \

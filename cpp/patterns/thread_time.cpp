@@ -106,6 +106,45 @@ bool has_frames(const timeline::Timeline& t, std::uint32_t lane) {
                              [&](auto row) { return is_frame(t, row); });
 }
 
+std::int64_t least_pause(const timeline::Timeline& t, std::uint32_t lane) {
+  return std::max(kLeastPause, kPauseFactor * typical_gap(t, lane));
+}
+
+std::vector<Mark> unrecorded_pauses(const timeline::Timeline& t, std::uint32_t lane,
+                                    const IntervalSet& apart,
+                                    const std::vector<std::uint32_t>& working) {
+  std::vector<Mark> out;
+  if (has_frames(t, lane)) return out;
+  const auto& c = t.columns();
+  const auto typical = typical_gap(t, lane);
+  const auto quiet = pauses(t, lane, std::max(kLeastPause, kPauseFactor * typical));
+  const auto rows = t.lanes.rows_of(lane);
+  const auto others_work = [&](Interval time) {
+    return std::ranges::any_of(working, [&](auto other) {
+      return other != lane && t.lanes.lanes[other].pid == t.lanes.lanes[lane].pid &&
+             t.at_work(other, time);
+    });
+  };
+  for (auto pause : timeline::subtract(quiet, apart)) {
+    const auto next = std::partition_point(
+        rows.begin(), rows.end(), [&](auto row) { return c.ts[row] < pause.end; });
+    if (next == rows.begin() || next == rows.end() || c.ts[*next] != pause.end ||
+        pause.length() > kLongestPause || pause.begin <= c.ts[rows.front()]) {
+      continue;
+    }
+    const auto around =
+        t.tree.innermost(t.tree.parent[*next], [&](auto at) { return t.is_work(at); });
+    if (around != kNoRow &&
+        (t.named(around, Name::kAten) || c.cat_info(around).runtime_api)) {
+      continue;
+    }
+    if (others_work(pause)) continue;
+    pause.begin = std::min(pause.end, pause.begin + typical);
+    out.push_back({pause, *next, kUnrecorded});
+  }
+  return out;
+}
+
 std::vector<PythonStretch> python_self_time(const timeline::Timeline& t,
                                             std::uint32_t lane,
                                             std::int64_t min_pause) {

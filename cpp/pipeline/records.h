@@ -128,7 +128,7 @@ TTA_RECORD(Label, TTA_LABEL, "A pattern that a window shows.")
         "Operators, annotations, calls and device work that start in it.")            \
   FIELD(std::int64_t, busy_ns, 0, "Busy time of the device; 0 without one.")          \
   FIELD(std::vector<Label>, labels, {},                                               \
-        "Most wasted time first; those of the model last.")                           \
+        "Largest saving first; those of the model last.")                             \
   FIELD(double, cpu_wasted_fraction, 0,                                               \
         "Share wasted by patterns of the CPU side, 0 to 1.")                          \
   FIELD(double, gpu_wasted_fraction, 0, "The same for the GPU side.")                 \

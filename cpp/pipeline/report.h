@@ -87,8 +87,8 @@ struct Report {
   std::vector<StepRow> steps;
   std::vector<timeline::Window> tiles;  ///< The windows as the timeline has them.
   std::vector<Window> windows;          ///< The same, with their labels.
-  /// Of each window the share that each built-in pattern wastes, row by row, however
-  /// little it is; empty if the trace is unusable. What features read.
+  /// Of each window the share that a fix of each built-in pattern saves, row by row,
+  /// however little it is; empty if the trace is unusable. What features read.
   std::vector<float> causes;
   /// Those whose fix gains most first, then, where no gain is known, most wasted; at
   /// last waits of a dry run that cost no time (pipeline/quality/listed_waits.h).

@@ -99,8 +99,10 @@ void add_launch(Draft& d, const Task& task, const Task* before, bool waits) {
       (task.of_graph || task.copy == CopyKind::kUpPageableLarge ||
        (waits && length <= kLongWait))) {
     // A graph is set up, a large copy staged: no constant fits. Most of a short call
-    // that waits for its own launch is the call's own work.
-    d.add_copied(from, task.start_point, EdgeKind::kLaunch);
+    // that waits for its own launch is the call's own work. A graph that began only
+    // when its call had returned waited for all of the call.
+    const bool after = task.of_graph && !waits && task.begin >= call.end;
+    d.add_copied(after ? call.end_point : from, task.start_point, EdgeKind::kLaunch);
     return;
   }
   // Where the work began before its call returned, the latency is known to be less.

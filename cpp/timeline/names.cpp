@@ -169,6 +169,7 @@ void derive(Meanings& of) {
       has(Name::kSynchronize) ||
           (has(Name::kMemcpy) && !has(Name::kAsync) && !has(Name::kQueued)));
   set(Name::kOperator, has(Name::kNamespaced) && !has(Name::kAutogradRange));
+  set(Name::kCommunication, has(Name::kCommunication) && !has(Name::kWithinDevice));
   set(Name::kTuned, has(Name::kTunedPart) || has(Name::kTunedWord));
   set(Name::kOrdinaryUnits, has(Name::kOrdinaryUnits) && !has(Name::kTensorCores));
   const bool compiler = has(Name::kCompiles) || has(Name::kNumberedRegion) ||

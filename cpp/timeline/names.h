@@ -134,6 +134,8 @@ namespace tta::timeline {
     "aten::result_type|aten::resolve_conj",                                            \
     "prepares a mask or the other operand; needed in any case")                        \
   X(kConvolution, kName, "aten::conv1d|aten::conv2d|aten::conv3d", "a convolution")    \
+  X(kSlowConvolution, kName, "aten::*slow_conv*|aten::thnn_conv*",                     \
+    "a convolution on the CPU without oneDNN")                                         \
   X(kBatchNorm, kName, "aten::*batch_norm*", "a batch norm")                           \
   X(kFills, kName,                                                                     \
     "aten::fill_|aten::zero_|aten::normal_|aten::uniform_|aten::random_|"              \
@@ -186,8 +188,10 @@ namespace tta::timeline {
   X(kCollectiveCall, kName, "c10d::*", "asks for a collective")                        \
   X(kCollectiveWait, kName, "*c10d_functional::wait_tensor",                           \
     "waits for a functional collective; all others only queue theirs")                 \
+  X(kDistributed, kName, "*c10d*", "of torch.distributed: an operator or a frame")     \
   X(kBackend, kName, "gloo:*|mpi:*|ucc:*", "carries out a collective on the host")     \
-  X(kDeviceBackend, kName, "nccl:*|rccl:*", "around a collective on a device")         \
+  X(kDeviceBackend, kName, "nccl:*|rccl:*|xccl:*|hccl:*",                              \
+    "around a collective on a device")                                                 \
   X(kCompiles, kName,                                                                  \
     "*(dynamo_timed)|torch/_dynamo/convert_frame.py(*): _compile|"                     \
     "*triton/compiler/compiler.py(*): compile",                                        \
@@ -253,12 +257,24 @@ namespace tta::timeline {
     "stops torch's profiler")                                                          \
                                                                                        \
   /* --- Kernels and copies -------------------------------------------------------- */\
-  /* ncclKernel_* until NCCL 2.18, ncclDevKernel_* since; then those that serving      \
-     engines bring along. */                                                           \
-  X(kCommunication, kName,                                                             \
-    "nccl*|rccl*|mscclpp*|oneCCL*|oneccl*|*cross_device_reduce*|"                      \
-    "*multimem_all_reduce*|*one_shot_all_reduce*|*two_shot_all_reduce*",               \
+  /* What is communication, by library: NCCL (ncclKernel_* until 2.18, ncclDevKernel_*  \
+     since, ncclSymkDevKernel_*), RCCL, MSCCL, oneCCL, HCCL; NVSHMEM, rocSHMEM; the     \
+     exchange of experts' tokens by DeepEP, MoRI and TensorRT-LLM. Then by collective,  \
+     as torch's symmetric memory, vLLM, SGLang, FlashInfer, TensorRT-LLM and AITER      \
+     name their own, norms fused into them included. */                                \
+  X(kCommunication, kAnyCase,                                                          \
+    "*nccl*|*rccl*|*msccl*|*oneccl*|*hccl*|*hcom_*|*nvshmem*|*rocshmem*|*deep_ep::*|"  \
+    "*internode::*|*internode_ll::*|*intranode::*|*epdispatch*node*|"                  \
+    "*epcombine*node*|*moea2a*|*cross_device_reduce*|*cross_device_store*|"            \
+    "*multimem_*|*all_reduce*|*allreduce*|*all_gather*|*allgather*|*reduce_scatter*|"  \
+    "*reducescatter*|*all_to_all*|*alltoall*|*all2all*",                               \
     "a kernel of a collective")                                                        \
+  /* Inductor names a kernel after all operators that it holds parts of, such as what  \
+     works on a collective's result. */                                                \
+  X(kWithinDevice, kAnyCase,                                                           \
+    "*triton_poi_*|*triton_red_*|*triton_per_*|*triton_tem_*|*triton_for_*|"           \
+    "*warpallreduce*|*warp_all_reduce*|*blockallreduce*|*block_all_reduce*",           \
+    "moves nothing between devices, whatever else its name says")                      \
   /* The instruction (884, 1688, 16816: m, n, k of one tensor core operation), or what \
      only tensor cores compute with. */                                                \
   X(kTensorCores, kName,                                                               \

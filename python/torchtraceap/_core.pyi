@@ -2406,7 +2406,7 @@ class Window:
     @property
     def labels(self) -> tuple[Label, ...]:
         """
-        Most wasted time first; those of the model last.
+        Largest saving first; those of the model last.
         """
     @property
     def pid(self) -> int | str | None:
@@ -2417,6 +2417,11 @@ class Window:
     def rule_labels(self) -> tuple[Label, ...]:
         """
         The labels that are exact: without those of the learned detector.
+        """
+    @property
+    def saved_us(self) -> float:
+        """
+        The most time that a fix of one of its patterns saves, by rules and replay: lists rank windows by it.
         """
     @property
     def start_ns(self) -> int:

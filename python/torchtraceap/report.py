@@ -44,7 +44,7 @@ class Report(ReportData):
         """Return the report as plain text for people.
 
         Args:
-            windows: How many labeled windows to list, the most wasteful first.
+            windows: How many labeled windows to list, the largest saving first.
                 True lists ten.
             findings: How many findings to list. The rest are counted.
 

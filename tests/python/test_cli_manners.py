@@ -61,7 +61,7 @@ def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
         assert ("\x1b" in line) == bool(color)
         seen.add(finding.severity)
     assert seen == {"high", "medium", "low"}
-    assert f"{BOLD}Windows, most wasted time first, similar neighbors" in shown
+    assert f"{BOLD}Windows, largest saving first, similar neighbors" in shown
     assert f"{BOLD}Limit:{END} the host." in shown
 
 

@@ -142,8 +142,8 @@ PAIRS = {
         train_with_python_between,
         train_with_python_before,
     ),
-    "redundant_d2d": (
-        ("cast",),
+    "cpu_cast": (
+        (),
         train_with_casts,
         train_without_casts,
     ),

@@ -14,6 +14,7 @@ import pytest
 
 import torchtraceap
 from torchtraceap.views.inspection import inspect_trace
+from torchtraceap.views.stretches import labeled_stretches
 
 from .real_traces import PATHS
 
@@ -72,7 +73,11 @@ def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
         wasted = [label.wasted_us for label in window.labels]
         length_us = window.end_us - window.start_us
         assert sum(wasted) <= length_us + 1e-3
-        assert wasted == sorted(wasted, reverse=True)
+        savings = [label.saved_fraction for label in window.labels]
+        assert savings == sorted(savings, reverse=True)
+        assert window.saved_us == pytest.approx(
+            max(savings, default=0.0) * window.duration_us
+        )
         # Own parts, which add up to those of the sides.
         for side in ("cpu", "gpu"):
             own = [x for x in window.labels if x.side == side]
@@ -91,6 +96,19 @@ def test_labels_and_findings_agree_with_the_windows(case: Case) -> None:
             assert finding.pattern in labels
     ids = [finding.id for finding in report.findings]
     assert len(set(ids)) == len(ids)
+
+
+def test_windows_are_listed_by_what_a_fix_saves(case: Case) -> None:
+    stretches = labeled_stretches(case.report)
+    savings = [stretch.saved_us for stretch in stretches]
+    assert savings == sorted(savings, reverse=True)
+    for stretch in stretches:
+        by_pattern: dict[str, float] = {}
+        for window in stretch.windows:
+            for label in window.rule_labels:
+                us = label.saved_fraction * window.duration_us
+                by_pattern[label.pattern] = by_pattern.get(label.pattern, 0.0) + us
+        assert stretch.saved_us == pytest.approx(max(by_pattern.values()))
 
 
 def test_gains_of_windows_add_up(case: Case) -> None:

@@ -29,7 +29,9 @@ enum : std::size_t {
   kMinComm,
   kRateBytes,
   kWaitRate,
-  kMinAlike
+  kMinAlike,
+  kLowRate,
+  kSteady
 };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.01, "share", "1 % of the time is worth reporting"},
@@ -49,6 +51,12 @@ constexpr std::array kThresholds = {
               "link between accelerators (25-64 GB/s)"},
     Threshold{"min_alike", 3, "count",
               "of two like collectives, either may be the usual one"},
+    Threshold{"low_rate", 5000, "bytes",
+              "a microsecond, 5 GB/s: half of PCIe 3 x16, the slowest path between two "
+              "GPUs that are set up to reach each other"},
+    Threshold{"steady", 1.25, "factor",
+              "from the lower to the upper quartile of the rates of large collectives: "
+              "waiting for other ranks spreads them far more"},
 };
 
 struct Waiting {
@@ -159,11 +167,17 @@ std::vector<Claim> propose(const Context& context) {
   return claims;
 }
 
-// At which rate the large ones of these collectives sent, in bytes a microsecond; -1 if
-// none is known to be large. A kernel's time includes its waiting.
-double rate_of(const Context& context, const Finding& f) {
+// At which rates the large ones of some collectives sent, in bytes a microsecond. A
+// kernel's time includes its waiting.
+struct Rate {
+  double mean = -1;     // of all of them; -1: none is known to be large
+  bool steady = false;  // they differ little: it is the path's, without waiting
+};
+
+Rate rate_of(const Context& context, const Finding& f) {
   const auto& c = context.timeline.columns();
   double bytes = 0, time = 0;
+  std::vector<double> rates;
   std::uint32_t last = kNoRow;
   for (const auto& claim : f.claims) {
     if (claim.evidence == last) continue;
@@ -175,18 +189,36 @@ double rate_of(const Context& context, const Finding& f) {
                          std::max(1.0, context.limits[kRateBytes])) {
       continue;
     }
+    const auto us = static_cast<double>(c.dur[last]) / 1e3;
     bytes += sent;
-    time += static_cast<double>(c.dur[last]) / 1e3;
+    time += us;
+    if (us > 0) rates.push_back(sent / us);
   }
-  return time > 0 ? bytes / time : -1;
+  if (time <= 0) return {};
+  std::ranges::sort(rates);
+  const auto n = rates.size();
+  return {bytes / time,
+          static_cast<double>(n) >= context.limits[kMinAlike] &&
+              rates[n - 1 - n / 4] <= context.limits[kSteady] * rates[n / 4]};
 }
 
-bool waits_most_likely(const Context& context, const Finding& f, double rate) {
-  return (rate >= 0 && rate < context.limits[kWaitRate]) ||
+// A slow path, as opposed to a late rank: a constant low rate.
+bool is_slow(const Context& context, Rate rate) {
+  return rate.steady && rate.mean < context.limits[kLowRate];
+}
+
+bool waits_most_likely(const Context& context, const Finding& f, Rate rate) {
+  if (is_slow(context, rate)) return false;
+  return (rate.mean >= 0 && rate.mean < context.limits[kWaitRate]) ||
          waiting_of(context, f, context.limits[kMinAlike]).share > kMostOfIt;
 }
 
-std::string waits_text(const Context& context, const Finding& f, double rate) {
+std::string waits_text(const Context& context, const Finding& f, Rate rate) {
+  if (is_slow(context, rate)) {
+    return ", all large ones about alike: the path between the ranks is slow, or not "
+           "set "
+           "up as it could be.";
+  }
   if (!waits_most_likely(context, f, rate)) {
     return " (waiting for the slowest rank included).";
   }
@@ -201,15 +233,15 @@ std::string describe(const Context& context, const Finding& f) {
   if (context.timeline.host) {
     return "The main thread waited " + duration_text(f.wasted_ns) + " in " +
            count_text(f.count, "collective", "collectives") +
-           " with no computation beside" + waits_text(context, f, -1);
+           " with no computation beside" + waits_text(context, f, {});
   }
   const auto rate = rate_of(context, f);
   std::string text = count_text(f.count, "collective", "collectives") + " ran for " +
                      duration_text(f.wasted_ns) + " with no computation beside " +
                      (f.count == 1 ? "it" : "them");
-  if (rate < 0) return text + waits_text(context, f, rate);
+  if (rate.mean < 0) return text + waits_text(context, f, rate);
   char number[32];
-  std::snprintf(number, sizeof number, "%.1f", rate / 1e3);
+  std::snprintf(number, sizeof number, "%.1f", rate.mean / 1e3);
   text += ", at " + std::string(number) + " GB/s";
   return text + waits_text(context, f, rate);
 }
@@ -235,7 +267,16 @@ std::string advise(const Context& context, const Finding& f) {
     return "Start it earlier and wait for it later: async_op=True (isend, irecv) with "
            "work between.";
   }();
-  const auto rate = context.timeline.host ? -1 : rate_of(context, f);
+  const auto rate = context.timeline.host ? Rate{} : rate_of(context, f);
+  if (is_slow(context, rate)) {
+    return "Find out which path the data takes: NCCL_DEBUG=INFO prints it for each "
+           "pair "
+           "of ranks, `nvidia-smi topo -m` shows what there is. Inside a machine: "
+           "peer-to-peer access (NCCL_P2P_DISABLE, a virtual machine or an IOMMU "
+           "without it); between machines: sockets where InfiniBand or RoCE would do "
+           "(NCCL_IB_DISABLE, NCCL_SOCKET_IFNAME). Then: " +
+           overlap;
+  }
   if (waits_most_likely(context, f, rate)) {
     return "First find out which rank is late, and why: compare the ranks' traces. "
            "Then: " +

@@ -3,10 +3,13 @@
 //
 // Between two operators a launching thread runs Python. A little of it before each is
 // dispatch (launch_bound); a pause without anything else is work of the program itself:
-// preprocessing, bookkeeping, libraries other than torch. Only where Python frames were
-// recorded; without them the cause of a pause is unknown.
+// preprocessing, bookkeeping, libraries other than torch. Where Python frames were
+// recorded they tell; of a thread without any, a pause between two operators is most
+// likely that too (unrecorded_pauses), whether or not the trace can be replayed. A
+// loader's time is the loader's, even where it is too little for a finding.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
@@ -33,6 +36,35 @@ IntervalSet all_steps(const timeline::Timeline& t) {
   return timeline::unite(std::move(steps));
 }
 
+// When each thread was in its loader.
+std::map<std::uint32_t, IntervalSet> loading_time(const timeline::Timeline& t) {
+  std::map<std::uint32_t, std::vector<Interval>> times;
+  for (const auto& mark : t.spans.loader) {
+    times[t.lanes.lane[mark.row]].push_back({mark.begin, mark.end});
+  }
+  std::map<std::uint32_t, IntervalSet> out;
+  for (auto& [lane, set] : times) out[lane] = timeline::unite(std::move(set));
+  return out;
+}
+
+IntervalSet waiting_time(const timeline::Timeline& t, std::uint32_t lane) {
+  std::vector<Interval> out;
+  for (const auto& thread : t.waits) {
+    if (thread.lane != lane) continue;
+    for (const auto& w : thread.waits) out.push_back({w.begin, w.end});
+  }
+  return timeline::unite(std::move(out));
+}
+
+std::vector<Mark> with_frames(const timeline::Timeline& t, std::uint32_t lane,
+                              std::int64_t min_pause) {
+  std::vector<Mark> out;
+  for (const auto& stretch : python_self_time(t, lane, min_pause)) {
+    out.push_back({stretch.time, stretch.frame, kRecorded});
+  }
+  return out;
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto steps = all_steps(t);
@@ -40,22 +72,31 @@ std::vector<Claim> propose(const Context& context) {
   t.each_launched([&](auto, auto launch) {
     last_launch = std::max(last_launch, t.columns().ts[launch]);
   });
+  const auto lanes = working_lanes(t);
+  const auto loading = loading_time(t);
   std::vector<Mark> marks;
-  for (const auto lane : working_lanes(t)) {
-    for (const auto& stretch :
-         python_self_time(t, lane, context.limits.ns(kMinPause))) {
-      IntervalSet parts = {stretch.time};
+  for (const auto lane : lanes) {
+    const auto loader = loading.find(lane);
+    const auto& apart = loader == loading.end() ? IntervalSet{} : loader->second;
+    auto found = with_frames(t, lane, context.limits.ns(kMinPause));
+    if (!t.host) {
+      for (const auto& mark : unrecorded_pauses(t, lane, waiting_time(t, lane), lanes))
+        found.push_back(mark);
+    }
+    for (const auto& mark : found) {
+      auto parts = timeline::subtract({mark.time}, timeline::clip(apart, mark.time));
       if (const auto* process = t.host.of(t.lanes.lanes[lane].pid)) {
-        parts = timeline::subtract(parts, timeline::clip(process->busy, stretch.time));
-      } else if (stretch.time.end > last_launch) {
+        parts = timeline::subtract(parts, timeline::clip(process->busy, mark.time));
+      } else if (mark.time.end > last_launch) {
         // After the last launch nothing waits, unless the step goes on.
-        parts = timeline::clip(steps, stretch.time);
-        if (stretch.time.begin < last_launch) {
-          parts.push_back({stretch.time.begin, last_launch});
-          parts = timeline::unite(std::move(parts));
+        auto open = timeline::clip(steps, mark.time);
+        if (mark.time.begin < last_launch) {
+          open.push_back({mark.time.begin, last_launch});
         }
+        const auto waited_for = timeline::unite(std::move(open));
+        parts = timeline::subtract(parts, timeline::subtract(parts, waited_for));
       }
-      for (const auto& part : parts) marks.push_back({part, stretch.frame, 0});
+      for (const auto& part : parts) marks.push_back({part, mark.row, mark.subtype});
     }
   }
   // Of shorter pauses those before launches that launch_bound left.
@@ -75,6 +116,12 @@ std::vector<PythonStretch> stretches_of(const Finding& f) {
   for (const auto& claim : f.claims)
     out.push_back({{claim.begin, claim.end}, claim.evidence});
   return out;
+}
+
+bool has_operators(const timeline::Timeline& t, std::uint32_t lane) {
+  return std::ranges::any_of(t.lanes.rows_of(lane), [&](auto row) {
+    return t.columns().cat(row) == trace::Category::kCpuOp;
+  });
 }
 
 // Whether recording the frames itself took significant time.
@@ -99,7 +146,10 @@ std::string describe(const Context& context, const Finding& f) {
     return devices_text(f) + " idled " + duration_text(f.wasted_ns) +
            " because the launching thread ran nothing recorded, " +
            count_text(f.count, "time", "times") +
-           " between two operators: most likely the program's Python code.";
+           (has_operators(t, t.lanes.lane[f.events.front()])
+                ? " between two operators: most likely the program's Python code."
+                : " between two calls: Python code, or operators, of which none is "
+                  "recorded.");
   }
   const auto stretches = stretches_of(f);
   const auto call = costliest_call(context, stretches);

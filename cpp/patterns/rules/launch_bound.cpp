@@ -16,7 +16,6 @@ namespace tta::patterns {
 namespace launch_bound {
 namespace {
 
-enum : std::uint8_t { kKernels, kGraphs };  // sub-types
 enum : std::size_t { kMinShare, kMaxPause, kSlowCall, kSlowLaunch, kMaxLatency };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.05, "share", "chosen; TraceLens flags idle from 15 % on"},
@@ -25,7 +24,8 @@ constexpr std::array kThresholds = {
     kSlowLaunchThreshold,
     kMaxLatencyThreshold,
     Threshold{"min_launches", 10, "count",
-              "chosen: fewer late launches are single incidents"},
+              "chosen: fewer late launches are single incidents; one of a graph counts "
+              "as all of its work"},
 };
 static_assert(kThresholds[kMinLaunches].name == "min_launches");
 
@@ -55,7 +55,8 @@ std::vector<Claim> propose(const Context& context) {
       late_dispatch(context, {limits.ns(kMaxPause), limits.ns(kSlowCall),
                               limits.ns(kSlowLaunch), limits.ns(kMaxLatency)});
   std::vector<Claim> claims;
-  if (static_cast<double>(count_launches(late)) < limits[kMinLaunches]) return claims;
+  if (static_cast<double>(count_launched(context, late)) < limits[kMinLaunches])
+    return claims;
   const auto others = left_to_python(context, late);
   for (const auto& part : late) {
     // The time of a graph's launch is its own: advising graphs does not help there.

@@ -8,8 +8,7 @@
 // silent. Copies inside another operator (repeat) or a collective are not counted,
 // except for the changes of memory format that cuDNN and MIOpen make around a
 // convolution. The cost is the time without concurrent work by which the next work,
-// already launched, could have come earlier; on the CPU alone, the time of casts on the
-// main thread.
+// already launched, could have come earlier.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -91,7 +90,7 @@ bool is_own_purpose(const timeline::Timeline& t, std::uint32_t owner) {
   }
   const auto above = t.trace->name(parent);
   return !t.named(parent, Name::kAten) && !t.named(parent, Name::kCollectiveCall) &&
-         !above.starts_with("nccl:") && above != "record_param_comms";
+         !t.named(parent, Name::kDeviceBackend) && above != "record_param_comms";
 }
 
 DeviceCopies::DeviceCopies(const Context& context) : context_(context) {
@@ -197,56 +196,8 @@ void propose_for(const Context& context, std::size_t i, const DeviceCopies& know
   }
 }
 
-// The outermost operator of a cast: aten::to around _to_copy around copy_.
-std::uint32_t outermost_cast(const timeline::Timeline& t, std::uint32_t row) {
-  const auto& c = t.columns();
-  auto outer = row;
-  for (int level = 0; level < 2; ++level) {
-    const auto at = t.tree.parent[outer];
-    if (at == kNoRow || c.cat(at) != Category::kCpuOp) break;
-    const auto name = t.trace->name(at);
-    if (name != "aten::to" && name != "aten::_to_copy") break;
-    outer = at;
-  }
-  return outer;
-}
-
-std::vector<Claim> propose_on_host(const Context& context) {
-  const auto& t = context.timeline;
-  const auto& c = t.columns();
-  std::vector<Mark> marks;
-  for (const auto& lane : t.lanes.threads()) {
-    if (t.host.of(lane.pid) == nullptr) continue;
-    for (const auto row : t.lanes.rows_of(lane)) {
-      if (c.cat(row) != Category::kCpuOp || t.trace->name(row) != "aten::copy_" ||
-          kind_by_inputs(context.args.op(row)) != DeviceCopy::kCast) {
-        continue;
-      }
-      const auto outer = outermost_cast(t, row);
-      if (outer != row)
-        marks.push_back({{c.ts[outer], c.end(outer)},
-                         outer,
-                         static_cast<std::uint8_t>(DeviceCopy::kCast)});
-    }
-  }
-  auto claims = claim_marks(context, PatternId::kRedundantD2d, std::move(marks));
-  // Of each process by itself.
-  std::vector<std::int64_t> cost(t.host.size());
-  std::vector<char> much;
-  for (const auto& claim : claims) {
-    cost[index_of(t, claim)] += claim.end - claim.begin;
-  }
-  for (std::size_t i = 0; i < t.host.size(); ++i) {
-    const auto busy = static_cast<double>(timeline::total(t.host[i].busy));
-    much.push_back(static_cast<double>(cost[i]) >= context.limits[kMinBusy] * busy);
-  }
-  std::erase_if(claims, [&](const Claim& claim) { return !much[index_of(t, claim)]; });
-  return claims;
-}
-
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
-  if (t.host) return propose_on_host(context);
   std::vector<Claim> claims;
   std::vector<Mark> sites;
   const DeviceCopies known(context);
@@ -258,12 +209,7 @@ std::vector<Claim> propose(const Context& context) {
   return claims;
 }
 
-std::string describe(const Context& context, const Finding& f) {
-  if (context.timeline.host) {
-    return count_text(f.count, "conversion", "conversions") +
-           " of tensors to another dtype took " + duration_text(f.wasted_ns) +
-           " of the main thread's time.";
-  }
+std::string describe(const Context&, const Finding& f) {
   const auto kind = static_cast<DeviceCopy>(f.subtype);
   if (kind == DeviceCopy::kGraphBuffers) {
     return count_text(f.count, "call", "calls") +

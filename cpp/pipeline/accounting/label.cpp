@@ -3,6 +3,7 @@
 #include "pipeline/accounting/label.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "patterns/ledger.h"
@@ -165,9 +166,10 @@ std::vector<Window> label(const timeline::Timeline& t, const Windows& windows,
     side = std::min(1.0, side + part);
   }
   for (auto& row : out) {
-    std::stable_sort(
-        row.labels.begin(), row.labels.end(),
-        [](const Label& a, const Label& b) { return a.wasted_ns > b.wasted_ns; });
+    // Which of several causes has a moment says less of them than what each would save.
+    std::ranges::stable_sort(row.labels, std::ranges::greater(), [](const Label& of) {
+      return std::pair(of.saved_fraction, of.wasted_ns);
+    });
   }
   return out;
 }
@@ -180,7 +182,7 @@ std::vector<float> shares_by_cause(const Windows& windows,
     const auto column = static_cast<std::size_t>(key.second);
     if (column >= columns) continue;
     out[key.first * columns + column] =
-        static_cast<float>(share(waste.ns, windows[key.first]));
+        static_cast<float>(share(waste.saved, windows[key.first]));
   }
   return out;
 }

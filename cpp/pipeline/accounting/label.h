@@ -51,9 +51,10 @@ std::vector<Window> label(const timeline::Timeline& timeline,
                           const patterns::PatternTable& patterns = {},
                           Origin origin = Origin::kRule);
 
-/// Returns for each window the share of its time that each pattern of patterns()
-/// wastes, row by row: what labels say, and what is too little for one or no finding of
-/// the user's. Those of own rules are left out. Linear in windows and patterns.
+/// Returns for each window the share of its time that a fix of each pattern of
+/// patterns() saves, row by row: what labels say, and what is too little for one or no
+/// finding of the user's. Those of own rules are left out. Linear in windows and
+/// patterns.
 std::vector<float> shares_by_cause(const std::vector<timeline::Window>& windows,
                                    const WasteByWindow& wasted);
 

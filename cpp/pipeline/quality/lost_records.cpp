@@ -190,6 +190,33 @@ void find_unlaunched_work(const timeline::Timeline& t, Quality& q) {
   }
 }
 
+// Work that was queued before recording began follows other work at once. If the device
+// idled before it, something had to happen on the host first, and the file does not
+// tell what: it was cut, or filtered.
+void find_idle_without_launch(const timeline::Timeline& t, Quality& q) {
+  if (t.launch_calls.empty() && t.links.linked == 0) return;  // said already
+  std::int64_t idle = 0;
+  std::uint64_t rows = 0;
+  for (const auto& d : t.devices) {
+    for (const auto& gap : d.gaps) {
+      if (gap.previous == timeline::kNoRow || gap.next == timeline::kNoRow ||
+          t.launch_of(gap.next) != timeline::kNoRow) {
+        continue;
+      }
+      idle += gap.time.length();
+      ++rows;
+    }
+  }
+  const auto all = static_cast<double>(t.span.length()) *
+                   static_cast<double>(std::max<std::size_t>(1, t.devices.size()));
+  if (static_cast<double>(idle) < kLostShare * all) return;
+  add(q, Verdict::kDegraded, "idle_without_launch", rows,
+      "Devices idled " + patterns::duration_text(idle) + " (" +
+          patterns::share_text(static_cast<double>(idle) / all) +
+          ") before work whose launches are not in the trace: the cause of that time "
+          "is unknown. Keep all categories when a file is filtered or cut.");
+}
+
 void find_workless_launches(const timeline::Timeline& t, Quality& q) {
   const auto& c = t.columns();
   // What was launched after the last record of a device is not lost one by one: the
@@ -234,6 +261,7 @@ void find_workless_launches(const timeline::Timeline& t, Quality& q) {
 
 void find_lost_records(const timeline::Timeline& t, Quality& q) {
   find_unlaunched_work(t, q);
+  find_idle_without_launch(t, q);
   find_workless_launches(t, q);
   const auto grave = [&](std::int64_t ns) {
     return static_cast<double>(ns) >= kLostShare * static_cast<double>(t.span.length());

@@ -64,17 +64,12 @@ namespace {
 
 // Collectives of libraries that exist for GPUs only, by torch's annotations.
 std::uint64_t gpu_collectives(const timeline::Timeline& t) {
-  const auto& strings = t.trace->strings;
-  std::vector<char> gpu(strings.size(), 0);
-  for (std::uint32_t id = 0; id < gpu.size(); ++id) {
-    const auto name = strings.view(id);
-    gpu[id] = name.starts_with("nccl:") || name.starts_with("rccl:");
-  }
-  const auto& names = t.columns().name;
   std::uint64_t out = 0;
   for (const auto& lane : t.lanes.lanes) {
     if (lane.is_stream) continue;
-    for (const auto row : t.lanes.rows_of(lane)) out += gpu[names[row]] != 0;
+    for (const auto row : t.lanes.rows_of(lane)) {
+      out += t.named(row, timeline::Name::kDeviceBackend);
+    }
   }
   return out;
 }
@@ -131,7 +126,7 @@ void find_what_there_is(const timeline::Timeline& t, const TraceFacts& facts,
     add(q, Verdict::kDegraded, "device_not_recorded", calls,
         "The trace has " + std::to_string(calls) +
             (calls == 1 ? " collective" : " collectives") +
-            " of NCCL or RCCL, which run on GPUs only, but no GPU activity: a GPU "
+            " of NCCL or its like, which run on GPUs only, but no GPU activity: a GPU "
             "program recorded without its GPU. Only the CPU side is analyzed; record "
             "with ProfilerActivity.CUDA.");
   }

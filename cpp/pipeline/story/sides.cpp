@@ -3,11 +3,13 @@
 #include "pipeline/story/sides.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "timeline/cursor.h"
 #include "timeline/intervals.h"
 
 namespace tta::pipeline {
@@ -167,6 +169,26 @@ BusyParts divide_busy_time(const timeline::Timeline& t) {
     out.communication_ns += third - second;
     out.copies_ns += d.busy_ns - third;
   }
+  return out;
+}
+
+OperatorTimes operator_times(const timeline::Timeline& t) {
+  const auto& c = t.columns();
+  std::map<std::uint32_t, std::int64_t> sums;
+  OperatorTimes out;
+  for (const auto& process : t.host) {
+    timeline::Cursor(t, process.lane).sweep(t.span, [&](Interval self, auto row) {
+      const auto op =
+          t.tree.innermost(row, [&](auto at) { return c.cat(at) == Category::kCpuOp; });
+      if (op == kNoRow) return;
+      sums[c.name[op]] += self.length();
+      out.all_ns += self.length();
+    });
+  }
+  for (const auto& [name, ns] : sums) out.longest.emplace_back(name, ns);
+  std::ranges::stable_sort(out.longest, std::ranges::greater(),
+                           [](const auto& of) { return of.second; });
+  out.longest.resize(std::min<std::size_t>(out.longest.size(), 3));
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "timeline/timeline.h"
@@ -53,5 +54,16 @@ struct BusyParts {
 
 /// Divides the busy time up. O(n log n) in the device rows.
 BusyParts divide_busy_time(const timeline::Timeline& timeline);
+
+/// How long the main threads of a trace without device work were in each operator
+/// itself, and in none that it called.
+struct OperatorTimes {
+  std::int64_t all_ns = 0;
+  /// The three longest, longest first: the id of the name, and nanoseconds.
+  std::vector<std::pair<std::uint32_t, std::int64_t>> longest;
+};
+
+/// Measures them; nothing for a trace with device work. Linear in the threads' rows.
+OperatorTimes operator_times(const timeline::Timeline& timeline);
 
 }  // namespace tta::pipeline

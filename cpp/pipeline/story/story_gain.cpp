@@ -23,21 +23,45 @@ constexpr double kMost = 0.50;
 constexpr double kPlace = 0.10;
 
 // What a pattern costs, in all of its findings: what was measured, and an upper
-// estimate of what else, never in one sum.
+// estimate of what else, never in one sum; and what its best fix saves, which may be
+// far more than its part where it shares time with others.
 struct Cost {
   patterns::PatternId pattern{};
   std::int64_t measured_ns = 0, estimated_ns = 0;
-  std::int64_t gain_ns = 0;                    // of its best fix
+  std::int64_t gain_ns = 0;
   std::map<std::string, std::int64_t> places;  // by their text
 
-  // Which of the two is spoken of: an estimate only where nothing else matters.
-  bool is_estimate(std::int64_t span_ns) const {
-    return share(measured_ns, span_ns) < kMatters;
+  // Which of them is spoken of: the first that matters.
+  enum class Told { kMeasured, kEstimate, kSaving, kNothing };
+  Told told(std::int64_t span_ns) const {
+    return share(measured_ns, span_ns) >= kMatters    ? Told::kMeasured
+           : share(estimated_ns, span_ns) >= kMatters ? Told::kEstimate
+           : share(gain_ns, span_ns) >= kMatters      ? Told::kSaving
+                                                      : Told::kNothing;
   }
   std::int64_t ns(std::int64_t span_ns) const {
-    return is_estimate(span_ns) ? estimated_ns : measured_ns;
+    switch (told(span_ns)) {
+      case Told::kMeasured:
+        return measured_ns;
+      case Told::kEstimate:
+        return estimated_ns;
+      default:
+        return gain_ns;
+    }
   }
 };
+
+// What the figure is, as a word of its name and in a sentence.
+const char* word(Cost::Told told) {
+  return told == Cost::Told::kMeasured   ? "at_most_"
+         : told == Cost::Told::kEstimate ? "estimate_"
+                                         : "saving_";
+}
+const char* before(Cost::Told told) {
+  return told == Cost::Told::kMeasured   ? ""
+         : told == Cost::Told::kEstimate ? "by estimate up to "
+                                         : "a fix of which saves about ";
+}
 
 std::string place(const patterns::Finding& f) {
   if (f.location) {
@@ -52,7 +76,7 @@ std::string place(const patterns::Finding& f) {
 }
 
 // The patterns that matter, in the order in which the list of findings first names
-// them, so that the story and the list agree.
+// them.
 std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
   std::vector<Cost> out;
   for (const auto& f : r.findings) {
@@ -67,8 +91,11 @@ std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
     if (f.gain) cost->gain_ns = std::max(cost->gain_ns, f.gain->middle);
   }
   std::erase_if(out, [&](const Cost& cost) {
-    return share(std::max(cost.ns(span_ns), cost.gain_ns), span_ns) < kMatters;
+    return cost.told(span_ns) == Cost::Told::kNothing;
   });
+  // Patterns that by themselves cost next to nothing come after the others.
+  std::ranges::stable_partition(
+      out, [&](const Cost& cost) { return cost.told(span_ns) != Cost::Told::kSaving; });
   return out;
 }
 
@@ -106,6 +133,28 @@ std::pair<std::uint32_t, std::int64_t> longest_kernel(const timeline::Timeline& 
   return best;
 }
 
+// Which operators that is: the three longest, by their own time.
+std::string costliest_operators(const timeline::Timeline& t) {
+  const auto sums = operator_times(t);
+  if (sums.all_ns == 0) return ".";
+  std::string out;
+  bool fallback = false;
+  for (const auto& [name, ns] : sums.longest) {
+    out += (out.empty() ? ": " : ", ") + beginning(t.trace->strings.view(name)) + " " +
+           share_text(ns, sums.all_ns);
+    fallback = fallback || (t.names.is(name, timeline::Name::kSlowConvolution) &&
+                            share(ns, sums.all_ns) >= kNotable);
+  }
+  out += " of theirs.";
+  if (fallback) {
+    out +=
+        " A slow_conv is torch's fallback where oneDNN is missing or does not take a "
+        "convolution's type, size or layout: try another build of torch, float32 or "
+        "bfloat16, larger batches.";
+  }
+  return out;
+}
+
 // If no pattern matters: the work itself, or the unknown rest.
 Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
   const auto busy = share(sum.busy_ns, sum.span_ns);
@@ -129,11 +178,15 @@ Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
     const bool operators = sum.devices == 0 && sum.busy_ns >= sum.unattributed_ns;
     s.answer = "No pattern costs 3 % or more. ";
     s.answer += operators ? "The operators themselves take " +
-                                share_text(sum.busy_ns, sum.span_ns) + " of the time."
+                                share_text(sum.busy_ns, sum.span_ns) + " of the time" +
+                                costliest_operators(*r.timeline)
                           : share_text(sum.unattributed_ns, sum.span_ns) +
                                 " of the time has no cause that a rule knows.";
     s.verdict = operators ? "operators" : "unattributed";
     s.figures = {{"unattributed", sum.unattributed_ns}};
+    if (const auto sums = operator_times(*r.timeline); operators && sums.all_ns > 0) {
+      s.figures.push_back({"longest_operator", sums.longest.front().second});
+    }
   }
   return s;
 }
@@ -156,9 +209,7 @@ Stage gain_stage(const Report& r, const Totals& sum) {
   };
   const auto span = sum.span_ns;
   const auto add_figure = [&](const Cost& cost) {
-    s.figures.push_back(
-        {(cost.is_estimate(span) ? "estimate_" : "at_most_") + name(cost),
-         cost.ns(span)});
+    s.figures.push_back({word(cost.told(span)) + name(cost), cost.ns(span)});
   };
   const auto order = costs(r, span);
   if (!order.empty()) {
@@ -166,22 +217,21 @@ Stage gain_stage(const Report& r, const Totals& sum) {
     const auto ns = first.ns(span);
     s.figures = {{"at_most", ns}};
     add_figure(first);
-    s.answer = name(first) + (first.is_estimate(span) ? ", by estimate up to " : ", ") +
-               duration_text(ns) + " (" + share_text(ns, span) + ")" +
-               place_text(first);
+    const auto told = first.told(span);
+    s.answer = name(first) + ", " + before(told) + duration_text(ns) + " (" +
+               share_text(ns, span) + ")" + place_text(first);
     if (first.pattern == patterns::PatternId::kLaunchBound ||
         first.pattern == patterns::PatternId::kHostBoundPython) {
       s.answer += stacks_text(r);
     }
-    if (!first.is_estimate(span) && share(first.estimated_ns, span) >= kMatters) {
+    if (told == Cost::Told::kMeasured && share(first.estimated_ns, span) >= kMatters) {
       s.answer +=
           ", and by estimate up to " + duration_text(first.estimated_ns) + " more";
       s.figures.push_back({"estimate_" + name(first), first.estimated_ns});
     }
     if (order.size() > 1) {
       const auto& next = order[1];
-      s.answer += "; then " + name(next) + " (" +
-                  (next.is_estimate(span) ? "by estimate up to " : "") +
+      s.answer += "; then " + name(next) + " (" + before(next.told(span)) +
                   share_text(next.ns(span), span) + ")";
       add_figure(next);
     }

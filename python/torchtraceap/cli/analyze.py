@@ -73,7 +73,7 @@ def add(commands: Commands) -> None:
     add = Options(command, "what to write (-: to standard output)")
     report_options(add, OUTPUTS)
     add = Options(command)
-    add("--windows N", "list the N most wasteful stretches of windows", count, 5)
+    add("--windows N", "list the N stretches of windows with most to save", count, 5)
     add("--tables", "also list kernels, copies, operators and threads")
     group = command.add_argument_group("the learned detector, in addition to the rules")
     add = Options(group.add_mutually_exclusive_group())

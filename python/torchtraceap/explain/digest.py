@@ -280,7 +280,7 @@ class _Writer:
         else:
             labels = report.rule_windows[windows[0]].labels
             told = [
-                f"{x.pattern} {share_text(x.wasted_fraction, 1)}" for x in labels[:3]
+                f"{x.pattern} {share_text(x.saved_fraction, 1)}" for x in labels[:3]
             ]
             out.append(f"rule: {', '.join(told) or 'nothing'}")
         detection = report.detection

@@ -222,8 +222,10 @@ def _doubt(report: ReportData, finding: Finding) -> str:
 
 
 def _label(window: Window) -> Label | None:
-    """Return the rules' label of most time, or else the detector's."""
-    exact = max(window.rule_labels, key=lambda label: label.wasted_us, default=None)
+    """Return the rules' label of the largest saving, or else the detector's."""
+    exact = max(
+        window.rule_labels, key=lambda label: label.saved_fraction, default=None
+    )
     guesses = [label for label in window.labels if label.probability is not None]
     guess = max(guesses, key=lambda label: label.probability or 0, default=None)
     return exact or guess

@@ -99,8 +99,8 @@ def find(
 def find_windows(report: ReportData, windows: int | Iterable[int]) -> list[Window]:
     """Return that many windows that rules or detector flag, or those of some indices.
 
-    Of those that are flagged the most wasteful of each pattern come first, then the
-    second of each, and so on: the steps of a loop are alike. Raises ValueError
+    Of those that are flagged, the one with most to save of each pattern comes first,
+    then the second of each, and so on: the steps of a loop are alike. Raises ValueError
     for an index of no window.
     """
     every = report.windows
@@ -119,10 +119,10 @@ def find_windows(report: ReportData, windows: int | Iterable[int]) -> list[Windo
 
 
 def _lost_us(window: Window) -> float:
-    """Return what rules say is lost, or where they are silent what the model guesses
-    could be saved."""
+    """Return what a fix saves by the rules, or where they are silent the model's guess
+    of it."""
     guessed = max((label.saved_fraction for label in window.labels), default=0.0)
-    return window.wasted_us or guessed * window.duration_us
+    return window.saved_us or guessed * window.duration_us
 
 
 def _judged(report: ReportData, one: Explanation, opinion: Opinion) -> Opinion:

@@ -20,7 +20,7 @@ _TEXT_WIDTH = 4000
 def summary(form: Mapping[str, Any], findings: int) -> dict[str, Any]:
     """Return the most informative part of a report, with that many findings."""
     trace, replay = form["trace"], form["replay"]
-    worst = sorted(form["windows"], key=_wasted, reverse=True)[:_WORST]
+    worst = sorted(form["windows"], key=_saved, reverse=True)[:_WORST]
     return {
         "trace": {**trace, "devices": trace["devices"][:_MOST_DEVICES]},
         "step_us": _steps(form["steps"]),
@@ -30,7 +30,7 @@ def summary(form: Mapping[str, Any], findings: int) -> dict[str, Any]:
         "replay": {name: replay[name] for name in ("refusal", "doubts", "together")},
         "finding_count": len(form["findings"]),
         "findings": [row(one) for one in form["findings"][:findings]],
-        "worst_windows": [_window(one) for one in worst if _wasted(one) > 0],
+        "worst_windows": [_window(one) for one in worst if _saved(one) > 0],
         "detector": form["detector"],
     }
 
@@ -67,9 +67,12 @@ def _balance(form: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _wasted(form: Mapping[str, Any]) -> float:
-    """Microseconds of a window that are wasted on its worse side."""
-    share: float = max(form["cpu_wasted_fraction"], form["gpu_wasted_fraction"])
+def _saved(form: Mapping[str, Any]) -> float:
+    """Microseconds of a window that a fix of one pattern saves at most, by rules."""
+    share: float = max(
+        (x["saved_fraction"] for x in form["labels"] if x["probability"] is None),
+        default=0.0,
+    )
     length: float = form["end_us"] - form["start_us"]
     return share * length
 

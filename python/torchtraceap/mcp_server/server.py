@@ -135,7 +135,7 @@ class Tools:
         detector: _Detector = False,
     ) -> str:
         """Sums a trace up: how far it can be trusted, where each device's time went,
-        what limits it, the findings that gain most, the windows that waste most.
+        what limits it, the findings that gain most, the windows where a fix saves most.
         Call it first."""
         analysis = self._reports.analysis(trace, recover, step, last_step, detector)
         answer = shown(summary(analysis.form, findings))

@@ -115,14 +115,14 @@ def members(record: object, *names: str) -> dict[str, Any]:
 def _first_windows(
     report: ReportData, windows: Sequence[Window]
 ) -> list[tuple[Window, float | None]]:
-    """Return the windows that waste most, then those that are flagged, in their order,
+    """Return the windows in which a fix saves most, then flagged ones, in their order,
     each with the share of it that goes when all findings are fixed."""
     pairs = list(zip_longest(windows, report.recovery.windows))
     if len(pairs) > MOST:
         # Windows that only the model flags waste no proven time; they come before
         # windows without a flag.
         pairs.sort(
-            key=lambda pair: (-pair[0].wasted_us, not pair[0].labels, pair[0].index)
+            key=lambda pair: (-pair[0].saved_us, not pair[0].labels, pair[0].index)
         )
         pairs = sorted(pairs[:MOST], key=lambda pair: pair[0].index)
     return pairs

@@ -103,7 +103,7 @@ def _line(report: ReportData, number: int, place: str | None) -> dict[str, Any]:
         **members(window, "start_us", "end_us", "step", "device"),
         **members(window, "cpu_probability", "gpu_probability"),
         "rules": [
-            members(label, "pattern", "wasted_fraction") for label in window.rule_labels
+            members(label, "pattern", "saved_fraction") for label in window.rule_labels
         ],
         "guess": guess,
         "place": place,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """stretches.py: windows as people read them, neighbors with the same labels as one.
 
-Windows are short, as rules and models see more in short ones. A list of those that
-waste most would name the same cause again and again.
+Windows are short, as rules and models see more in short ones. A list of those in which
+a fix saves most would name the same cause again and again.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Stretch:
         return sum(window.busy_us for window in self.windows)
 
     @property
-    def wasted_us(self) -> float:
-        """Time that the labels waste together."""
-        return sum(window.wasted_us for window in self.windows)
+    def saved_us(self) -> float:
+        """The most time that a fix of one of the labels saves."""
+        return self.labels[0][1] * self.duration_us if self.labels else 0.0
 
     @property
     def flagged(self) -> str:
@@ -76,14 +76,14 @@ class Stretch:
 
 
 def labeled_stretches(report: ReportData) -> list[Stretch]:
-    """Return the windows that rules label in stretches of the same labels, those that
-    waste most time first."""
+    """Return the windows that rules label in stretches of the same labels, those first
+    of which a fix saves most time."""
     stretches = [
         Stretch(tuple(group))
         for key, group in groupby(report.windows, _alike)
         if key[-1]
     ]
-    return sorted(stretches, key=lambda stretch: -stretch.wasted_us)
+    return sorted(stretches, key=lambda stretch: -stretch.saved_us)
 
 
 def _alike(window: Window) -> tuple[object, ...]:

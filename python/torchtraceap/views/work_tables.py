@@ -101,7 +101,7 @@ def window_table(report: ReportData) -> Table:
     stretches = labeled_stretches(report)
     labeled = sum(len(stretch.windows) for stretch in stretches)
     return Table(
-        "Windows, most wasted time first, similar neighbors merged",
+        "Windows, largest saving first, similar neighbors merged",
         "",
         stretches,
         _windows(report),
@@ -292,7 +292,7 @@ def _windows(report: ReportData) -> list[Column]:
         Column("step", lambda s: count_cell(s.first.step)),
         Column("process" if report.trace.processes > 1 else "device", whose),
         Column("busy", busy),
-        Column("lost", lambda s: share_cell(s.wasted_us, s.duration_us), on_page=True),
+        Column("saving", lambda s: share_cell(s.saved_us, s.duration_us), on_page=True),
     ]
     if report.detection.run:
         # How many of the windows it flags.

@@ -109,6 +109,47 @@ TEST(CommExposed, ItsRateTellsWhetherItWaited) {
   EXPECT_FALSE(says(lone("").message, "GB/s"));
 }
 
+// All-reduces of 4 MB by 8 ranks, each after 1 ms of computation, of such lengths.
+TraceText of_lengths(const std::vector<double>& lengths) {
+  TraceText text;
+  double at = 0;
+  int id = 0;
+  for (const auto length : lengths) {
+    id += 2;
+    text.launched(at, at + 10, 1'000, id - 1);
+    text.call("cudaLaunchKernel", at + 20, 5, id)
+        .device_work("kernel", kReduceKernel, at + 1'010, length, id,
+                     message("allreduce", 1'000'000), 8, 0);
+    at += 1'010 + length;
+  }
+  return text;
+}
+
+TEST(CommExposed, AConstantLowRateIsThePathsNotALateRanks) {
+  // 7 MB in 3.5 ms is 2 GB/s.
+  const auto slow = first(of_lengths({3'500, 3'450, 3'600, 3'500}), kCommExposed);
+  EXPECT_TRUE(says(slow.message, "at 2.0 GB/s, all large ones about alike"));
+  EXPECT_TRUE(says(slow.advice, "NCCL_DEBUG=INFO"));
+  EXPECT_FALSE(says(slow.message, "late rank"));
+  // Even below the rate from which waiting is suspected.
+  const auto slower = first(of_lengths({9'000, 9'100, 9'050}), kCommExposed);
+  EXPECT_TRUE(says(slower.advice, "NCCL_DEBUG=INFO"));
+  for (const auto& other : {of_lengths({3'500, 3'500}),                // too few
+                            of_lengths({3'500, 8'000, 5'000, 2'500}),  // they wait
+                            of_lengths({700, 710, 705, 700})}) {       // 10 GB/s
+    EXPECT_FALSE(says(first(other, kCommExposed).advice, "NCCL_DEBUG"));
+  }
+}
+
+TEST(CommExposed, ExpertsTokensGoToAllAndBack) {
+  const auto found =
+      first(TraceText()
+                .launched(0, 0, 100, 1)
+                .launched(6, 100, 900, 2, 8, "void deep_ep::internode::dispatch<8>()"),
+            kCommExposed);
+  EXPECT_TRUE(says(found.advice, "exchange one half"));
+}
+
 // Steps of 1 ms of computation and then collectives of such lengths, in order.
 TraceText reductions(const std::vector<std::vector<double>>& steps,
                      const std::string& args = "") {

@@ -59,6 +59,50 @@ TEST(HostBoundPython, HasTheGapsBeforeLaunchesThatAreMostlyPython) {
   EXPECT_EQ(wasted(functions(150, 100), kHostBoundPython), 0);
 }
 
+// Operators 20 us apart with a launch each, after every tenth a pause.
+TraceText unrecorded(double pause) {
+  TraceText text;
+  double at = 0;
+  for (int i = 0; i < 60; ++i) {
+    text.op("aten::add", at, 15).launched(at + 5, at + 12, 5, i + 1);
+    at += i % 10 == 9 ? 20 + pause : 20;
+  }
+  return text;
+}
+
+TEST(HostBoundPython, HasPausesOfWhichNothingIsRecorded) {
+  // A pause ends with the next operator, and its first 5 us are a gap as any other. The
+  // rule alone, so the replay need not be reliable.
+  const auto found = first(unrecorded(1'000), kHostBoundPython);
+  EXPECT_EQ(figures(found), "host_bound_python.unrecorded x5: 5000 us, 5000 idle");
+  EXPECT_TRUE(says(found.message, "between two operators: most likely"));
+  const Cost cases[] = {
+      {"what lasts for long may be anything", unrecorded(600'000), 0},
+      {"a loader's time is the loader's",
+       unrecorded(1'000)
+           .note("enumerate(DataLoader)#_Iter.__next__", 196, 1'015)
+           .note("enumerate(DataLoader)#_Iter.__next__", 1'396, 1'015),
+       3 * 1'000'000},
+      {"another thread may hold it up",
+       unrecorded(1'000)
+           .op("aten::cpu", 0, 10'000, "", 2)
+           .call("cudaLaunchKernel", 10'001, 5, 99, 2)
+           .kernel(10'010, 1, 99),
+       0},
+      {"inside of torch's operator it is that",
+       unrecorded(1'000).op("aten::all", -1, 9'000), 0},
+  };
+  expect_costs(kHostBoundPython, cases);
+}
+
+TEST(HostBoundPython, IsPlacedByTheRangeAroundAPauseNotTheOneBehindIt) {
+  const auto found = first(unrecorded(1'000)
+                               .note("epoch", -1, 10'000)
+                               .note("enumerate(DataLoader)#_Iter.__next__", 1'215, 5),
+                           kHostBoundPython);
+  EXPECT_EQ(found.operator_name, "epoch");
+}
+
 TEST(HostBoundPython, Costs) {
   const Cost cases[] = {
       {"without frames", two_kernels(), 0},

@@ -53,6 +53,14 @@ TraceText graphs(double launch) {
   return text;
 }
 
+// A kernel, and a graph of `n` of them whose launch takes 900 us, all of it idle.
+TraceText one_graph(int n) {
+  TraceText text;
+  text.launched(0, 10, 90, 1).call("cudaGraphLaunch", 110, 900, 2);
+  for (int i = 0; i < n; ++i) text.kernel(1'012 + i * 100, 99, 2);
+  return text;
+}
+
 // Between two operators that launch, 335 us of others of 80 us with a step each.
 TraceText with_others(const char* around, const char* op, const char* inner) {
   TraceText text;
@@ -88,6 +96,8 @@ TEST(LaunchBound, Costs) {
       {"in a range", cpu_work("DistributedDataParallel.forward"), 0},
       {"a slow runtime call is left out", with_allocations(), 19 * 35'000 + 20'000},
       // The first begins with the span. The 98 us of Python before each stay out.
+      {"a graph counts as all of its work", one_graph(12), 912'000},
+      {"a small one is an incident", one_graph(9), 0},
       {"the inside of a long launch is no pause", graphs(900), 19 * 902'000},
       {"of a longer one", graphs(1999), 19 * 2'001'000},
       {"of a graph's however long", graphs(2500), 19 * 2'502'000},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies within a device, and of casts on the CPU, on hand-worked traces.
+// Copies within a device, on hand-worked traces.
 #include "patterns/found.h"
 
 namespace tta::patterns {
@@ -42,24 +42,6 @@ TraceText memcpy_in(const char* outer, const char* way, const char* args) {
       .launched(50, 260, 1800, 2);
 }
 
-TraceText on_cpu(double length, const std::string& args) {
-  return TraceText()
-      .op("aten::to", 0, length)
-      .op("aten::_to_copy", 1, length - 2)
-      .op("aten::copy_", 2, length - 4, args)
-      .op("aten::mm", length, 2000 - length);
-}
-
-TraceText of_another_thread() {
-  return TraceText()
-      .op("aten::mm", 0, 2000)
-      .op("aten::mm", 2000, 1)
-      .op("aten::mm", 2001, 1)
-      .op("aten::mm", 2002, 1)
-      .op("aten::_to_copy", 1, 400, "", 2)
-      .op("aten::copy_", 2, 398, kCast, 2);
-}
-
 TraceText transpose(const std::string& kernel) {
   return TraceText()
       .call("hipLaunchKernel", 10, 5, 1)
@@ -90,11 +72,6 @@ TEST(RedundantD2d, Costs) {
       {"the host was the limit", ahead(-5), 0},
       {"as it waited for the copy", ahead(-5).call("cudaStreamSynchronize", 50, 210, 9),
        210'000},
-      {"on the CPU under a share", on_cpu(99, kCast), 0},
-      {"on the CPU a share", on_cpu(100, kCast), 100'000},
-      {"on the CPU a change of layout", on_cpu(200, kStrided), 0},
-      {"on the CPU unknown types", on_cpu(200, ""), 0},
-      {"of a thread that holds no one up", of_another_thread(), 0},
       {"a transpose of memory format needs no operator",
        transpose("void cudnn::ops::nchwToNhwcKernel<__half, float>"), 200'000},
       {"another transpose",
@@ -120,8 +97,6 @@ TEST(RedundantD2d, ItsKindComesFromTypesStridesOrTheKernelsName) {
   EXPECT_EQ(of(named("bfloat16_copy_kernel_cuda")), cast);
   EXPECT_EQ(of(named("gpu_kernel_impl_nocast<direct_copy_kernel_cuda>")), layout);
   EXPECT_EQ(of(memcpy_in("aten::clone", kInside, "")), copy);
-  EXPECT_EQ(of(on_cpu(200, kCast)), cast);
-  EXPECT_EQ(first(on_cpu(200, kCast), kRedundantD2d).operator_name, "aten::to");
   EXPECT_EQ(of(transpose("batched_transpose_64x32_pack_2x1_half")), layout);
 }
 

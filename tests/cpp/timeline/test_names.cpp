@@ -125,6 +125,31 @@ TEST(Names, OneMeaningOfADriversCallFollowsFromOthers) {
           {"sgemm_1688_tensorop", kOrdinaryUnits, false}});
 }
 
+TEST(Names, OfKernelsThatCommunicate) {
+  for (const auto* name :
+       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        "ncclSymkDevKernel_AllGather_LL", "mscclKernel_Sum_half_Simple_false",
+        "void mscclpp::allreduce7<__half>()", "oneccl_reduce", "hcom_allReduce_",
+        "void deep_ep::intranode::dispatch<8, 768, 8192>()",
+        "internode_ll::combine<true, 7168>", "EpDispatchIntraNodeKernel_bf16",
+        "void tensorrt_llm::kernels::moe_comm::moeA2ADispatchKernel<1>()",
+        "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>()",
+        "multimem_one_shot_all_reduce_kernel", "two_shot_all_reduce_kernel_inplace",
+        "flashinfer::trtllm_mnnvl_allreduce::oneshotAllreduceFusionKernel<8>",
+        "reduce_scatter_cross_device_store", "nvshmemi_alltoall_on_stream"}) {
+    EXPECT_TRUE(means(name, kCommunication)) << name;
+  }
+  // What computes on a collective's result, or reduces inside one device.
+  for (const auto* name :
+       {"triton_poi_fused_add_all_reduce_wait_tensor_3",
+        "triton_red_fused__to_copy_all_gather_into_tensor_mean_0",
+        "softmax_warp_forward<BlockAllReduce<float>>", "void scatter_reduce<float>",
+        "void at::native::vectorized_gather_kernel<16>", "groupnorm_kernel_dispatch_up",
+        "_combined_routing_compute"}) {
+    EXPECT_FALSE(means(name, kCommunication)) << name;
+  }
+}
+
 TEST(Names, OfACopySayItsDirection) {
   struct Copy {
     const char* name;

@@ -49,6 +49,52 @@ std::int64_t gain_of(const Report& report, patterns::PatternId pattern) {
   return finding_of(report, pattern).gain.value().replayed;
 }
 
+// Steps of a loader's 400 us, then 20 launches in 400 us of kernels of 30 us: the
+// device idles for 200 us in the loader, which goes with faster loading or faster
+// launching.
+TraceText loading_and_launching() {
+  TraceText text;
+  double device = 0;
+  for (int step = 0; step < 12; ++step) {
+    const double host = 800 * step;
+    text.note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", host, 399);
+    for (int k = 0; k < 20; ++k) {
+      const auto at = host + 400 + 20 * k;
+      const auto id = 20 * step + k + 1;
+      device = std::max(at + 10, device + 1.2);
+      text.op("aten::mm", at, 15).launched(at + 2, device, 30, id);
+      device += 30;
+    }
+    text.step(step, host, 799);
+  }
+  return text;
+}
+
+TEST(Blame, AMessageSaysWhatWasObservedAndThenItsPart) {
+  const auto text = loading_and_launching();
+  const Analyzed report(text);
+  ASSERT_EQ(report.replay->refusal, "");
+  const auto trace = text.load();
+  const auto timeline = timeline::make_timeline(trace);
+  const auto rules = patterns::find(timeline, timeline::EventArgs(timeline));
+  std::int64_t idled = 0;
+  for (const auto& f : rules.findings) {
+    if (f.pattern == kDataloaderBound) idled += f.wasted_ns;
+  }
+  const auto& loader = finding_of(report, kDataloaderBound);
+  EXPECT_LT(loader.wasted_ns * 10, idled * 9);  // it shares the time
+  EXPECT_TRUE(says(loader.message, "idled " + patterns::duration_text(idled) +
+                                       " while the program waited"))
+      << loader.message;
+  EXPECT_TRUE(says(
+      loader.message,
+      "By replay, " + patterns::duration_text(loader.idle_ns) + " of it are its part."))
+      << loader.message;
+  // The wait took none of the idle time itself.
+  const Analyzed other(reading(true));
+  EXPECT_TRUE(says(finding_of(other, kSyncStall).message, "No idle time fell into it"));
+}
+
 TEST(Blame, AWaitAnswersForTheLaunchesThatComeLateAfterIt) {
   const Analyzed report(reading(true)), fixed(reading(false));
   ASSERT_EQ(report.replay->refusal, "");

@@ -29,6 +29,27 @@ TEST(Quality, WhatTheProfilerLoggedAndDamagedRowsAreSaid) {
   EXPECT_EQ(analyze(negative.load()).quality.verdict, Verdict::kDegraded);
 }
 
+// Kernels and copies `apart` us apart, of a list that was cut: only the last one's
+// launch is left.
+TraceText cut(double apart) {
+  TraceText text;
+  for (int i = 0; i < 20; ++i) {
+    const auto at = i * 2 * (apart + 10);
+    text.kernel(at, 10, 2 * i + 1);
+    text.copy("Memcpy HtoD", at + apart + 10, 10, 2 * i + 2, 64);
+  }
+  return text.call("cudaMemcpyAsync", 38 * (apart + 10), 5, 40);
+}
+
+TEST(Quality, IdleTimeBeforeWorkWithoutALaunchHasAnUnknownCause) {
+  const Analyzed report(cut(90));
+  EXPECT_EQ(report.quality.verdict, Verdict::kDegraded);
+  EXPECT_EQ(note_of(report, "idle_without_launch").count, 38u);
+  EXPECT_TRUE(says(note_of(report, "idle_without_launch").detail, "idled 3.42 ms"));
+  // Work that was queued before the trace began follows at once.
+  EXPECT_FALSE(has_note(Analyzed(cut(0.2)), "idle_without_launch"));
+}
+
 TEST(Quality, ALongLogMessageIsNotCutInsideACharacter) {
   std::string message = "[\"";
   for (int i = 0; i < 150; ++i) message += "\u00e9";

@@ -107,6 +107,49 @@ TEST(Story, NothingIsSaidOfTheLimitIfTheCallsAreNotThere) {
   EXPECT_FALSE(measure_sides(timeline::make_timeline(trace)).has_value());
 }
 
+TEST(Story, APatternWithoutACostIsNotTheHeadline) {
+  Analyzed report(steps_of(100, 60));
+  ASSERT_FALSE(report.findings.empty());
+  auto idle = report.findings.front();
+  idle.claims.clear();
+  idle.pattern = patterns::PatternId::kGcPause;
+  idle.wasted_ns = idle.idle_ns = 0;
+  idle.gain.emplace().middle = report.timeline->span.length() / 20;
+  const auto answer = [&] {
+    for (const auto& stage : tell_story(report)) {
+      if (stage.id == "gain") return stage;
+    }
+    return Stage{};
+  };
+  // Its part is nothing, its fix saves something: told so, and behind what costs more.
+  const auto costly = answer().verdict;
+  report.findings.insert(report.findings.begin(), idle);
+  EXPECT_EQ(answer().verdict, costly);
+  report.findings = {idle};
+  EXPECT_EQ(answer().verdict, "gc_pause");
+  EXPECT_TRUE(
+      says(answer().answer, "gc_pause, a fix of which saves about 1 ms (5.0 %)"))
+      << answer().answer;
+  EXPECT_EQ(figure(answer(), "saving_gc_pause"), report.timeline->span.length() / 20);
+}
+
+TEST(Story, OperatorsOfACpuAreNamedAndSoAreFallbacks) {
+  TraceText text;
+  text.op("aten::conv2d", 0, 800).op("aten::_slow_conv2d_forward", 10, 700);
+  text.op("aten::mm", 800, 150).op("aten::relu", 950, 40).op("aten::add", 990, 10);
+  const auto stage = story_of(text.load()).at("gain");
+  EXPECT_EQ(stage.verdict, "operators");
+  EXPECT_TRUE(says(stage.answer,
+                   ": aten::_slow_conv2d_forward 70.0 %, aten::mm 15.0 %, "
+                   "aten::conv2d 10.0 % of theirs."))
+      << stage.answer;
+  EXPECT_TRUE(says(stage.answer, "fallback"));
+  EXPECT_EQ(figure(stage, "longest_operator"), 700'000);
+  // Not if it takes little of the time.
+  text.op("aten::mm", 1'000, 9'000);
+  EXPECT_FALSE(says(story_of(text.load()).at("gain").answer, "fallback"));
+}
+
 TEST(Story, BusyTimeIsDividedWithoutRemainder) {
   TraceText text;
   text.kernel(0, 100, 1, "gemm", 7);                     // large: 100
