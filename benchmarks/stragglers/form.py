@@ -2,11 +2,13 @@
 """form.py: reads recorded jobs of ByteDance's StragglerAnalysis (arXiv 2505.05713): one
 row per operation of a rank, times in float32 seconds.
 
-What waited for what on one rank follows from time: an operation began after the last
-one of each kind that had ended by then, if operations of that kind are ever the last to
-end before one of its kind; else it only happened to be over. Recorded ends and begins
-of consecutive operations overlap by some 10 us, and messages that were posted in one
-batch share begin and end, so that neither of them came before the other.
+What waited for what on one rank: a computation for the message that it needs and the
+gathered parameters, a message for what it sends. The rest follows from time: an
+operation began after the last one of each kind that had ended by then, unless
+operations of its kind also begin while one of that kind, begun before, still runs: then
+it only happened to be over. Recorded ends and begins of consecutive operations overlap
+by some 10 us, and messages that were posted in one batch share begin and end, so that
+neither of them came before the other.
 
 Which operations of different ranks met follows from COLLECTIVES and, of messages, from
 the computation that needed or made them: numbers of messages differ by rank where a
@@ -118,16 +120,17 @@ def ranks_of(
         step: at * 2 * longest - starts[step] for at, step in enumerate(sorted(starts))
     }
     ended = {key: list(_ended(own)) for key, own in steps.items()}
-    real = _waited_for(steps.values(), ended.values())
+    apart = _independent(steps.values())
     by_rank: dict[int, list[_Step]] = defaultdict(list)
     for (rank, step), own in sorted(steps.items()):
+        needs = _needs(own, keys[rank, step])
         befores = []
-        for op, all_of in zip(own, ended[rank, step], strict=True):
-            latest = max((own[before].end for before in all_of), default=0.0)
-            befores.append([
-                before for before in all_of
-                if own[before].end == latest or _kinds(own[before], op) in real
-            ])  # fmt: skip
+        for at, (op, all_of) in enumerate(zip(own, ended[rank, step], strict=True)):
+            waits = [b for b in all_of if _kinds(own[b], op) not in apart]
+            waits += [b for b in needs[at] if own[b].end <= op.begin + OVERLAP_S]
+            befores.append(
+                waits or [max(all_of, key=lambda b: own[b].end)] if all_of else waits
+            )
         by_rank[rank].append(
             _Step(step, offsets[step], starts[step], own, keys[rank, step], befores)
         )
@@ -179,21 +182,47 @@ def _kinds(before: Operation, op: Operation) -> tuple[int, str, str]:
     return op.stage, before.optype, op.optype
 
 
-def _waited_for(
-    steps: Iterable[list[Operation]], ended: Iterable[list[list[int]]]
-) -> set[tuple[int, str, str]]:
-    """Return the kinds of operations on a stage of which the second waits for the
-    first: in one of ten the first was the last to end, or ended with it."""
-    there: Counter[tuple[int, str, str]] = Counter()
-    last: Counter[tuple[int, str, str]] = Counter()
-    for own, all_of in zip(steps, ended, strict=True):
-        for op, befores in zip(own, all_of, strict=True):
-            end = max((own[before].end for before in befores), default=0.0)
-            for before in befores:
-                kinds = _kinds(own[before], op)
-                there[kinds] += 1
-                last[kinds] += own[before].end >= end - OVERLAP_S
-    return {kinds for kinds, count in there.items() if last[kinds] >= count / 10}
+def _independent(steps: Iterable[list[Operation]]) -> set[tuple[int, str, str]]:
+    """Return the kinds of operations on a stage of which the second does not wait for
+    the first: in one of fifty it begins while the first runs."""
+    all_of: Counter[str] = Counter()
+    beside: Counter[tuple[int, str, str]] = Counter()
+    for own in steps:
+        running: list[Operation] = []
+        for op in own:
+            all_of[op.optype] += 1
+            running = [o for o in running if o.end > op.begin + OVERLAP_S]
+            begun = {o.optype for o in running if o.begin < op.begin - OVERLAP_S}
+            beside.update((op.stage, kind, op.optype) for kind in begun)
+            running.append(op)
+    return {
+        kinds for kinds, count in beside.items() if count >= all_of[kinds[2]] / 50
+    }
+
+
+def _needs(own: list[Operation], keys: list[Any]) -> list[list[int]]:
+    """Return what each operation works on: of a computation the message that it needs
+    and the parameters of its chunk, of a message sent its computation."""
+    out: list[list[int]] = [[] for _ in own]
+    gathered = {
+        op.chunk: at for at, op in enumerate(own) if op.optype == "params-all-gather"
+    }
+    messages = {
+        (own[at].optype, key[-2:]): at
+        for at, key in enumerate(keys)
+        if own[at].optype in MESSAGES
+    }
+    for way, towards in (("forward", 1), ("backward", -1)):
+        for at, compute in _computes(own, f"{way}-compute"):
+            came = (compute.whole - towards, compute.micro)
+            if (got := messages.get((f"{way}-recv", came))) is not None:
+                out[at].append(got)
+            went = (compute.whole, compute.micro)
+            if (sent := messages.get((f"{way}-send", went))) is not None:
+                out[sent].append(at)
+            if compute.micro == 0 and compute.op.chunk in gathered:
+                out[at].append(gathered[compute.op.chunk])
+    return out
 
 
 def _rank(rank: int, steps: list[_Step], delays: bool) -> _core.RankWork:
@@ -240,9 +269,10 @@ def _keys(own: list[Operation], by_number: bool) -> list[Any] | None:
         COLLECTIVES[op.optype](op) if op.optype in COLLECTIVES else None for op in own
     ]
     for way, towards in (("forward", 1), ("backward", -1)):
-        computes = _computes(own, f"{way}-compute")
+        computes = [compute for _, compute in _computes(own, f"{way}-compute")]
         for end in ("send", "recv"):
             places = [at for at, op in enumerate(own) if op.optype == f"{way}-{end}"]
+            places.sort(key=lambda at: own[at].seq_id)
             if by_number:
                 back = 0 if end == "send" else towards
                 for at in places:
@@ -285,11 +315,10 @@ class _Compute(NamedTuple):
     micro: int
 
 
-def _computes(own: list[Operation], optype: str) -> list[_Compute]:
-    out = []
+def _computes(own: list[Operation], optype: str) -> Iterator[tuple[int, _Compute]]:
     seen: Counter[int] = Counter()
-    for op in own:
+    for at, op in enumerate(own):
         if op.optype == optype:
-            out.append(_Compute(op, op.chunk * op.stages + op.stage, seen[op.chunk]))
+            whole = op.chunk * op.stages + op.stage
+            yield at, _Compute(op, whole, seen[op.chunk])
             seen[op.chunk] += 1
-    return out

@@ -182,7 +182,8 @@ def _interleaved(job: Made, dp: int, stage: int) -> Iterator[Compute]:
 
     for at, (way, place) in enumerate(order):
         chunk, micro = nth(way, place)
-        posts = messages(at + 1, False) + (messages(at, False) if at == 0 else ())
+        posts = messages(0, False) if at == 0 else ()
+        posts += messages(at + 1, False)
         yield Compute(
             f"{way}-compute", chunk, micro, posts, messages(at, False), messages(at, True)
         )
@@ -390,7 +391,7 @@ def _recorded(
         dp, stage, _ = cells[rank]
         early: dict[int, float] = {}
         seen: dict[str, int] = defaultdict(int)
-        for row in sorted(own, key=lambda row: (row.begin, row.end)):
+        for row in sorted(own, key=lambda row: row.begin):
             if row.batch not in early:
                 early[row.batch] = chance.uniform(0, job.overlap_s)
             begin = max(0.0, row.begin - early[row.batch])
