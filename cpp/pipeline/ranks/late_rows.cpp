@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "replay/job_culprits.h"
+
 namespace tta::pipeline {
 namespace {
 
@@ -21,6 +23,11 @@ using std::int64_t;
 constexpr double kLeastGain = 0.02, kLeastOfSpread = 0.25, kLeastSteady = 0.01;
 // A cause of at least one part in this many of all waiting has its own row.
 constexpr double kRows = 1000;
+
+// A rank is suspected if that part of the waiting was for it. Of the waiting in three
+// of four steps, so much has to be for those that are late.
+constexpr double kSuspected = 0.05, kOfMany = 0.5, kOfTwo = 0.9;
+constexpr int64_t kClaimsOneOf = 5;
 
 // A finding about collectives themselves explains no lateness.
 bool explains(const std::string& pattern) {
@@ -74,12 +81,13 @@ class Chance {
   }
 
   double gain_us(const Lateness& one) const {
-    const replay::Selection usual{.rank = one.rank, .place = one.place};
+    const replay::Selection usual{.ranks = {one.rank}, .place = one.place};
     return (step_ns_ - job_.replayed_step_ns(usual)) / 1000;
   }
   bool is_culprit(double gain_us, const SameCause& cause) const {
-    return gain_us >= least_gain_us_ && is_steady(cause);
+    return is_notable(gain_us) && is_steady(cause);
   }
+  bool is_notable(double gain_us) const { return gain_us >= least_gain_us_; }
 
  private:
   bool is_steady(const SameCause& cause) const {
@@ -132,7 +140,92 @@ Late row_of(const Job& job, const RankRecord& record, const SameCause& cause) {
   return out;
 }
 
+// Of all waiting, that for these ranks: in the step where three of four have more.
+double usual_share(const Job& job, const std::vector<Lateness>& lateness,
+                   const std::vector<std::uint32_t>& ranks) {
+  std::map<int64_t, std::pair<double, double>> steps;  // for them, all
+  for (const auto& one : lateness) {
+    auto& [own, all] = steps[job.collectives()[one.collective].step];
+    all += static_cast<double>(one.waited);
+    if (std::ranges::find(ranks, one.rank) != ranks.end()) {
+      own += static_cast<double>(one.waited);
+    }
+  }
+  std::vector<double> shares;
+  for (const auto& [step, waited] : steps) {
+    if (waited.second > 0) shares.push_back(waited.first / waited.second);
+  }
+  if (shares.empty()) return 0;
+  std::ranges::sort(shares);
+  return shares[shares.size() / 4];
+}
+
+LateRank late_rank_of(std::int64_t rank, const std::vector<Late>& late) {
+  LateRank out;
+  out.rank = rank;
+  std::map<std::string, std::pair<int64_t, const RankFinding*>> findings;
+  double host = 0, unexplained = 0;
+  for (const auto& row : late) {
+    if (row.rank != rank) continue;
+    const auto waited = static_cast<double>(row.waited_ns);
+    if (row.kind == "host" || row.kind == "runtime_calls") host += waited;
+    if (row.kind.empty()) unexplained += waited;
+    out.caused_ns += row.waited_ns;
+    if (!row.finding) continue;
+    auto& [claimed, finding] = findings[row.finding->id];
+    claimed += row.waited_ns;
+    finding = &*row.finding;
+  }
+  if (out.caused_ns == 0) return out;
+  out.host_share = host / static_cast<double>(out.caused_ns);
+  out.unexplained_share = unexplained / static_cast<double>(out.caused_ns);
+  const auto most = std::ranges::max_element(
+      findings, {}, [](const auto& of) { return of.second.first; });
+  if (most != findings.end() && most->second.first * kClaimsOneOf >= out.caused_ns) {
+    out.finding = *most->second.second;
+  }
+  return out;
+}
+
 }  // namespace
+
+LateRanks late_ranks(const Job& job, const std::vector<const RankRecord*>& records,
+                     const std::vector<Lateness>& lateness,
+                     const std::vector<Late>& late) {
+  std::vector<std::pair<int64_t, std::uint32_t>> caused(records.size());
+  int64_t waited = 0;
+  for (std::uint32_t r = 0; r < caused.size(); ++r) caused[r].second = r;
+  for (const auto& one : lateness) {
+    caused[one.rank].first += one.waited;
+    waited += one.waited;
+  }
+  std::ranges::stable_sort(caused, std::ranges::greater(),
+                           [](const auto& of) { return of.first; });
+  std::vector<std::uint32_t> suspects;
+  for (const auto& [ns, rank] : caused) {
+    if (static_cast<double>(ns) < kSuspected * static_cast<double>(waited)) break;
+    if (ns > 0) suspects.push_back(rank);
+  }
+  const auto found = replay::slow_together(job, std::move(suspects));
+  const auto count = found.ranks.size();
+  const bool few = 2 * count < records.size() || (count == 1 && records.size() == 2);
+  if (count == 0 || !few || !Chance(job).is_notable(found.gain_ns / 1000) ||
+      usual_share(job, lateness, found.ranks) <
+          (records.size() == 2 ? kOfTwo : kOfMany)) {
+    return {};
+  }
+  LateRanks out;
+  out.gain_us = found.gain_ns / 1000;
+  for (const auto rank : found.ranks) {
+    out.ranks.push_back(late_rank_of(records[rank]->row.rank, late));
+    auto& row = out.ranks.back();
+    const auto of =
+        std::ranges::find(caused, rank, [](const auto& c) { return c.second; });
+    row.caused_ns = of->first;
+    row.share = static_cast<double>(of->first) / static_cast<double>(waited);
+  }
+  return out;
+}
 
 LateRows late_rows(const Job& job, const std::vector<const RankRecord*>& records,
                    const std::vector<Lateness>& lateness) {
