@@ -66,7 +66,9 @@ COLLECTIVES = {
     # Clips by the norm of all gradients, so it holds a sum over all ranks.
     "optimizer-clip-main-grad": lambda o: ("clip", o.seq_id),
 }  # fmt: skip
-MESSAGES = {f"{way}-{end}" for way in ("forward", "backward") for end in ("send", "recv")}
+MESSAGES = {
+    f"{way}-{end}" for way in ("forward", "backward") for end in ("send", "recv")
+}
 
 
 def read_operations(path: Path) -> list[Operation]:
@@ -98,9 +100,7 @@ def read_operations(path: Path) -> list[Operation]:
     return [Operation(*row) for row in zip(*columns, strict=True)]
 
 
-def ranks_of(
-    operations: list[Operation], *, delays: bool
-) -> list[_core.RankWork]:
+def ranks_of(operations: list[Operation], *, delays: bool) -> list[_core.RankWork]:
     """Return each rank's work; steps are independent, as recorded ones lie apart.
 
     ``delays``: with the time between operations, when a rank's host launched the next
@@ -195,9 +195,7 @@ def _independent(steps: Iterable[list[Operation]]) -> set[tuple[int, str, str]]:
             begun = {o.optype for o in running if o.begin < op.begin - OVERLAP_S}
             beside.update((op.stage, kind, op.optype) for kind in begun)
             running.append(op)
-    return {
-        kinds for kinds, count in beside.items() if count >= all_of[kinds[2]] / 50
-    }
+    return {kinds for kinds, count in beside.items() if count >= all_of[kinds[2]] / 50}
 
 
 def _needs(own: list[Operation], keys: list[Any]) -> list[list[int]]:

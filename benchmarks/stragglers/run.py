@@ -69,9 +69,9 @@ def figures(path: Path) -> dict[str, Any]:
             "without_delays": as_it_was / 1e9,
             "even": even / 1e9,
         },
+        "ranks_share": ranks_gain / lost if places else 0.0,
         "culprits": {
             "ranks": [row(job.ranks[place].rank, rank=place) for place in places],
-            "ranks_share": ranks_gain / lost if places else 0.0,
             "stages": [row(stage, stage=stage) for stage in stages],
             "op_kinds": [one for one in kinds if one["share"] >= LEAST_SHARE],
         },
@@ -95,6 +95,7 @@ def job_of(folder: Path, name: str) -> dict[str, Any]:
     if published.is_file():
         told = json.loads(published.read_text())
         out["published_slowdown"] = told.get("blocking_slowdown")
+        out["published_dp"] = told.get("job_meta", {}).get("dp")
         out["published"] = {
             key: told[key] for key in ("slow", "ranks", "stages") if key in told
         }
@@ -113,26 +114,42 @@ def is_right(found: dict[str, Any]) -> bool:
     told, culprits = found["published"], found["culprits"]
     ranks = sorted(row["name"] for row in culprits["ranks"])
     stages = sorted(row["name"] for row in culprits["stages"])
-    if told["slow"] == "stage" or (told["ranks"] and not ranks):
-        # One pipeline alone has no other rank that does the same work.
+    if found["published_dp"] == 1:
+        # A stage of one rank is that rank.
+        return ranks == told["ranks"] and stages == told["stages"]
+    if told["slow"] == "stage":
         return not ranks and stages == told["stages"]
     return ranks == told["ranks"] and not stages
 
 
+def who(found: dict[str, Any]) -> str:
+    """Return the ranks and stages that are to blame: "rank 3, stage 2", or "none"."""
+    culprits = found["culprits"]
+    ranks = [f"rank {row['name']}" for row in culprits["ranks"]]
+    stages = [f"stage {row['name']}" for row in culprits["stages"]]
+    return ", ".join(ranks + stages) or "none"
+
+
 def line(found: dict[str, Any]) -> str:
     """Return a job's row of the table."""
-    culprits = found["culprits"]
     told = found.get("published_slowdown")
     off = f"{100 * (found['slowdown'] / told - 1):+6.2f} %" if told else "       -"
-    who = [f"rank {row['name']}" for row in culprits["ranks"]]
-    who += [f"stage {row['name']}" for row in culprits["stages"]]
     right = ""
-    if "published" in found and "slow" in found["published"]:
+    if "slow" in found.get("published", {}):
         right = "right" if is_right(found) else "WRONG"
     return (
         f"{found['job']:36} {told or 0:7.3f} {found['slowdown']:7.3f} {off}  "
-        f"{right:6} {', '.join(who) or 'none'}"
+        f"{right:6} {who(found)}"
     )
+
+
+def counted(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the page's figures."""
+    jobs = results["jobs"]
+    return {
+        "right": sum(job["right"] for job in jobs),
+        "worst": max(abs(j["slowdown"] / j["published_slowdown"] - 1) for j in jobs),
+    }
 
 
 def main() -> None:
@@ -153,7 +170,7 @@ def main() -> None:
         for job in made.jobs():
             made.write(job, Path(folder))
             rows.append(job_of(Path(folder), job.name))
-            rows[-1]["right"] = is_right(rows[-1])
+            rows[-1] |= {"right": is_right(rows[-1]), "who": who(rows[-1])}
             print(line(rows[-1]), flush=True)
     print(pages.write("made_jobs", {"jobs": rows}))
 

@@ -143,6 +143,12 @@ SlowWork slow_work(const Job& job) {
     }
   }
   SlowWork out;
+  // A stage of one rank has no other to be held against but other stages.
+  if (of_stage.size() == job.ranks().size()) {
+    std::map<std::uint32_t, const Times*> ranks;
+    for (std::uint32_t r = 0; r < times.size(); ++r) ranks[r] = &times[r];
+    suspects = suspects_among(ranks);
+  }
   out.ranks = slow_together(job, std::move(suspects));
   if (out.ranks.gain_ns < least) out.ranks = {};
   std::map<int64_t, const Times*> stages;

@@ -245,9 +245,8 @@ constexpr std::size_t kMostReplayed = 16;
 /// Joins ranks into one job (replay/job.h) and writes down who waited for whom and why.
 ///
 /// Takes what joining takes, and a replay of the job for each of at most 16 ranks and
-/// 16 causes, at most 33 to find those that are late together, each stage and each kind
-/// of work: O(n) each in the work of all ranks.
-/// Throws CycleError if ranks contradict each other's order.
+/// 16 causes, those that are late together, each stage and each kind of work: O(n) each
+/// in the work of all ranks. Throws CycleError if ranks contradict each other's order.
 JobResult join_ranks(std::vector<RankRecord> ranks);
 
 }  // namespace tta::pipeline

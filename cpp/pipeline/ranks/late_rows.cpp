@@ -7,8 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "replay/job_culprits.h"
-
 namespace tta::pipeline {
 namespace {
 
@@ -24,9 +22,10 @@ constexpr double kLeastGain = 0.02, kLeastOfSpread = 0.25, kLeastSteady = 0.01;
 // A cause of at least one part in this many of all waiting has its own row.
 constexpr double kRows = 1000;
 
-// A rank is suspected if that part of the waiting was for it. Of the waiting in three
-// of four steps, so much has to be for those that are late.
-constexpr double kSuspected = 0.05, kOfMany = 0.5, kOfTwo = 0.9;
+// Late are the fewest ranks for which there was most of the waiting, if there was
+// waiting for a part of the ranks' time, and in three of four steps so much of it was
+// for them.
+constexpr double kMostOfIt = 0.8, kLeastWaited = 0.02, kOfMany = 0.5, kOfTwo = 0.9;
 constexpr int64_t kClaimsOneOf = 5;
 
 // A finding about collectives themselves explains no lateness.
@@ -85,9 +84,8 @@ class Chance {
     return (step_ns_ - job_.replayed_step_ns(usual)) / 1000;
   }
   bool is_culprit(double gain_us, const SameCause& cause) const {
-    return is_notable(gain_us) && is_steady(cause);
+    return gain_us >= least_gain_us_ && is_steady(cause);
   }
-  bool is_notable(double gain_us) const { return gain_us >= least_gain_us_; }
 
  private:
   bool is_steady(const SameCause& cause) const {
@@ -201,22 +199,25 @@ LateRanks late_ranks(const Job& job, const std::vector<const RankRecord*>& recor
   }
   std::ranges::stable_sort(caused, std::ranges::greater(),
                            [](const auto& of) { return of.first; });
-  std::vector<std::uint32_t> suspects;
+  std::vector<std::uint32_t> found;
+  int64_t covered = 0, spans = 0;
+  for (const auto* record : records) spans += record->row.span_ns;
   for (const auto& [ns, rank] : caused) {
-    if (static_cast<double>(ns) < kSuspected * static_cast<double>(waited)) break;
-    if (ns > 0) suspects.push_back(rank);
+    if (static_cast<double>(covered) >= kMostOfIt * static_cast<double>(waited)) break;
+    found.push_back(rank);
+    covered += ns;
   }
-  const auto found = replay::slow_together(job, std::move(suspects));
-  const auto count = found.ranks.size();
-  const bool few = 2 * count < records.size() || (count == 1 && records.size() == 2);
-  if (count == 0 || !few || !Chance(job).is_notable(found.gain_ns / 1000) ||
-      usual_share(job, lateness, found.ranks) <
-          (records.size() == 2 ? kOfTwo : kOfMany)) {
+  const bool two = records.size() == 2;
+  const bool few = 2 * found.size() < records.size() || (two && found.size() == 1);
+  if (found.empty() || !few ||
+      static_cast<double>(waited) < kLeastWaited * static_cast<double>(spans) ||
+      usual_share(job, lateness, found) < (two ? kOfTwo : kOfMany)) {
     return {};
   }
   LateRanks out;
-  out.gain_us = found.gain_ns / 1000;
-  for (const auto rank : found.ranks) {
+  const auto without = job.replayed_step_ns(replay::Selection{.ranks = found});
+  out.gain_us = (job.replayed_step_ns() - without) / 1000;
+  for (const auto rank : found) {
     out.ranks.push_back(late_rank_of(records[rank]->row.rank, late));
     auto& row = out.ranks.back();
     const auto of =
