@@ -27,7 +27,7 @@ OF_REPORT = (
 )
 OF_JOB = (
     *("Location", "Note", "RankRow", "RankFinding", "Late", "Arrival", "JobFacts"),
-    *("JoinedCollective", "CollectiveRow", "Culprit"),
+    *("JoinedCollective", "CollectiveRow", "Culprit", "LateRank", "SharedFinding"),
 )
 SCHEMAS = {"report.schema.json": OF_REPORT, "job.schema.json": OF_JOB}
 RECORDS = frozenset(OF_REPORT) | frozenset(OF_JOB)
@@ -44,6 +44,8 @@ NARROWER: dict[str, dict[str, Any]] = {
     "RankRow.gain_us": {"type": "number"},
     "RankRow.clock_shift_us": {"type": "number"},
     "Late.gain_us": {"type": "number"},
+    "LateRank.gain_us": {"type": "number"},
+    "JobFacts.late_gain_us": {"type": "number"},
     "Finding.docs": {"type": "string", "pattern": r"^docs/.+\.md$"},
     "Stage.id": {"enum": ["busy", "idle", "limit", "work", "overlap", "gain"]},
 }

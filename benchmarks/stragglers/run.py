@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py: whose work makes a recorded job slow, in the form of StragglerAnalysis.
 
-    python -m benchmarks.stragglers.run FOLDER NAME
+    python -m benchmarks.stragglers.run FOLDER NAME   # trace-NAME.parquet: one job
+    python -m benchmarks.stragglers.run FOLDER        # all jobs there: a table
+    python -m benchmarks.stragglers.run               # jobs made by `made`: the page
 
-reads FOLDER/trace-NAME.parquet (and, beside it, FOLDER/result-NAME.json with what was
-published, if it is there) and prints JSON:
+The first prints JSON; FOLDER/result-NAME.json, if it is there, has what was published:
 
-slowdown        a step as it was, replayed, over one in which all work is shared evenly
-                and each transfer takes what it usually does
-replay_error    mean of |replayed - recorded| / recorded over the steps
+slowdown        a step as it was over one in which all work is shared evenly (of each
+                kind of operation the mean) and each transfer takes what it usually does
+                (the median), both without the time in which hosts launched late
+replay_error    mean of |replayed - recorded| / recorded over the steps, with that time
 culprits        ranks, stages and operation kinds, most first, each with its share: how
                 much of the time lost goes if its work alone takes what is usual; below
-                0 or above 1 where it hides others' or makes up for them. Empty if
-                no rank is to blame.
+                0 or above 1 where it hides others' or makes up for them. Ranks are
+                those that explain it together (`ranks_share`). Empty if none is to
+                blame.
 
-The form is that of ByteDance's StragglerAnalysis (arXiv 2505.05713): one row per
-operation of a rank. Which operation waited for which on one rank follows from time
-alone: an operation began after the last one of each kind that had ended by then. Which
-operations of different ranks met follows from COLLECTIVES.
+`form` says what the form is and how it is read.
 """
 
 from __future__ import annotations
@@ -25,170 +25,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import pandas as pd
-
+from benchmarks.lab import pages
+from benchmarks.stragglers import made
+from benchmarks.stragglers.form import ranks_of, read_operations
 from torchtraceap import _core
-
-# Times are float32 seconds, so that an end may lie this much after the next begin.
-SLACK_S = 2e-5
-NS = 1e9
-
-
-class Operation(NamedTuple):
-    """A row of the file, as far as it is used."""
-
-    dp_rank: int
-    stage: int
-    stages: int
-    rank: int
-    step: int
-    optype: str
-    begin: float
-    end: float
-    seq_id: int
-    chunk: int
-
-
-def _message(to: int) -> Any:
-    """What one stage sends to the next, or before: told by the sender's stage."""
-
-    def key(op: Operation) -> tuple[object, ...]:
-        sender = op.stage if op.optype.endswith("send") else op.stage - to
-        # Of several chunks of the model a stage, the last stage sends to the first.
-        sender %= op.stages
-        return ("forward" if to > 0 else "backward", op.dp_rank, sender, op.seq_id)
-
-    return key
-
-
-# Operations in which ranks meet, and what is the same of all that do.
-COLLECTIVES = {
-    "forward-send": _message(+1),
-    "forward-recv": _message(+1),
-    "backward-send": _message(-1),
-    "backward-recv": _message(-1),
-    "params-all-gather": lambda op: ("gather", op.stage, op.chunk, op.seq_id),
-    "grads-reduce-scatter": lambda op: ("scatter", op.stage, op.chunk, op.seq_id),
-    # Of the first and the last stage, which share the embedding.
-    "embedding-grads-all-reduce": lambda op: ("embedding", op.dp_rank, op.seq_id),
-    # Clips by the norm of all gradients, so it holds a sum over all ranks.
-    "optimizer-clip-main-grad": lambda op: ("clip", op.seq_id),
-}
-
-
-#: Of the file; what else it has is not read.
-COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration",
-           "seq_id", "mc")  # fmt: skip
-
-
-def read_operations(path: Path) -> list[Operation]:
-    """Read those that took time. ValueError for a file that is not of this form."""
-    table = pd.read_parquet(path)
-    if missing := [name for name in COLUMNS if name not in table]:
-        raise ValueError(f"it has no column {', '.join(missing)}")
-    table = table[table["duration"] > 0]
-    if table.empty:
-        raise ValueError("no operation in it took any time")
-    if table[list(COLUMNS)].isna().to_numpy().any():
-        raise ValueError("some of its values are missing")
-    begin = table["start_ts"].astype(float)
-    table = table.assign(
-        stages=table["stage"].max() + 1,
-        optype=table["optype"].astype(str),
-        begin=begin,
-        end=begin + table["duration"].astype(float),
-        chunk=table["mc"],
-    )
-    columns = (table[name].tolist() for name in Operation._fields)
-    return [Operation(*row) for row in zip(*columns, strict=True)]
-
-
-def ranks_of(operations: list[Operation]) -> list[_core.RankWork]:
-    """Return each rank's work; steps are independent, as recorded ones lie apart."""
-    by_rank: dict[int, list[Operation]] = {}
-    for op in operations:
-        by_rank.setdefault(op.rank, []).append(op)
-    starts: dict[int, float] = {}
-    for op in operations:
-        starts[op.step] = min(op.begin, starts.get(op.step, op.begin))
-    # Each step gets a stretch of its own, twice as long as the longest.
-    longest = max(op.end - starts[op.step] for op in operations)
-    offsets = {
-        step: at * 2 * longest - starts[step] for at, step in enumerate(sorted(starts))
-    }
-    return [_rank(rank, own, offsets) for rank, own in sorted(by_rank.items())]
-
-
-def _rank(
-    rank: int, operations: list[Operation], offsets: dict[int, float]
-) -> _core.RankWork:
-    kinds = sorted({op.optype for op in operations})
-    recorded = [0]
-    passages: list[tuple[int, int, int, list[tuple[int, int]]]] = []
-    collectives: list[_core.RankCollective] = []
-    steps: list[tuple[int, int, int]] = []
-    for step, own in _by_step(operations):
-        first = len(recorded)
-        for op in own:
-            recorded += [round((t + offsets[step]) * NS) for t in (op.begin, op.end)]
-        for at, op in enumerate(own):
-            begin = first + 2 * at
-            for before, gap in _waited_for(own, at):
-                if before is None:
-                    passages.append((0, begin, recorded[begin], []))
-                else:
-                    passages.append((first + 2 * before + 1, begin, gap, []))
-            if op.optype in COLLECTIVES:
-                key = repr(COLLECTIVES[op.optype](op))
-                collectives.append(
-                    _core.RankCollective(key, op.optype, step, begin, begin + 1)
-                )
-            else:
-                ns = recorded[begin + 1] - recorded[begin]
-                part = [(kinds.index(op.optype), ns)]
-                passages.append((begin, begin + 1, ns, part))
-        last = max(range(len(own)), key=lambda at: own[at].end)
-        steps.append((step, first, first + 2 * last + 1))
-    return _core.RankWork(
-        rank, operations[0].stage, recorded, kinds, passages, collectives, steps
-    )
-
-
-def _by_step(operations: list[Operation]) -> Iterator[tuple[int, list[Operation]]]:
-    by_step: dict[int, list[Operation]] = {}
-    for op in operations:
-        by_step.setdefault(op.step, []).append(op)
-    for step, own in sorted(by_step.items()):
-        yield step, sorted(own, key=lambda op: (op.begin, op.end))
-
-
-def _waited_for(own: list[Operation], at: int) -> Iterator[tuple[int | None, int]]:
-    """Yield what an operation came after, and by how much at least, in nanoseconds.
-
-    After the last to end it came by what was recorded; after others at any time.
-    """
-    begin = own[at].begin
-    ended: dict[str, int] = {}
-    for place, op in enumerate(own):
-        if op.begin >= begin:
-            break
-        if op.end > begin + SLACK_S:
-            continue
-        known = ended.get(op.optype)
-        if known is None or own[known].end <= op.end:
-            ended[op.optype] = place
-    if not ended:
-        yield None, 0
-        return
-    latest = max(ended.values(), key=lambda place: own[place].end)
-    for place in ended.values():
-        gap = begin - own[place].end if place == latest else 0
-        yield place, round(gap * NS)
-
 
 # A job as fast as an even one, within what its steps differ anyhow, has no culprit; nor
 # is one who explains little of what is lost.
@@ -196,65 +40,139 @@ LEAST_SLOWDOWN = 1.02
 LEAST_SHARE = 0.25
 
 
-def figures(job: _core.Job) -> dict[str, Any]:
+def figures(path: Path) -> dict[str, Any]:
+    """Return what is found in a job."""
+    operations = read_operations(path)
+    job = _core.Job(ranks_of(operations, delays=False), by_kind=True)
+    recorded = _core.Job(ranks_of(operations, delays=True), by_kind=True)
     as_it_was = job.replayed_step_ns()
     even = job.replayed_step_ns(usual=True)
     lost = as_it_was - even
-    steps = job.steps.values()
-    culprits: dict[str, list[dict[str, Any]]] = {}
-    whole: dict[str, list[dict[str, Any]]] = {}
-    choices: dict[str, tuple[str, list[Any]]] = {
-        "ranks": ("rank", list(range(len(job.ranks)))),
-        "stages": ("stage", sorted({rank.stage for rank in job.ranks})),
-        "op_kinds": ("kind", sorted(job.kinds)),
-    }
-    for what, (option, values) in choices.items():
-        rows = []
-        for value in values:
-            without = job.replayed_step_ns(usual=True, **{option: value})
-            name = job.ranks[value].rank if option == "rank" else value
-            share = (as_it_was - without) / lost if lost else 0.0
-            rows.append({"name": name, "share": share})
-        rows.sort(key=lambda row: -row["share"])
-        whole[what] = rows
-        slow = as_it_was / even >= LEAST_SLOWDOWN
-        culprits[what] = [r for r in rows if slow and r["share"] >= LEAST_SHARE]
+
+    def row(name: Any, **selected: Any) -> dict[str, Any]:
+        without = job.replayed_step_ns(usual=True, **selected)
+        return {"name": name, "share": (as_it_was - without) / lost if lost else 0.0}
+
+    places, ranks_gain, stages, _ = job.slow_work()
+    slow = as_it_was / even >= LEAST_SLOWDOWN
+    kinds = [row(kind, kind=kind) for kind in sorted(job.kinds)] if slow else []
+    kinds.sort(key=lambda one: -one["share"])
+    steps = recorded.steps.values()
     return {
+        "ranks": len(job.ranks),
         "slowdown": as_it_was / even,
         "replay_error": sum(abs(b - a) / a for a, b in steps) / len(steps),
         "steps": len(steps),
         "step_s": {
-            "recorded": job.recorded_step_ns() / 1e9,
-            "replayed": as_it_was / 1e9,
+            "recorded": recorded.recorded_step_ns() / 1e9,
+            "replayed": recorded.replayed_step_ns() / 1e9,
+            "without_delays": as_it_was / 1e9,
             "even": even / 1e9,
         },
-        "culprits": culprits,
-        "all": whole,
+        "ranks_share": ranks_gain / lost if places else 0.0,
+        "culprits": {
+            "ranks": [row(job.ranks[place].rank, rank=place) for place in places],
+            "stages": [row(stage, stage=stage) for stage in stages],
+            "op_kinds": [one for one in kinds if one["share"] >= LEAST_SHARE],
+        },
+    }
+
+
+def job_of(folder: Path, name: str) -> dict[str, Any]:
+    """Return what is found in a job, and what was published of it."""
+    path = folder / f"trace-{name}.parquet"
+    if not path.is_file():
+        there = ", ".join(_names(folder))
+        sys.exit(
+            f"{path}: no such file. Name the folder and what follows 'trace-'"
+            + (f": {there}" if there else "")
+        )
+    try:
+        out = {"job": name, **figures(path)}
+    except (ValueError, TypeError, OverflowError, RuntimeError, OSError) as error:
+        sys.exit(f"{path}: not a job that can be replayed: {error}")
+    published = folder / f"result-{name}.json"
+    if published.is_file():
+        told = json.loads(published.read_text())
+        out["published_slowdown"] = told.get("blocking_slowdown")
+        out["published_dp"] = told.get("job_meta", {}).get("dp")
+        out["published"] = {
+            key: told[key] for key in ("slow", "ranks", "stages") if key in told
+        }
+    return out
+
+
+def _names(folder: Path) -> list[str]:
+    names = sorted(path.stem[6:] for path in folder.glob("trace-*.parquet"))
+    return sorted(names, key=lambda name: int(name.partition("-")[0] or 0)
+                  if name.partition("-")[0].isdigit() else 0)  # fmt: skip
+
+
+def is_right(found: dict[str, Any]) -> bool:
+    """Tell whether the culprits are those that a job was made with: its ranks or, where
+    all ranks of a stage are slow, its stage, and none besides."""
+    told, culprits = found["published"], found["culprits"]
+    ranks = sorted(row["name"] for row in culprits["ranks"])
+    stages = sorted(row["name"] for row in culprits["stages"])
+    if found["published_dp"] == 1:
+        # A stage of one rank is that rank.
+        return ranks == told["ranks"] and stages == told["stages"]
+    if told["slow"] == "stage":
+        return not ranks and stages == told["stages"]
+    return ranks == told["ranks"] and not stages
+
+
+def who(found: dict[str, Any]) -> str:
+    """Return the ranks and stages that are to blame: "rank 3, stage 2", or "none"."""
+    culprits = found["culprits"]
+    ranks = [f"rank {row['name']}" for row in culprits["ranks"]]
+    stages = [f"stage {row['name']}" for row in culprits["stages"]]
+    return ", ".join(ranks + stages) or "none"
+
+
+def line(found: dict[str, Any]) -> str:
+    """Return a job's row of the table."""
+    told = found.get("published_slowdown")
+    off = f"{100 * (found['slowdown'] / told - 1):+6.2f} %" if told else "       -"
+    right = ""
+    if "slow" in found.get("published", {}):
+        right = "right" if is_right(found) else "WRONG"
+    return (
+        f"{found['job']:36} {told or 0:7.3f} {found['slowdown']:7.3f} {off}  "
+        f"{right:6} {who(found)}"
+    )
+
+
+def counted(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the page's figures."""
+    jobs = results["jobs"]
+    return {
+        "right": sum(job["right"] for job in jobs),
+        "worst": max(abs(j["slowdown"] / j["published_slowdown"] - 1) for j in jobs),
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("name")
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("name", nargs="?")
     options = parser.parse_args()
-    path = options.folder / f"trace-{options.name}.parquet"
-    published = options.folder / f"result-{options.name}.json"
-    if not path.is_file():
-        there = sorted(p.stem[6:] for p in options.folder.glob("trace-*.parquet"))
-        sys.exit(
-            f"{path}: no such file. Name the folder and what follows 'trace-'"
-            + (f": {', '.join(there)}" if there else "")
-        )
-    try:
-        job = _core.Job(ranks_of(read_operations(path)), by_kind=True)
-    except (ValueError, TypeError, OverflowError, RuntimeError, OSError) as error:
-        sys.exit(f"{path}: not a job that can be replayed: {error}")
-    out = {"job": options.name, "ranks": len(job.ranks), **figures(job)}
-    if published.is_file():
-        told = json.loads(published.read_text())
-        out["published_slowdown"] = told.get("blocking_slowdown")
-    print(json.dumps(out, indent=2))
+    if options.name:
+        print(json.dumps(job_of(options.folder, options.name), indent=2))
+        return
+    if options.folder:
+        print(f"{'job':36} {'told':>7} {'found':>7} {'off':>8}         culprits")
+        for name in _names(options.folder):
+            print(line(job_of(options.folder, name)), flush=True)
+        return
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for job in made.jobs():
+            made.write(job, Path(folder))
+            rows.append(job_of(Path(folder), job.name))
+            rows[-1] |= {"right": is_right(rows[-1]), "who": who(rows[-1])}
+            print(line(rows[-1]), flush=True)
+    print(pages.write("made_jobs", {"jobs": rows}))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@
 #include "bindings/record.h"
 #include "pipeline/ranks/job_result.h"
 #include "replay/job.h"
+#include "replay/job_culprits.h"
 
 namespace tta::bindings {
 namespace {
@@ -101,12 +102,24 @@ void bind_joined(py::module_& m) {
              std::optional<std::int64_t> stage, std::optional<std::string> kind) {
             const py::gil_scoped_release release;
             if (!usual) return job.replayed_step_ns();
-            return job.replayed_step_ns(Selection{rank, stage, std::move(kind), {}});
+            Selection selected{.stage = stage, .kind = std::move(kind)};
+            if (rank) selected.ranks = {*rank};
+            return job.replayed_step_ns(selected);
           },
           py::kw_only(), py::arg("usual") = false, py::arg("rank") = std::nullopt,
           py::arg("stage") = std::nullopt, py::arg("kind") = std::nullopt,
           "The mean step: unchanged or, with `usual`, with the selected work at the "
-          "others' time; all work if nothing is selected.");
+          "others' time; all work if nothing is selected.")
+      .def(
+          "slow_work",
+          [](const Job& job) {
+            const py::gil_scoped_release release;
+            const auto found = slow_work(job);
+            return std::tuple(found.ranks.ranks, found.ranks.gain_ns, found.stages,
+                              found.stage_gains_ns);
+          },
+          "Slow ranks (places in `ranks`) and what a step gains without all of them; "
+          "slow stages and what it gains without each.");
 }
 
 // --- The rows of a job
@@ -132,6 +145,8 @@ void bind_result(py::module_& m) {
         return kind;
       },
       "The cause: a pattern, else the kind of work.");
+  bind_record<pipeline::LateRank>(m);
+  bind_record<pipeline::SharedFinding>(m);
   bind_record<pipeline::CollectiveWait>(m);
   bind_record<pipeline::StepOfRank>(m);
   bind_record<pipeline::Arrival>(m);
@@ -156,6 +171,8 @@ void bind_result(py::module_& m) {
       .def_readonly("facts", &JobResult::facts)
       .def_property_readonly("ranks", rows(&JobResult::ranks))
       .def_property_readonly("late", rows(&JobResult::late))
+      .def_property_readonly("late_ranks", rows(&JobResult::late_ranks))
+      .def_property_readonly("shared", rows(&JobResult::shared))
       .def_property_readonly("causes", rows(&JobResult::causes))
       .def_property_readonly("steps", rows(&JobResult::steps))
       .def_property_readonly("joined_collectives", rows(&JobResult::joined_collectives))

@@ -8,6 +8,13 @@
 #include "timeline/median.h"
 
 namespace tta::replay {
+namespace {
+
+bool has_rank(const Selection& s, std::uint32_t rank) {
+  return s.ranks.empty() || std::ranges::find(s.ranks, rank) != s.ranks.end();
+}
+
+}  // namespace
 
 Job::Job(std::vector<RankWork> ranks, Usual usual)
     : ranks_(std::move(ranks)), usual_(usual) {
@@ -112,7 +119,7 @@ void Job::join() {
 }
 
 bool Job::selects(const Selection& s, std::uint32_t rank, std::uint32_t place) const {
-  if (s.rank && *s.rank != rank) return false;
+  if (!has_rank(s, rank)) return false;
   if (s.stage && *s.stage != ranks_[rank].stage) return false;
   if (s.place && *s.place != place) return false;
   if (!s.kind) return true;
@@ -126,18 +133,17 @@ std::vector<std::int64_t> Job::weights(const std::optional<Selection>& usual) co
   std::vector<std::uint32_t> seen(graph_.points(), 0);
   const auto edge_into = [&](PointId to) { return graph_.into(to).first + seen[to]++; };
   // Work that lies unevenly on the stages is moved between them, not done away with.
-  const bool even = !usual->rank && !usual->place;
+  const bool even = usual->ranks.empty() && !usual->place;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     for (std::uint32_t i = 0; i < ranks_[r].passages.size(); ++i) {
       const auto edge = edge_into(point(r, ranks_[r].passages[i].to));
-      if ((usual->rank && *usual->rank != r) ||
-          (usual->stage && *usual->stage != ranks_[r].stage)) {
+      if (!has_rank(*usual, r) || (usual->stage && *usual->stage != ranks_[r].stage)) {
         continue;
       }
       auto less = std::int64_t{0};
       auto own = own_parts(r, i);
       const auto share = stage_share_.find(ranks_[r].stage);
-      for (auto [place, ns] : usual_parts(r, i, even)) {
+      for (auto [place, ns] : usual_parts(r, i, even || usual->ranks.size() > 1)) {
         if (even && share != stage_share_.end()) {
           ns = static_cast<std::int64_t>(static_cast<double>(ns) * share->second);
         }
@@ -146,7 +152,7 @@ std::vector<std::int64_t> Job::weights(const std::optional<Selection>& usual) co
       out[edge] -= less;
     }
   }
-  if (usual->rank || usual->stage || usual->place) return out;
+  if (!even || usual->stage || !usual->transfers) return out;
   for (std::size_t i = 0; i < collectives_.size(); ++i) {
     const auto& c = collectives_[i];
     if (usual->kind && *usual->kind != c.name) continue;

@@ -26,9 +26,12 @@ struct JoinedMember {
   std::uint32_t collective;  ///< In its RankWork::collectives.
   /// On the common clock, when it was there and when it went on.
   std::int64_t begin, end;
-  std::int64_t wait;  ///< From its own begin until all were there; 0 if it left before.
+  /// From its own begin until all were there, 0 if it left before; without what it
+  /// waited in another that it was in already, so that each moment counts once.
+  std::int64_t wait;
   std::int64_t transfer;  ///< From then to its own end; of a message, that of both.
   bool waited;            ///< Left no sooner than all were there: a root may.
+  std::int64_t sent = 0;  ///< Of `transfer`, what is in no wait and no other transfer.
 };
 
 /// A collective or message of which two ranks or more are known.
@@ -59,10 +62,12 @@ enum class Usual : std::uint8_t {
 
 /// Selects work of the job; fields left out match anything.
 struct Selection {
-  std::optional<std::uint32_t> rank{};  ///< Place in the list of ranks.
+  std::vector<std::uint32_t> ranks{};  ///< Places in the list of ranks; {}: all.
   std::optional<std::int64_t> stage{};
   std::optional<std::string> kind{};  ///< WorkPlace::kind, or the name of a collective.
   std::optional<std::uint32_t> place{};  ///< In Job::places().
+  /// Whether transfers are work, too, where neither ranks nor a place are selected.
+  bool transfers = true;
 };
 
 /// Returns the middle of a sorted list without one of its values, of an even number the
@@ -108,6 +113,9 @@ class Job {
   /// Collectives joined by their numbers whose members were not there at one time.
   std::uint64_t contradicted() const { return contradicted_; }
 
+  /// Whether a rank met another; all do if none did.
+  bool is_joined(std::uint32_t rank) const { return joined_[rank] != 0; }
+
   /// Returns the mean length of the job's steps, of all ranks together: each from where
   /// the one before ended everywhere; without steps, of all that was recorded. Ranks
   /// that met no other do not count, if any did.
@@ -151,6 +159,7 @@ class Job {
   void set_clocks();
   void take_apart();
   void measure();
+  void count_once();
   void join();
   void find_cohorts();
   static void add_to(Cohort& cohort, const Parts& parts);

@@ -79,13 +79,26 @@ class Blaming {
     }
     std::ranges::stable_sort(by_arrival, {},
                              [&](std::uint32_t i) { return c.members[i].begin; });
+    // What was waited until a moment, by those whose waiting had begun by then.
+    std::vector<std::int64_t> begins;
+    const auto last = c.members[c.last].begin;
+    for (const auto i : by_arrival) begins.push_back(last - c.members[i].wait);
+    std::ranges::sort(begins);
+    std::size_t waiting = 0;
+    double begun = 0;
+    const auto waited_until = [&](std::int64_t when) {
+      for (; waiting < begins.size() && begins[waiting] < when; ++waiting) {
+        begun += static_cast<double>(begins[waiting] - last);
+      }
+      return static_cast<double>(waiting) * static_cast<double>(when - last) - begun;
+    };
     std::map<std::uint32_t, double> out;
     double for_each = 0;  // of those still to come
+    double before = 0;
     for (std::size_t k = 1; k < by_arrival.size(); ++k) {
-      const auto since = c.members[by_arrival[k - 1]].begin;
-      const auto ns = static_cast<double>(c.members[by_arrival[k]].begin - since);
-      for_each +=
-          ns * static_cast<double>(k) / static_cast<double>(by_arrival.size() - k);
+      const auto now = waited_until(c.members[by_arrival[k]].begin);
+      for_each += (now - before) / static_cast<double>(by_arrival.size() - k);
+      before = now;
       if (for_each > 0) out[by_arrival[k]] = for_each;
     }
     return out;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "replay/job.h"
+#include "timeline/intervals.h"
 #include "timeline/median.h"
 
 namespace tta::replay {
@@ -281,6 +282,46 @@ void Job::take_apart() {
   collectives_ = std::move(kept);
 }
 
+// A rank may be in several collectives at a time, of one stream each.
+void Job::count_once() {
+  struct In {
+    JoinedMember* member;
+    timeline::Interval wait, transfer;
+  };
+  std::vector<std::vector<In>> all(ranks_.size());
+  for (auto& c : collectives_) {
+    const auto last = c.members[c.last].begin;
+    for (auto& m : c.members) {
+      all[m.rank].push_back({&m, {last - m.wait, last}, {last, last + m.transfer}});
+    }
+  }
+  for (auto& of_rank : all) {
+    std::vector<timeline::Interval> waits;
+    auto until = std::numeric_limits<int64_t>::min();
+    std::ranges::stable_sort(of_rank, {}, [](const In& in) { return in.wait.begin; });
+    for (auto& [member, wait, transfer] : of_rank) {
+      const timeline::Interval fresh{std::max(wait.begin, until), wait.end};
+      member->wait = fresh.length();
+      if (member->wait > 0) waits.push_back(fresh);
+      until = std::max(until, wait.end);
+    }
+    until = std::numeric_limits<int64_t>::min();
+    std::ranges::stable_sort(of_rank, {},
+                             [](const In& in) { return in.transfer.begin; });
+    for (auto& [member, wait, transfer] : of_rank) {
+      const timeline::Interval fresh{std::max(transfer.begin, until), transfer.end};
+      until = std::max(until, transfer.end);
+      member->sent = fresh.length();
+      if (member->sent == 0) continue;
+      auto one =
+          std::ranges::upper_bound(waits, fresh.begin, {}, &timeline::Interval::end);
+      for (; one != waits.end() && one->begin < fresh.end; ++one) {
+        member->sent -= timeline::intersect(*one, fresh).length();
+      }
+    }
+  }
+}
+
 void Job::measure() {
   std::map<std::pair<std::string, int64_t>, std::vector<int64_t>> alike;
   for (auto& c : collectives_) {
@@ -308,6 +349,7 @@ void Job::measure() {
       if (m.waited) of_kind.push_back(m.transfer);
     }
   }
+  count_once();
   std::map<std::pair<std::string, int64_t>, int64_t> usual;
   for (auto& [what, list] : alike) {
     if (!list.empty()) usual[what] = timeline::lower_median(list);

@@ -22,6 +22,7 @@ from torchtraceap._core import Kernel as Kernel
 from torchtraceap._core import KernelCounts as KernelCounts
 from torchtraceap._core import Label as Label
 from torchtraceap._core import Late as Late
+from torchtraceap._core import LateRank as LateRank
 from torchtraceap._core import Location as Location
 from torchtraceap._core import Node as Node
 from torchtraceap._core import Note as Note
@@ -34,6 +35,7 @@ from torchtraceap._core import RankRow as RankRow
 from torchtraceap._core import Recomputed as Recomputed
 from torchtraceap._core import Recovery as Recovery
 from torchtraceap._core import RuleOutcome as RuleOutcome
+from torchtraceap._core import SharedFinding as SharedFinding
 from torchtraceap._core import Stage as Stage
 from torchtraceap._core import Step as Step
 from torchtraceap._core import StepTimes as StepTimes

@@ -42,6 +42,7 @@ __all__: list[str] = [
     "LOSS",
     "Label",
     "Late",
+    "LateRank",
     "LoadOptions",
     "Location",
     "NO_ID",
@@ -68,6 +69,7 @@ __all__: list[str] = [
     "RuleContext",
     "RuleOutcome",
     "Settings",
+    "SharedFinding",
     "Simulated",
     "SortOfEvent",
     "Stage",
@@ -779,6 +781,10 @@ class Job:
         """
         The mean step: unchanged or, with `usual`, with the selected work at the others' time; all work if nothing is selected.
         """
+    def slow_work(self) -> tuple[list[int], float, list[int], list[float]]:
+        """
+        Slow ranks (places in `ranks`) and what a step gains without all of them; slow stages and what it gains without each.
+        """
     @property
     def kinds(self) -> set[str]:
         """
@@ -1149,6 +1155,122 @@ class Late:
     def what(self) -> str:
         """
         The cause: a pattern, else the kind of work.
+        """
+
+class LateRank:
+    """
+    A rank that is late, alone or in turn with others.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> LateRank:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> LateRank:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def caused_ns(self) -> int:
+        """
+        Waiting of other ranks for it.
+        """
+    @property
+    def caused_us(self) -> float:
+        """
+        Waiting of other ranks for it.
+        """
+    @property
+    def finding(self) -> RankFinding | None:
+        """
+        The finding of its own report that claims most of it, if a fifth or more.
+        """
+    @property
+    def gain_us(self) -> float | None:
+        """
+        How much shorter a step would be if this rank alone worked at the others' speed.
+        """
+    @property
+    def host_share(self) -> float:
+        """
+        Share of `caused` for which its host was late: in Python, operators and calls of the runtime.
+        """
+    @property
+    def rank(self) -> int:
+        """
+        The rank.
+        """
+    @property
+    def share(self) -> float:
+        """
+        Of all that ranks waited for each other.
+        """
+    @property
+    def unexplained_share(self) -> float:
+        """
+        Share for which nothing recorded is the cause.
+        """
+
+class SharedFinding:
+    """
+    A pattern that most ranks have, with its idle and excess time.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> SharedFinding:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> SharedFinding:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def least(self) -> float:
+        """
+        The smallest share.
+        """
+    @property
+    def most(self) -> float:
+        """
+        The largest share.
+        """
+    @property
+    def of(self) -> int:
+        """
+        Of so many that were analyzed.
+        """
+    @property
+    def pattern(self) -> str:
+        """
+        Name of the pattern.
+        """
+    @property
+    def ranks(self) -> int:
+        """
+        Ranks whose own report has it.
+        """
+    @property
+    def share(self) -> float:
+        """
+        Of a rank's recording, in the mean over those ranks.
         """
 
 class CollectiveWait:
@@ -1557,6 +1679,11 @@ class JobFacts:
         Rank of the first culprit in `late`; None: there is none.
         """
     @property
+    def even_ranks_us(self) -> float:
+        """
+        As `even_us`, but with transfers as recorded.
+        """
+    @property
     def even_us(self) -> float:
         """
         The same with each rank's work at the others' median, and that of pipeline stages shared evenly.
@@ -1565,6 +1692,11 @@ class JobFacts:
     def joined_collectives(self) -> int:
         """
         Collectives and messages that two ranks or more recorded.
+        """
+    @property
+    def late_gain_us(self) -> float | None:
+        """
+        How much shorter a step would be if all of `late_ranks` worked at the others' speed; None: there are none.
         """
     @property
     def missing(self) -> tuple[int, ...]:
@@ -1615,6 +1747,11 @@ class JobFacts:
     def steps(self) -> int:
         """
         Steps that were recorded.
+        """
+    @property
+    def unjoined(self) -> tuple[int, ...]:
+        """
+        Ranks whose trace could not be joined with those of others: it cannot be scheduled, or has no collective in common.
         """
     @property
     def unmatched(self) -> int:
@@ -1672,7 +1809,11 @@ class JobResult:
     @property
     def late(self) -> tuple[Late, ...]: ...
     @property
+    def late_ranks(self) -> tuple[LateRank, ...]: ...
+    @property
     def ranks(self) -> tuple[RankRow, ...]: ...
+    @property
+    def shared(self) -> tuple[SharedFinding, ...]: ...
     @property
     def steps(self) -> tuple[StepOfRank, ...]: ...
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -26,6 +27,35 @@ std::optional<int64_t> known(int64_t number) {
 template <typename T, typename Of>
 void sort_descending(std::vector<T>& list, Of of) {
   std::ranges::stable_sort(list, std::ranges::greater(), of);
+}
+
+// Of a pattern that half of the ranks or more have, and that takes that part of their
+// time.
+constexpr double kLeastShared = 0.01;
+
+std::vector<SharedFinding> shared_findings(const std::vector<RankRecord>& ranks) {
+  std::map<std::string, std::vector<double>> patterns;
+  for (const auto& rank : ranks) {
+    std::map<std::string, int64_t> own;
+    for (const auto& finding : rank.findings) own[finding.pattern] += finding.wasted_ns;
+    for (const auto& [pattern, ns] : own) {
+      if (ns <= 0 || rank.row.span_ns <= 0) continue;
+      patterns[pattern].push_back(static_cast<double>(ns) /
+                                  static_cast<double>(rank.row.span_ns));
+    }
+  }
+  std::vector<SharedFinding> out;
+  for (const auto& [pattern, shares] : patterns) {
+    if (shares.size() < 2 || 2 * shares.size() < ranks.size()) continue;
+    const auto mean = std::accumulate(shares.begin(), shares.end(), 0.0) /
+                      static_cast<double>(shares.size());
+    if (mean < kLeastShared) continue;
+    const auto [least, most] = std::ranges::minmax(shares);
+    out.push_back({pattern, shares.size(), ranks.size(), mean, least, most});
+  }
+  sort_descending(
+      out, [](const auto& row) { return row.share * static_cast<double>(row.ranks); });
+  return out;
 }
 
 // Writes the rows of a job; `records` are those of its ranks, in its order.
@@ -55,7 +85,7 @@ class Rows {
     for (const auto& c : job_.collectives()) {
       for (const auto& m : c.members) {
         rows[m.rank]->waited_ns += m.wait;
-        rows[m.rank]->transfer_ns += m.transfer;
+        rows[m.rank]->transfer_ns += m.sent;
       }
       if (c.wait() > 0) ++rows[c.members[c.last].rank]->last;
     }
@@ -67,7 +97,7 @@ class Rows {
     }
     sort_descending(blamed, [&](std::uint32_t r) { return rows[r]->caused_ns; });
     blamed.resize(std::min(blamed.size(), kMostReplayed));
-    for (const auto r : blamed) rows[r]->gain_us = gain_us({.rank = r});
+    for (const auto r : blamed) rows[r]->gain_us = gain_us({.ranks = {r}});
   }
 
   std::vector<JoinedCollective> joined_collectives() const {
@@ -104,7 +134,7 @@ class Rows {
       ++row.count;
       row.wait_ns += c.wait();
       for (const auto& m : c.members) {
-        row.transfer_ns += m.transfer;
+        row.transfer_ns += m.sent;
         row.exposed_ns += job_.ranks()[m.rank].collectives[m.collective].exposed;
       }
     }
@@ -135,6 +165,7 @@ class Rows {
     out.step_us = job_.recorded_step_ns() / 1000;
     out.replayed_us = step_ns_ / 1000;
     out.even_us = job_.replayed_step_ns(Selection{}) / 1000;
+    out.even_ranks_us = job_.replayed_step_ns(Selection{.transfers = false}) / 1000;
     if (out.even_us > 0) out.slowdown = out.replayed_us / out.even_us;
     int steps = 0;
     for (const auto& [number, step] : job_.steps()) {
@@ -196,23 +227,36 @@ class Rows {
 
 JobResult join_ranks(std::vector<RankRecord> ranks) {
   JobResult out;
+  out.shared = shared_findings(ranks);
   std::vector<replay::RankWork> works;
   std::vector<const RankRecord*> records;
   std::vector<std::size_t> joined;
+  std::vector<std::int64_t> unjoined;
   for (auto& rank : ranks) {
     out.ranks.push_back(rank.row);
     out.ranks.back().span_ns = 0;
-    if (!rank.work) continue;
+    if (!rank.work) {
+      unjoined.push_back(rank.row.rank);
+      continue;
+    }
     works.push_back(std::move(*rank.work));
     works.back().rank = rank.row.rank;
     records.push_back(&rank);
     joined.push_back(out.ranks.size() - 1);
   }
-  if (works.empty()) return out;
+  if (works.empty()) {
+    out.facts.unjoined = std::move(unjoined);
+    return out;
+  }
   const Job job(std::move(works), replay::Usual::kPeers);
   const auto lateness = replay::blame_for_waits(job);
   const Rows rows(job, records);
   out.facts = rows.facts();
+  for (std::uint32_t r = 0; r < records.size(); ++r) {
+    if (!job.is_joined(r)) unjoined.push_back(records[r]->row.rank);
+  }
+  std::ranges::sort(unjoined);
+  out.facts.unjoined = std::move(unjoined);
   auto late = late_rows(job, records, lateness);
   out.late = std::move(late.late);
   out.causes = std::move(late.causes);
@@ -220,6 +264,14 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
   std::vector<RankRow*> joined_rows;
   for (const auto place : joined) joined_rows.push_back(&out.ranks[place]);
   rows.fill_ranks(joined_rows, lateness);
+  auto slow = late_ranks(job, records, lateness, out.late);
+  for (auto& row : slow.ranks) {
+    for (const auto* rank : joined_rows) {
+      if (rank->rank == row.rank) row.gain_us = rank->gain_us;
+    }
+  }
+  if (!slow.ranks.empty()) out.facts.late_gain_us = slow.gain_us;
+  out.late_ranks = std::move(slow.ranks);
   out.steps = rows.steps();
   out.joined_collectives = rows.joined_collectives();
   out.collectives = rows.collectives();

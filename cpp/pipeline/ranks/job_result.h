@@ -98,6 +98,33 @@ struct RankRecord {
 TTA_RECORD(Late, TTA_LATE,
            "The cause that made one rank late, and the others' waiting for it.")
 
+#define TTA_LATE_RANK(FIELD)                                                         \
+  FIELD(std::int64_t, rank, -1, "The rank.")                                         \
+  FIELD(std::int64_t, caused_ns, 0, "Waiting of other ranks for it.")                \
+  FIELD(double, share, 0, "Of all that ranks waited for each other.")                \
+  FIELD(double, host_share, 0,                                                       \
+        "Share of `caused` for which its host was late: in Python, operators and "   \
+        "calls of the runtime.")                                                     \
+  FIELD(double, unexplained_share, 0,                                                \
+        "Share for which nothing recorded is the cause.")                            \
+  FIELD(std::optional<RankFinding>, finding, {},                                     \
+        "The finding of its own report that claims most of it, if a fifth or more.") \
+  FIELD(std::optional<double>, gain_us, {},                                          \
+        "How much shorter a step would be if this rank alone worked at the others' " \
+        "speed.")
+TTA_RECORD(LateRank, TTA_LATE_RANK,
+           "A rank that is late, alone or in turn with others.")
+
+#define TTA_SHARED_FINDING(FIELD)                                                 \
+  FIELD(std::string, pattern, {}, "Name of the pattern.")                         \
+  FIELD(std::uint64_t, ranks, 0, "Ranks whose own report has it.")                \
+  FIELD(std::uint64_t, of, 0, "Of so many that were analyzed.")                   \
+  FIELD(double, share, 0, "Of a rank's recording, in the mean over those ranks.") \
+  FIELD(double, least, 0, "The smallest share.")                                  \
+  FIELD(double, most, 0, "The largest share.")
+TTA_RECORD(SharedFinding, TTA_SHARED_FINDING,
+           "A pattern that most ranks have, with its idle and excess time.")
+
 #define TTA_COLLECTIVE_WAIT(FIELD)                                                     \
   FIELD(std::uint32_t, collective, 0, "Place in `JobReport.joined_collectives`.")      \
   FIELD(std::int64_t, rank, -1, "The rank that was waited for.")                       \
@@ -167,6 +194,9 @@ TTA_RECORD(Culprit, TTA_CULPRIT,
   FIELD(std::uint64_t, ranks, 0, "Those with a trace that could be read.")            \
   FIELD(std::optional<std::int64_t>, world_size, {}, "None if no trace has it.")      \
   FIELD(std::vector<std::int64_t>, missing, {}, "Ranks without a trace.")             \
+  FIELD(std::vector<std::int64_t>, unjoined, {},                                      \
+        "Ranks whose trace could not be joined with those of others: it cannot be "   \
+        "scheduled, or has no collective in common.")                                 \
   FIELD(std::uint64_t, steps, 0, "Steps that were recorded.")                         \
   FIELD(                                                                              \
       double, step_us, 0,                                                             \
@@ -176,6 +206,7 @@ TTA_RECORD(Culprit, TTA_CULPRIT,
   FIELD(double, even_us, 0,                                                           \
         "The same with each rank's work at the others' median, and that of pipeline " \
         "stages shared evenly.")                                                      \
+  FIELD(double, even_ranks_us, 0, "As `even_us`, but with transfers as recorded.")    \
   FIELD(double, replay_error, 0,                                                      \
         "Mean over the steps of how far the replay is off, as a share of the step.")  \
   FIELD(double, slowdown, 1, "replayed_us / even_us; 1: no stragglers.")              \
@@ -188,6 +219,9 @@ TTA_RECORD(Culprit, TTA_CULPRIT,
   FIELD(std::int64_t, clock_residual_ns, 0, "Of the worst rank.")                     \
   FIELD(std::optional<std::int64_t>, culprit, {},                                     \
         "Rank of the first culprit in `late`; None: there is none.")                  \
+  FIELD(std::optional<double>, late_gain_us, {},                                      \
+        "How much shorter a step would be if all of `late_ranks` worked at the "      \
+        "others' speed; None: there are none.")                                       \
   FIELD(std::vector<Note>, notes, {}, "On the ranks, and on how they were joined.")
 TTA_RECORD(JobFacts, TTA_JOB_FACTS, "The job as a whole.")
 
@@ -195,6 +229,8 @@ struct JobResult {
   JobFacts facts;              ///< Without the source, its recording, ranks and notes.
   std::vector<RankRow> ranks;  ///< In the order given.
   std::vector<Late> late;      ///< Culprits first, unexplained last; most waited first.
+  std::vector<LateRank> late_ranks;   ///< Most waited for first.
+  std::vector<SharedFinding> shared;  ///< Largest share first.
   std::vector<CollectiveWait> causes;
   std::vector<StepOfRank> steps;                     ///< By rank.
   std::vector<JoinedCollective> joined_collectives;  ///< By time.
@@ -209,8 +245,8 @@ constexpr std::size_t kMostReplayed = 16;
 /// Joins ranks into one job (replay/job.h) and writes down who waited for whom and why.
 ///
 /// Takes what joining takes, and a replay of the job for each of at most 16 ranks and
-/// 16 causes, each stage and each kind of work: O(n) each in the work of all ranks.
-/// Throws CycleError if ranks contradict each other's order.
+/// 16 causes, those that are late together, each stage and each kind of work: O(n) each
+/// in the work of all ranks. Throws CycleError if ranks contradict each other's order.
 JobResult join_ranks(std::vector<RankRecord> ranks);
 
 }  // namespace tta::pipeline

@@ -22,6 +22,12 @@ constexpr double kLeastGain = 0.02, kLeastOfSpread = 0.25, kLeastSteady = 0.01;
 // A cause of at least one part in this many of all waiting has its own row.
 constexpr double kRows = 1000;
 
+// Late are the fewest ranks for which there was most of the waiting, if there was
+// waiting for a part of the ranks' time, and in three of four steps so much of it was
+// for them.
+constexpr double kMostOfIt = 0.8, kLeastWaited = 0.02, kOfMany = 0.5, kOfTwo = 0.9;
+constexpr int64_t kClaimsOneOf = 5;
+
 // A finding about collectives themselves explains no lateness.
 bool explains(const std::string& pattern) {
   return pattern != "comm_exposed" && pattern != "small_collectives";
@@ -74,7 +80,7 @@ class Chance {
   }
 
   double gain_us(const Lateness& one) const {
-    const replay::Selection usual{.rank = one.rank, .place = one.place};
+    const replay::Selection usual{.ranks = {one.rank}, .place = one.place};
     return (step_ns_ - job_.replayed_step_ns(usual)) / 1000;
   }
   bool is_culprit(double gain_us, const SameCause& cause) const {
@@ -132,7 +138,95 @@ Late row_of(const Job& job, const RankRecord& record, const SameCause& cause) {
   return out;
 }
 
+// Of all waiting, that for these ranks: in the step where three of four have more.
+double usual_share(const Job& job, const std::vector<Lateness>& lateness,
+                   const std::vector<std::uint32_t>& ranks) {
+  std::map<int64_t, std::pair<double, double>> steps;  // for them, all
+  for (const auto& one : lateness) {
+    auto& [own, all] = steps[job.collectives()[one.collective].step];
+    all += static_cast<double>(one.waited);
+    if (std::ranges::find(ranks, one.rank) != ranks.end()) {
+      own += static_cast<double>(one.waited);
+    }
+  }
+  std::vector<double> shares;
+  for (const auto& [step, waited] : steps) {
+    if (waited.second > 0) shares.push_back(waited.first / waited.second);
+  }
+  if (shares.empty()) return 0;
+  std::ranges::sort(shares);
+  return shares[shares.size() / 4];
+}
+
+LateRank late_rank_of(std::int64_t rank, const std::vector<Late>& late) {
+  LateRank out;
+  out.rank = rank;
+  std::map<std::string, std::pair<int64_t, const RankFinding*>> findings;
+  double host = 0, unexplained = 0;
+  for (const auto& row : late) {
+    if (row.rank != rank) continue;
+    const auto waited = static_cast<double>(row.waited_ns);
+    if (row.kind == "host" || row.kind == "runtime_calls") host += waited;
+    if (row.kind.empty()) unexplained += waited;
+    out.caused_ns += row.waited_ns;
+    if (!row.finding) continue;
+    auto& [claimed, finding] = findings[row.finding->id];
+    claimed += row.waited_ns;
+    finding = &*row.finding;
+  }
+  if (out.caused_ns == 0) return out;
+  out.host_share = host / static_cast<double>(out.caused_ns);
+  out.unexplained_share = unexplained / static_cast<double>(out.caused_ns);
+  const auto most = std::ranges::max_element(
+      findings, {}, [](const auto& of) { return of.second.first; });
+  if (most != findings.end() && most->second.first * kClaimsOneOf >= out.caused_ns) {
+    out.finding = *most->second.second;
+  }
+  return out;
+}
+
 }  // namespace
+
+LateRanks late_ranks(const Job& job, const std::vector<const RankRecord*>& records,
+                     const std::vector<Lateness>& lateness,
+                     const std::vector<Late>& late) {
+  std::vector<std::pair<int64_t, std::uint32_t>> caused(records.size());
+  int64_t waited = 0;
+  for (std::uint32_t r = 0; r < caused.size(); ++r) caused[r].second = r;
+  for (const auto& one : lateness) {
+    caused[one.rank].first += one.waited;
+    waited += one.waited;
+  }
+  std::ranges::stable_sort(caused, std::ranges::greater(),
+                           [](const auto& of) { return of.first; });
+  std::vector<std::uint32_t> found;
+  int64_t covered = 0, spans = 0;
+  for (const auto* record : records) spans += record->row.span_ns;
+  for (const auto& [ns, rank] : caused) {
+    if (static_cast<double>(covered) >= kMostOfIt * static_cast<double>(waited)) break;
+    found.push_back(rank);
+    covered += ns;
+  }
+  const bool two = records.size() == 2;
+  const bool few = 2 * found.size() < records.size() || (two && found.size() == 1);
+  if (found.empty() || !few ||
+      static_cast<double>(waited) < kLeastWaited * static_cast<double>(spans) ||
+      usual_share(job, lateness, found) < (two ? kOfTwo : kOfMany)) {
+    return {};
+  }
+  LateRanks out;
+  const auto without = job.replayed_step_ns(replay::Selection{.ranks = found});
+  out.gain_us = (job.replayed_step_ns() - without) / 1000;
+  for (const auto rank : found) {
+    out.ranks.push_back(late_rank_of(records[rank]->row.rank, late));
+    auto& row = out.ranks.back();
+    const auto of =
+        std::ranges::find(caused, rank, [](const auto& c) { return c.second; });
+    row.caused_ns = of->first;
+    row.share = static_cast<double>(of->first) / static_cast<double>(waited);
+  }
+  return out;
+}
 
 LateRows late_rows(const Job& job, const std::vector<const RankRecord*>& records,
                    const std::vector<Lateness>& lateness) {

@@ -189,7 +189,8 @@ using replay::kOrigin;
 using replay::PointId;
 
 // What of a collective's time no computation hid: of its device or, of one on the host,
-// what a thread waited for it.
+// what a thread waited for it. To be asked by begin: a moment in two collectives counts
+// for the one that began first.
 class Exposure {
  public:
   explicit Exposure(const timeline::Timeline& t) : t_(t) {
@@ -198,11 +199,16 @@ class Exposure {
     }
   }
 
-  std::int64_t of(const replay::RecordedCollective& m) const {
+  std::int64_t of(const replay::RecordedCollective& m) {
     const auto& c = t_.columns();
-    const timeline::Interval time{c.ts[m.row], t_.tree.end(c, m.row)};
+    timeline::Interval time{c.ts[m.row], t_.tree.end(c, m.row)};
     const auto& lane = t_.lanes.lanes[t_.lanes.lane[m.row]];
-    if (!lane.is_stream) return timeline::intersect(time, m.waited).length();
+    if (!lane.is_stream) time = timeline::intersect(time, m.waited);
+    auto& until =
+        until_.try_emplace(lane.is_stream ? lane.device : -1, time.begin).first->second;
+    time.begin = std::max(time.begin, until);
+    until = std::max(until, time.end);
+    if (!lane.is_stream || time.length() == 0) return time.length();
     const auto& all = computing_.at(lane.device);
     auto hidden = std::int64_t{0};
     auto one = std::ranges::upper_bound(all, time.begin, {}, &timeline::Interval::end);
@@ -215,6 +221,7 @@ class Exposure {
  private:
   const timeline::Timeline& t_;
   std::map<std::int32_t, timeline::IntervalSet> computing_;
+  std::map<std::int32_t, std::int64_t> until_;  // of each device, the host is -1
 };
 
 std::int64_t step_at(const timeline::Timeline& t, std::int64_t when) {
@@ -261,7 +268,7 @@ replay::RankWork rank_work_of(const Report& report, const RankFacts& facts) {
     out.recorded.push_back(facts.clock_begin + m.begin + m.points[p].recorded);
   }
   write_passages(report, m, condensed, out);
-  const Exposure exposure(t);
+  Exposure exposure(t);
   for (const auto& one : collectives) {
     out.collectives.push_back({.key = "",
                                .group = one.group,

@@ -16,7 +16,9 @@ from torchtraceap._core import (
     JobFacts,
     JoinedCollective,
     Late,
+    LateRank,
     RankRow,
+    SharedFinding,
     StepOfRank,
 )
 
@@ -30,6 +32,10 @@ class JobData(Protocol):
     def ranks(self) -> tuple[RankRow, ...]: ...
     @property
     def late(self) -> tuple[Late, ...]: ...
+    @property
+    def late_ranks(self) -> tuple[LateRank, ...]: ...
+    @property
+    def shared(self) -> tuple[SharedFinding, ...]: ...
     @property
     def joined_collectives(self) -> tuple[JoinedCollective, ...]: ...
     @property

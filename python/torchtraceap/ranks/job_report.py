@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         JobFacts,
         JoinedCollective,
         Late,
+        LateRank,
         RankRow,
+        SharedFinding,
         StepOfRank,
     )
     from torchtraceap.data.job import JobData
@@ -95,6 +97,17 @@ class JobReport(Sequence["Report"]):
         """What made ranks late: culprits before others, of each the most waited for
         first."""
         return self._job().late
+
+    @property
+    def late_ranks(self) -> tuple[LateRank, ...]:
+        """The ranks that are late, alone or in turn, the most waited for first; empty
+        if all wait for each other."""
+        return self._job().late_ranks
+
+    @property
+    def shared(self) -> tuple[SharedFinding, ...]:
+        """Patterns that half of the ranks or more have, the largest first."""
+        return self._job().shared
 
     @property
     def joined_collectives(self) -> tuple[JoinedCollective, ...]:

@@ -123,6 +123,8 @@ class JoinedJob:
         )
         self.ranks = job.ranks
         self.late = job.late
+        self.late_ranks = job.late_ranks
+        self.shared = job.shared
         self.causes = job.causes
         self.steps = job.steps
         self.joined_collectives = job.joined_collectives

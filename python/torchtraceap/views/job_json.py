@@ -28,6 +28,8 @@ def job_json(job: JobData) -> dict[str, Any]:
         "job": job.facts.to_dict(),
         "ranks": [row.to_dict() for row in job.ranks],
         "late": [row.to_dict() for row in job.late],
+        "late_ranks": [row.to_dict() for row in job.late_ranks],
+        "shared": [row.to_dict() for row in job.shared],
         "culprits": [row.to_dict() for row in job.culprits],
         "collectives": [row.to_dict() for row in job.collectives],
         "joined_collectives": [row.to_dict() for row in collectives],

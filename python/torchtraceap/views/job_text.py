@@ -17,9 +17,12 @@ from torchtraceap.views.job_words import (
     is_slowed,
     job_fact_texts,
     late_place,
+    late_rank_text,
+    late_ranks_text,
     late_why,
     notable_causes,
     on_gpus,
+    shared_text,
     slowdown_text,
     step_text,
     together_text,
@@ -43,6 +46,7 @@ def job_lines(job: JobData, rows: int = 10) -> list[str]:
         (
             _heading(job, rows),
             _causes(job, causes, rows),
+            _paragraphs(filter(None, [shared_text(job)])),
             *(table_lines(table, rows) for table in job_tables(job, rows)),
             _paragraphs(trust_texts(job)),
             _closer(job, causes),
@@ -80,10 +84,18 @@ def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
     waited = together_text(job.facts.waited_us, gpus)
     if not job.facts.joined_collectives:
         return
-    if not causes:
+    told = late_ranks_text(job) if job.late_ranks[1:] or not causes else ""
+    if told:
+        yield from wrapped(told, "  ")
+        for one in job.late_ranks[:rows]:
+            yield from wrapped(late_rank_text(one, job), "    ", first="  ")
+            if one.finding is not None and not causes:
+                yield from wrapped(one.finding.advice, "    ", first="    ")
+    elif not causes:
         who = "none" if not is_slowed(job) else "no single cause"
         text = f"{who}. Ranks waited {waited} for each other, for different ranks in "
         yield from wrapped(headed("Who is late", f"{text}turn."), "  ")
+    if not causes:
         return
     yield marked("Late ranks, costliest first:", "heading")
     cells = [

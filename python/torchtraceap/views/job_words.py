@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchtraceap._core import Culprit, Late, RankRow
+from torchtraceap._core import Culprit, Late, LateRank, RankRow
 from torchtraceap.base.location import place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import headed
@@ -79,8 +79,9 @@ def late_why(late: Late) -> str:
 
 
 def collective_text(name: str, sequence: int | None) -> str:
-    """Write a collective: ``allreduce #118``; without its number, ``allreduce``."""
-    name = printable(name, 40)
+    """Write a collective: ``allreduce #118``; without its number, ``allreduce``; of a
+    kernel without its arguments."""
+    name = printable(name.partition("(")[0] or name, 40)
     return name if sequence is None else f"{name} #{sequence}"
 
 
@@ -104,10 +105,10 @@ def step_text(job: JobData) -> str:
 
 def culprit_text(culprit: Culprit) -> str:
     """Write the culprit: ``rank 3``, ``stage 2``, ``kernels``."""
-    name = printable(culprit.name, 40)
     if culprit.what != "kind":
-        return f"{culprit.what} {name}"
-    return _KINDS.get(name, f"transfer in {name}")
+        return f"{culprit.what} {printable(culprit.name, 40)}"
+    known = _KINDS.get(culprit.name)
+    return known or f"transfer in {collective_text(culprit.name, None)}"
 
 
 def slowdown_text(job: JobData) -> str:
@@ -120,20 +121,106 @@ def slowdown_text(job: JobData) -> str:
         )
     took = f"{what} takes {time_text(facts.replayed_us)}"
     even = time_text(facts.even_us)
+    among = among_text(job)
     if not is_slowed(job):
-        among = " among the ranks analyzed" if facts.missing else ""
         return headed(
             f"No stragglers{among}",
             f"{took}, and would take {even} if every rank worked at the others' "
             f"speed (slowdown {facts.slowdown:.2f}; below {1 / (1 - NOTABLE):.2f} it "
             "is noise).",
         )
+    heading = f"Slowdown {facts.slowdown:.2f}{among}"
+    if is_slow_by_transfers(job):
+        return headed(
+            heading,
+            f"{took}. Transfers are the reason: if each took what others of its name "
+            f"and size usually take, it would take {even}. With every rank at the "
+            f"others' speed it would still take {time_text(facts.even_ranks_us)}.",
+        )
     gain = time_text(facts.replayed_us - facts.even_us)
     return headed(
-        f"Slowdown {facts.slowdown:.2f}",
+        heading,
         f"{took}. If every rank worked at the others' speed, it would take {even}, "
         f"{gain} less.",
     )
+
+
+def among_text(job: JobData) -> str:
+    """Write which ranks a verdict is on, if not on all: `` among the 2 of 4 ranks at
+    hand``."""
+    facts = job.facts
+    if not facts.missing and not facts.unjoined:
+        return ""
+    joined = facts.ranks - len(facts.unjoined)
+    every = facts.world_size or facts.ranks + len(facts.missing)
+    return f" among the {joined} of {every} ranks at hand"
+
+
+def is_slow_by_transfers(job: JobData) -> bool:
+    """Tell whether more is lost by transfers that take long than by ranks."""
+    facts = job.facts
+    by_ranks = facts.replayed_us - facts.even_ranks_us
+    return is_slowed(job) and facts.even_ranks_us - facts.even_us > by_ranks
+
+
+def late_ranks_text(job: JobData) -> str:
+    """Write which ranks are late, how often, and what their speed would gain; "" if
+    none stand out, or one whose cause is known."""
+    late = job.late_ranks
+    if not late or not is_slowed(job) or is_slow_by_transfers(job):
+        return ""
+    facts = job.facts
+    rows = {row.rank: row for row in job.ranks}
+    numbers = [str(one.rank) for one in late]
+    named = " and ".join(
+        [", ".join(numbers[:-1]), numbers[-1]] if late[1:] else numbers
+    )
+    times = sum(rows[one.rank].last for one in late)
+    share = share_text(sum(one.caused_us for one in late), facts.waited_us)
+    text = (
+        f"{'ranks' if late[1:] else 'rank'} {named}"
+        f"{', in turn' if late[1:] else ''}. {'They come' if late[1:] else 'It comes'} "
+        f"last in {times:,} of {counted(facts.joined_collectives, 'collective')}, and "
+        f"{share} of the {together_text(facts.waited_us, on_gpus(job))} that ranks "
+        f"waited was for {'them' if late[1:] else 'it'}."
+    )
+    gain_us = facts.late_gain_us or 0.0
+    if late[1:] and gain_us >= NOTABLE * facts.replayed_us:
+        alone = max((one.gain_us or 0.0 for one in late), default=0.0)
+        text += (
+            f" Replayed at the others' speed, together they gain {time_text(gain_us)} "
+            f"of {step_text(job)}; alone, at most {time_text(alone)}."
+        )
+    return headed("Who is late", text)
+
+
+def late_rank_text(late: LateRank, job: JobData) -> str:
+    """Write why a rank is late: its share, its host's part, its own finding."""
+    gpus = on_gpus(job)
+    parts = [f"for its host {share_text(late.host_share, 1)}"]
+    if late.unexplained_share >= 0.005:
+        parts.append(f"unexplained {share_text(late.unexplained_share, 1)}")
+    text = (
+        f"rank {late.rank}: others waited {together_text(late.caused_us, gpus)} for it "
+        f"({', '.join(parts)})."
+    )
+    if late.finding is None:
+        return text
+    found = printable(late.finding.message)
+    return f"{text} {late.finding.kind}: {found}"
+
+
+def shared_text(job: JobData) -> str:
+    """Write what most ranks have in common; "" if nothing."""
+    parts = []
+    for one in job.shared:
+        least, most = share_text(one.least, 1), share_text(one.most, 1)
+        between = f" ({least} to {most})" if least != most else ""
+        parts.append(
+            f"{one.pattern} on {one.ranks} of {counted(one.of, 'rank')}, "
+            f"{share_text(one.share, 1)} of their time{between}"
+        )
+    return headed("In common", f"{'; '.join(parts)}.") if parts else ""
 
 
 def job_fact_texts(job: JobData) -> Iterator[str]:

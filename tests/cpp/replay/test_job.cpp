@@ -28,10 +28,10 @@ TEST(Job, TheLastToArriveShowsTheTransfer) {
   EXPECT_EQ(job.recorded_step_ns(), 250);
   EXPECT_EQ(job.replayed_step_ns(), 250);
   // Rank 1 as fast as rank 0, or the other way round.
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1}), 150);
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 0}), 250);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {1}}), 150);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {0}}), 250);
   EXPECT_EQ(job.replayed_step_ns(Selection{.kind = "host"}), 150) << "not swapped";
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1, .kind = "compute"}), 250);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {1}, .kind = "compute"}), 250);
 }
 
 TEST(Job, OneSlowRankOfManyIsHeldAgainstTheOthers) {
@@ -47,9 +47,9 @@ TEST(Job, OneSlowRankOfManyIsHeldAgainstTheOthers) {
   const auto slow = job.place_of(3, 0);
   EXPECT_EQ(job.replayed_step_ns(), 480);
   // Then rank 4 is the last, at 154; the transfer is what it was.
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 3}), 184);
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 3, .place = slow}), 184);
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 2, .place = slow}), 480);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {3}}), 184);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {3}, .place = slow}), 184);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {2}, .place = slow}), 480);
   EXPECT_EQ(job.steps().at(1), std::pair(std::int64_t{480}, std::int64_t{480}));
 }
 
@@ -134,7 +134,7 @@ TEST(Job, StepsAreOneHoweverEachRankCountsThem) {
   const auto job = peers({rank(0, 1, 100), rank(1, 501, 200)});
   ASSERT_EQ(job.collectives().size(), 3u);
   EXPECT_EQ(job.recorded_step_ns(), 250);
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1}), 150);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {1}}), 150);
   const auto steps = job.steps();
   ASSERT_EQ(steps.size(), 3u);
   EXPECT_EQ(steps.begin()->first, 501) << "never less than recorded";
@@ -145,7 +145,7 @@ TEST(Job, WhoMeetsNobodyBoundsNoStep) {
                           RankByHand(1).works("a", 200).meets("x", 1, 250).step(1),
                           RankByHand(2).works("b", 900).step(1)});
   EXPECT_EQ(job.recorded_step_ns(), 250);
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1}), 150);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {1}}), 150);
 }
 
 TEST(Job, MessagesMeetByTheirTwoEnds) {
@@ -203,7 +203,7 @@ TEST(Job, ByKindTheMeanOfAllIsUsual) {
                  RankByHand(1).works("a", 300).meets("x", 1, 310)},
                 Usual::kKind);
   EXPECT_EQ(job.replayed_step_ns(Selection{}), 210);
-  EXPECT_EQ(job.replayed_step_ns(Selection{.rank = 1}), 210);
+  EXPECT_EQ(job.replayed_step_ns(Selection{.ranks = {1}}), 210);
   EXPECT_EQ(job.replayed_step_ns(Selection{.kind = "host"}), 210);
 }
 

@@ -14,10 +14,12 @@ from torchtraceap._core import (
     JobFacts,
     JoinedCollective,
     Late,
+    LateRank,
     Location,
     Note,
     RankFinding,
     RankRow,
+    SharedFinding,
     StepOfRank,
 )
 
@@ -49,6 +51,8 @@ class SmallJob:
     culprits: tuple[Culprit, ...] = ()
     causes: tuple[CollectiveWait, ...] = ()
     steps: tuple[StepOfRank, ...] = ()
+    late_ranks: tuple[LateRank, ...] = ()
+    shared: tuple[SharedFinding, ...] = ()
 
     def with_facts(self, **changes: Any) -> SmallJob:
         return replace(self, facts=self.facts.replace(**changes))
@@ -65,6 +69,7 @@ def facts(**changes: Any) -> JobFacts:
         step_us=30e3,
         replayed_us=30e3,
         even_us=20e3,
+        even_ranks_us=20e3,
         replay_error=0.012,
         slowdown=1.5,
         waited_us=500e3,

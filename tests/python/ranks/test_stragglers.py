@@ -15,6 +15,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from benchmarks.stragglers.made import Made, make, write
+from benchmarks.stragglers.run import is_right
+
 from ..real_traces import ROOT
 
 _SHARED = ROOT.parent / "shared" / "stragglers"
@@ -146,6 +149,49 @@ def test_where_sequences_differ_no_worker_is(tmp_path: Path) -> None:
     assert told["slowdown"] > 1.02
     assert told["culprits"]["ranks"] == []
     assert told["culprits"]["op_kinds"]
+
+
+# Consecutive operations that overlap by up to 50 us, batches of messages, messages in
+# flight, times as float32: the truth is another run of the scheduler.
+_MADE = {
+    "none": Made("8-none", dp=4, pp=2),
+    "worker": Made("8-worker", dp=2, pp=4, slow="worker", factor=2.3),
+    "stage": Made("16-stage", dp=2, pp=4, tp=2, slow="stage", factor=1.8),
+    "gpipe": Made("16-gpipe", dp=8, pp=2, schedule="gpipe", slow="workers", factor=1.7),
+    "in flight": Made("16-flight", dp=4, pp=4, chunks=2, schedule="interleaved",
+                      slow="stage", factor=1.8),
+    "in turn": Made("16-turns", dp=8, pp=2, steps=4, slow="alternating", factor=2.0),
+    "sequences": Made("16-sequences", dp=8, pp=2, slow="sequences", factor=1.5),
+    "one pipeline": Made("8-pipeline", dp=1, pp=8, slow="worker", factor=2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("job", _MADE.values(), ids=_MADE)
+def test_jobs_made_by_a_scheduler(job: Made, tmp_path: Path) -> None:
+    write(job, tmp_path)
+    told = _told(tmp_path, None, job.name)
+    assert told["slowdown"] == pytest.approx(told["published_slowdown"], rel=0.01)
+    assert told["replay_error"] < 0.01
+    assert is_right(told), (told["published"], told["culprits"])
+    assert (told["slowdown"] > 1.1) == (job.slow != "none")
+
+
+def test_messages_are_paired_by_their_microbatch(tmp_path: Path) -> None:
+    """A recorder may also write messages that were never sent: here what the first
+    chunk of the model would get, so that numbers of messages differ by rank."""
+    table, truth = make(_MADE["in flight"])
+    table = table.reset_index(drop=True)
+    rows = [table]
+    for _, own in table[table["stage"] == 0].groupby(["rank", "step"]):
+        computes = own[own["optype"] == "forward-compute"].sort_values("start_ts")
+        got = own[own["optype"] == "forward-recv"].sort_values("seq_id")
+        first = (computes["mc"] == 0).to_numpy()
+        table.loc[got.index, "seq_id"] = (~first).nonzero()[0].astype("int32")
+        unsent = computes[first].copy()
+        unsent["seq_id"] = first.nonzero()[0].astype("int32")
+        rows.append(unsent.assign(optype="forward-recv", duration=1e-5, mc=-1))
+    told = _told(tmp_path, pd.concat(rows))
+    assert told["slowdown"] == pytest.approx(truth.slowdown, rel=0.01)
 
 
 @pytest.mark.parametrize(
