@@ -157,7 +157,8 @@ int depth_rank(Category category) {
 void order_rows(Trace& trace, const std::function<void()>& checkpoint) {
   const auto n = trace.columns.size();
   std::vector<std::uint32_t> kept;
-  if (!trace.kept_args.rows().empty()) {
+  const bool has_kept = !trace.kept_args.rows().empty();
+  if (has_kept) {
     kept.assign(n, 0);
     for (std::size_t i = 0; i < trace.kept_args.rows().size(); ++i) {
       kept[trace.kept_args.rows()[i]] = trace.kept_args.texts()[i];
@@ -170,7 +171,7 @@ void order_rows(Trace& trace, const std::function<void()>& checkpoint) {
     moved = true;
     arrange(trace, kept, std::move(*rows), checkpoint);
   }
-  if (moved && !kept.empty()) trace.kept_args.replace(kept);
+  if (moved && has_kept) trace.kept_args.replace(kept);
   renumber_names(trace);
 }
 

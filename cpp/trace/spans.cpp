@@ -21,18 +21,24 @@ class Pairs {
   Pairs(Trace& trace, std::vector<std::uint32_t>& kept) : t_(trace), kept_(kept) {}
 
   // Rows of one thread, in order.
-  void pair(const std::vector<std::uint32_t>& rows) {
+  void pair(std::vector<std::uint32_t> rows) {
     open_.clear();
     // An end need not say what it ends.
     const bool known =
         std::ranges::any_of(rows, [&](auto row) { return is_known(row); });
+    const bool silent = std::ranges::any_of(
+        rows, [&](auto row) { return !is_begin(row) && !names_its_own(row); });
+    const bool in_time = silent && by_place(rows);
     for (std::size_t i = 0; i < rows.size();) {
+      // What happens at one moment, or one after the other if the file tells that.
       const auto ts = t_.columns.ts[rows[i]];
+      const auto first = i;
       begins_.clear();
       ends_.clear();
-      for (; i < rows.size() && t_.columns.ts[rows[i]] == ts; ++i) {
+      do {
         (is_begin(rows[i]) ? begins_ : ends_).push_back(rows[i]);
-      }
+      } while (++i < rows.size() && t_.columns.ts[rows[i]] == ts &&
+               (!in_time || is_begin(rows[i]) == is_begin(rows[first])));
       std::ranges::reverse(ends_);  // the next one last
       while (!ends_.empty() && !open_.empty() && close_one()) {
       }
@@ -68,6 +74,14 @@ class Pairs {
   bool is_begin(std::uint32_t row) const { return t_.columns.phase[row] == 'B'; }
   bool is_known(std::uint32_t row) const {
     return t_.columns.cat(row) != Category::kUnknown;
+  }
+  // Sorts rows of one moment by their place in the file. Whether all are in that order.
+  bool by_place(std::vector<std::uint32_t>& rows) const {
+    const auto& c = t_.columns;
+    std::ranges::sort(
+        rows, {}, [&](auto row) { return std::pair(c.ts[row], c.args_offset[row]); });
+    return std::ranges::is_sorted(rows, {},
+                                  [&](auto row) { return c.args_offset[row]; });
   }
   bool names_its_own(std::uint32_t end) const {
     return t_.columns.name[end] != 0 || is_known(end);

@@ -23,12 +23,15 @@ namespace tta::trace {
 ///
 /// For rows in the order of trace/order.h. At one moment ends close what began before,
 /// then what begins is opened, then what lasts no time is closed. An end that has a
-/// name or category closes what began with it, of all that began last at one moment;
-/// one without closes the last by that order. So the order in the file says nothing.
+/// name or category closes what began with it, of all that began last at one moment. So
+/// the order in the file says nothing where ends do. Where some do not, of what happens
+/// at one moment on their thread, only that order tells what encloses what: what begins
+/// later in the file is inside, and if all halves of the thread are in order of time,
+/// as the Chrome format asks, they are taken one after the other.
 ///
 /// Beginnings without an end stay as they are, untimed; ends without a beginning are
 /// dropped. Both are counted in Trace::warnings. What has no known category is in no
-/// figure, and stays as it is, its ends too. Linear.
+/// figure, and stays as it is, its ends too. O(n log n) in the halves of a thread.
 std::optional<std::vector<std::uint32_t>> pair_spans(
     Trace& trace, std::vector<std::uint32_t>& kept,
     const std::function<void()>& checkpoint);

@@ -32,8 +32,10 @@ Event = dict[str, Any]
 
 def is_cuda(document: Any) -> bool:
     """Tell whether Kineto recorded work of CUDA under the names of today."""
-    cats = {dict(event).get("cat") for event in _list(document)}
-    return bool(cats & CALLS and cats & WORK)
+    events = [dict(event) for event in _list(document)]
+    cats = {event.get("cat") for event in events}
+    calls = {event.get("name", "")[:3] for event in events if event.get("cat") in CALLS}
+    return bool(cats & WORK and calls & {"cud", "cuL"})
 
 
 def cuspy_form(content: bytes) -> bytes:

@@ -11,6 +11,7 @@ import decimal
 import gzip
 import json
 import re
+from itertools import groupby
 from typing import Any
 
 NO_TIME = -(2**63)
@@ -93,6 +94,7 @@ class SlowTrace:
         self.metadata = {key: value for key, value in top if key != "traceEvents"}
         (events,) = (value for key, value in top if key == "traceEvents")
         self.args: list[Any] = []
+        self.place: list[int] = []  # in the file
         self.columns: dict[str, list] = {column: [] for column in COLUMNS}
         for event in events:
             if isinstance(event, Members):
@@ -148,8 +150,19 @@ class SlowTrace:
                     return stack[-1], end
             return None
 
-        for when in sorted({ts[row] for row in rows}):
-            now = [row for row in rows if ts[row] == when]
+        moments = [[r for r in rows if ts[r] == when] for when in {ts[r] for r in rows}]
+        moments.sort(key=lambda now: ts[now[0]])
+        if any(phase[row] == "E" and not says(row) for row in rows):
+            for now in moments:
+                now.sort(key=lambda row: self.place[row])
+            places = [self.place[row] for now in moments for row in now]
+            if places == sorted(places):
+                moments = [
+                    list(run)
+                    for now in moments
+                    for _, run in groupby(now, lambda row: phase[row])
+                ]
+        for now in moments:
             begins = [row for row in now if phase[row] == "B"]
             ends = [row for row in now if phase[row] == "E"]
             for later in (begins, []):
@@ -180,6 +193,7 @@ class SlowTrace:
 
     def _only(self, rows: list[int]) -> None:
         self.args = [self.args[row] for row in rows]
+        self.place = [self.place[row] for row in rows]
         for name, values in self.columns.items():
             self.columns[name] = [values[row] for row in rows]
 
@@ -211,6 +225,7 @@ class SlowTrace:
         if not is_text(event.get("ph")):
             return
         args = event.get("args")
+        self.place.append(len(self.place))
         self.args.append(args if isinstance(args, Members) else None)
         ids = dict.fromkeys(ARG_KEYS.values(), NO_ID)
         for key, value in args if isinstance(args, Members) else ():

@@ -35,9 +35,16 @@ from .trace_builder import (
 
 def form_of(content: bytes) -> Any:
     """A report's figures; counters and nodes of graphs are events of no figure."""
-    form = figures(json.loads(torchtraceap.analyze(content).to_json()))
+    form = json.loads(torchtraceap.analyze(content).to_json())
     del form["trace"]["events"]
-    return form
+    return figures(without_rows(form))
+
+
+def without_rows(value: Any) -> Any:
+    """Drop the numbers of rows."""
+    if isinstance(value, dict):
+        return {key: without_rows(v) for key, v in value.items() if key != "index"}
+    return [without_rows(v) for v in value] if isinstance(value, list) else value
 
 
 # --- Cuspy and annotations ------------------------------------------------------------
@@ -145,6 +152,21 @@ def as_halves(events: list[Event], **how: bool) -> list[Event]:
     ]
 
 
+def in_time(events: list[Event], **how: bool) -> list[Event]:
+    """The same thread by thread, each half in order of time, as the format asks."""
+    out, stack = [], []
+    for event in sorted(
+        events, key=lambda e: (str(e["pid"]), e["tid"], e["ts"], -e["dur"])
+    ):
+        where = event["pid"], event["tid"]
+        while stack and (stack[-1][0] != where or stack[-1][1] <= event["ts"]):
+            out.append(stack.pop()[2])
+        first, last = halves(event, **how)
+        out.append(first)
+        stack.append((where, last["ts"], last))
+    return out + [last for _, _, last in stack[::-1]]
+
+
 def job() -> list[Event]:
     """Steps with operators in frames, launches, kernels, copies and a wait."""
     events = []
@@ -178,10 +200,10 @@ def job() -> list[Event]:
 @pytest.mark.parametrize("names", [False, True])
 def test_beginnings_and_ends_are_spans(names: bool, split: bool) -> None:
     events = job()
-    two = as_halves(events, names=names, split=split)
+    two = (as_halves if names else in_time)(events, names=names, split=split)
     expected = form_of(trace_of(*events))
     assert form_of(trace_of(*two)) == expected
-    for seed in range(3):
+    for seed in range(3) if names else ():
         shuffled = random.Random(seed).sample(two, len(two))
         assert form_of(trace_of(*shuffled)) == expected, seed
     loaded = torchtraceap.load(trace_of(*two))
@@ -246,7 +268,7 @@ def test_what_has_no_other_half_is_counted() -> None:
     report = torchtraceap.analyze(trace)
     kinds = {note.kind for note in report.quality.warnings}
     assert {"unclosed_span", "stray_end"} <= kinds
-    assert report.quality.verdict == torchtraceap._core.Verdict.degraded
+    assert report.quality.verdict == "degraded"
 
 
 def test_spans_of_no_category_stay_as_they_are() -> None:
