@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bindings/bindings.h"
+#include "bindings/signals.h"
 #include "timeline/rank_processes.h"
 #include "timeline/step_range.h"
 #include "trace/only_processes.h"
@@ -43,10 +44,7 @@ std::shared_ptr<Trace> load(const LoadArguments& given, const Load& load) {
   };
   const py::gil_scoped_release release;
   auto out = std::make_shared<Trace>(load(options));
-  trace::order_rows(*out, [] {
-    const py::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  });
+  trace::order_rows(*out, heed_signals());
   return out;
 }
 

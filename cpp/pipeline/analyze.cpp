@@ -2,10 +2,12 @@
 // pipeline/analyze.cpp: the whole analysis at a glance. Start reading here.
 #include "pipeline/analyze.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "patterns/find.h"
@@ -17,6 +19,7 @@
 #include "pipeline/pricing/price.h"
 #include "pipeline/quality/quality.h"
 #include "timeline/timeline.h"
+#include "trace/error.h"
 
 namespace tta::pipeline {
 namespace {
@@ -37,6 +40,20 @@ std::vector<timeline::IntervalSet> idle_of(const timeline::Timeline& t,
     out.push_back(timeline::unite(std::move(by_device[d.device])));
   }
   return out;
+}
+
+// Each is a row of the balance and of other tables, with all patterns.
+void refuse_too_many(const timeline::Timeline& t) {
+  const auto devices = t.devices.size();
+  const auto count = std::max(devices, t.host.size());
+  if (count <= kMostBalanced) return;
+  const std::string what = devices > 0 ? "devices" : "processes";
+  throw trace::TraceError(
+      "too_many_" + what, t.trace->path,
+      "it holds the work of " + std::to_string(count) + " " + what +
+          ", more than the " + std::to_string(kMostBalanced) +
+          " that one analysis covers",
+      "Analyze the ranks' own files: a folder or a glob of them is one job.");
 }
 
 // Rules and the replay of the trace as it is need nothing of each other: of two cores
@@ -75,6 +92,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.timeline =
       std::make_shared<const timeline::Timeline>(timeline::make_timeline(trace));
   const auto& timeline = *report.timeline;
+  refuse_too_many(timeline);
   report.trace = read_facts(timeline);
   if (report.trace.simulated) report.origin = Origin::kDryRun;
   report.quality = judge(timeline, report.trace);

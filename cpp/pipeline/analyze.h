@@ -9,6 +9,7 @@
 // (story/), tables of what ran (tables/), lanes and tracks to draw (drawing/).
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "patterns/own_rule.h"
@@ -20,6 +21,11 @@
 #include "trace/trace.h"
 
 namespace tta::pipeline {
+
+/// Devices, or processes of a trace without device work, that an analysis covers at
+/// most: the rows of a balance take 2 KB of JSON each, and no one reads thousands. Jobs
+/// of more ranks have a file for each.
+inline constexpr std::size_t kMostBalanced = 2048;
 
 struct Options {
   timeline::WindowSpec window;
@@ -35,7 +41,8 @@ struct Options {
 /// A trace whose device side cannot be judged (Verdict::kUnusable) gets windows and
 /// steps, but neither balance nor device findings (of a dry run, those of its waits).
 /// O(n log n) in the rows. Safe to call from several threads on one trace. Throws
-/// std::invalid_argument for options out of range and what patterns::find throws.
+/// std::invalid_argument for options out of range, trace::TraceError for more devices
+/// or processes than kMostBalanced, and what patterns::find throws.
 Report analyze(const trace::Trace& trace, const Options& options = {});
 
 }  // namespace tta::pipeline

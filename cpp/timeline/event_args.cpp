@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "timeline/arg_keys.h"
+#include "timeline/occupancy.h"
 #include "trace/args.h"
 
 namespace tta::timeline {
@@ -175,23 +176,38 @@ EventArgs::EventArgs(const Timeline& t) {
 
   work_of_.assign(c.size(), 0);
   Once<WorkArgs> works(texts, read_work, work_);
-  std::unordered_map<std::uint64_t, std::uint32_t> completed;  // by both places
+  using Places = std::unordered_map<std::uint64_t, std::uint32_t>;
+  Places completed;  // by both places
+  // The place of a copy of `own`, completed once for each `by`.
+  const auto copied = [&](Places& places, std::uint32_t own, std::uint32_t by,
+                          auto complete) {
+    const auto next = static_cast<std::uint32_t>(work_.size());
+    const auto [it, fresh] = places.try_emplace(std::uint64_t{own} << 32 | by, next);
+    if (fresh) {
+      auto work = work_[own];
+      complete(work);
+      work_.push_back(std::move(work));
+    }
+    return it->second;
+  };
   for (const auto& d : t.devices) {
+    const auto* const device = t.properties_of(d.device);
+    Places estimated;
     for (const auto row : d.rows) {
-      const auto own = work_of_[row] = works(texts.of(row));
+      auto& place = work_of_[row] = works(texts.of(row));
       if (texts.of(row) != 0) add_collective(row);
       const auto launch = launch_of(row);
-      if (launch == kNoRow || texts.of(launch) == 0) continue;
-      // A graph launch has no grid of its own, and a call's stream is not that of work.
-      const auto said = works(texts.of(launch));
-      const auto next = static_cast<std::uint32_t>(work_.size());
-      const auto [it, fresh] =
-          completed.try_emplace(std::uint64_t{own} << 32 | said, next);
-      if (fresh) {
-        work_.push_back(work_[own]);
-        complete(work_.back(), work_[said]);
+      if (launch != kNoRow && texts.of(launch) != 0) {
+        // A graph launch has no grid of its own, and a call's stream is not that of
+        // work.
+        const auto said = works(texts.of(launch));
+        place = copied(completed, place, said,
+                       [&](WorkArgs& work) { complete(work, work_[said]); });
       }
-      work_of_[row] = it->second;
+      if (device != nullptr && work_[place].blocks > 0 && work_[place].occupancy < 0) {
+        place = copied(estimated, place, 0,
+                       [&](WorkArgs& work) { complete_occupancy(*device, work); });
+      }
     }
   }
 }

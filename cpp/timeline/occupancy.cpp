@@ -16,6 +16,10 @@ namespace {
 // No device has numbers beyond; a damaged file may, and products must not overflow.
 constexpr std::int64_t kAbsurd = std::int64_t{1} << 31;
 
+// Bytes of shared memory a block may have unless the kernel asks for more. Kineto's
+// estimate does not know that it did, and is 0.
+constexpr std::int64_t kStaticSharedMemory = 48 << 10;
+
 bool sane(std::int64_t number) { return number > 0 && number < kAbsurd; }
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
@@ -74,8 +78,11 @@ std::optional<Residency> residency(const WorkArgs& work, const DeviceProperties&
     if (blocks < out.blocks) out = {blocks, limit};
   };
   if (work.registers > 0) {
+    // The registers of a warp are all in one of these parts.
+    const auto parts = d.compute_major == 6 && d.compute_minor == 0 ? 2 : 4;
     const auto a_warp = round_up(work.registers * 32, 256);
-    apply(d.registers_per_multiprocessor / a_warp / warps, OccupancyLimit::kRegisters);
+    apply(d.registers_per_multiprocessor / parts / a_warp * parts / warps,
+          OccupancyLimit::kRegisters);
   }
   const auto memory = work.shared_memory + (d.compute_major >= 8 ? 1024 : 0);
   if (memory > 0) {
@@ -85,6 +92,23 @@ std::optional<Residency> residency(const WorkArgs& work, const DeviceProperties&
   // It ran, so one block fits: dynamic settings (carve-out) are not in the trace.
   out.blocks = std::max<std::int64_t>(1, out.blocks);
   return out;
+}
+
+void complete_occupancy(const DeviceProperties& device, WorkArgs& work) {
+  const auto fits = residency(work, device);
+  if (!fits || work.blocks <= 0 || !sane(device.multiprocessors)) return;
+  // In single precision, as Kineto does.
+  const auto threads = static_cast<float>(work.block_threads);
+  const auto blocks =
+      static_cast<float>(work.blocks) / static_cast<float>(device.multiprocessors);
+  if (work.blocks_per_sm < 0) work.blocks_per_sm = blocks;
+  if (work.warps_per_sm < 0) work.warps_per_sm = blocks * threads / 32;
+  if (work.occupancy >= 0) return;
+  const auto resident = std::min(blocks, static_cast<float>(fits->blocks));
+  const auto share =
+      resident * threads / static_cast<float>(device.threads_per_multiprocessor);
+  work.occupancy =
+      work.shared_memory > kStaticSharedMemory ? 0 : std::floor(0.5 + share * 100.0);
 }
 
 std::optional<Occupancy> occupancy(const WorkArgs& work,

@@ -47,6 +47,11 @@ struct Residency {
 std::optional<Residency> residency(const WorkArgs& work,
                                    const DeviceProperties& device);
 
+/// Fills in Kineto's estimates ("blocks per SM", "warps per SM", "est. achieved
+/// occupancy %") where a writer left them out, as Cuspy does, and all they follow from
+/// is known. Above 48 KiB of shared memory the last one is 0, as Kineto's is.
+void complete_occupancy(const DeviceProperties& device, WorkArgs& work);
+
 /// Returns a kernel's occupancy and what limits it: Kineto's estimate if given, else
 /// computed. A zero counts as not given: Kineto rounds to whole percents, so zero means
 /// less than half a percent or a failed estimate. Nothing if neither is possible.

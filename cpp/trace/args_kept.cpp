@@ -88,6 +88,14 @@ void KeptArgs::add_part(const Part& part, std::uint32_t first_row,
   }
 }
 
+std::uint32_t KeptArgs::join(std::uint32_t a, std::uint32_t b) {
+  if (a == 0 || b == 0 || a == b) return std::max(a, b);
+  std::string both(pool_.view(a));
+  both.back() = ',';
+  both += pool_.view(b).substr(1);
+  return pool_.intern(both);
+}
+
 void KeptArgs::replace(const std::vector<std::uint32_t>& text_of_row) {
   rows_.clear();
   texts_.clear();

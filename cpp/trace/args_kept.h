@@ -152,6 +152,8 @@ class KeptArgs {
   /// How many texts there are; number 0 is the empty one, and no row's.
   std::size_t size() const { return pool_.size(); }
   std::string_view text(std::uint32_t number) const { return pool_.view(number); }
+  /// Returns the number of a text with the members of both, those of `b` last.
+  std::uint32_t join(std::uint32_t a, std::uint32_t b);
   /// Puts other rows in the place of all: the number of the text of each row,
   /// 0 without one.
   void replace(const std::vector<std::uint32_t>& text_of_row);

@@ -3,6 +3,7 @@
 #include "trace/blocks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 #include <thread>
@@ -108,7 +109,7 @@ void Blocks::guarded_work(Worker& worker, bool is_caller) {
 }
 
 void Blocks::work(Worker& worker, bool is_caller) {
-  while (Block* const block = free_block()) {
+  while (Block* const block = free_block(is_caller)) {
     if (!fill(*block)) {
       const std::lock_guard lock(state_);
       all_read_ = true;
@@ -117,21 +118,24 @@ void Blocks::work(Worker& worker, bool is_caller) {
     }
     worker.parse(*block);
     deliver(*block);
-    if (!is_caller) continue;
-    LoadProgress done;
-    {
-      const std::lock_guard lock(state_);
-      done = done_;
-    }
-    between_(done);
   }
 }
 
-// Waits for a block to read into; nullptr when no more are wanted.
-Blocks::Block* Blocks::free_block() {
+// Waits for a block to read into; nullptr when no more are wanted. The caller reports
+// meanwhile: another thread may be adding for long.
+Blocks::Block* Blocks::free_block(bool is_caller) {
+  constexpr std::chrono::milliseconds kBetween(50);
   std::unique_lock lock(state_);
   const auto over = [&] { return all_read_ || failed_ || error_; };
-  changed_.wait(lock, [&] { return over() || !free_.empty(); });
+  const auto is_ready = [&] { return over() || !free_.empty(); };
+  while (is_caller) {
+    const LoadProgress done = done_;
+    lock.unlock();
+    between_(done);
+    lock.lock();
+    if (changed_.wait_for(lock, kBetween, is_ready)) break;
+  }
+  changed_.wait(lock, is_ready);
   if (over()) return nullptr;
   Block* const block = free_.back();
   free_.pop_back();

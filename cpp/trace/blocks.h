@@ -82,7 +82,7 @@ class Blocks {
 
   void guarded_work(Worker& worker, bool is_caller);
   void work(Worker& worker, bool is_caller);
-  Block* free_block();
+  Block* free_block(bool is_caller);
   bool fill(Block& block);
   static void grow(Block& block, std::size_t held, std::size_t capacity);
   void deliver(Block& block);

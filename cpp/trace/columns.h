@@ -49,6 +49,8 @@ enum class Side : std::uint8_t {
   X(kCudaSync, "cuda_sync", kDevice, false, false)                    \
   X(kCudaProfilerRange, "cuda_profiler_range", kDevice, false, false) \
   X(kMtiaInsight, "mtia_insight", kDevice, false, false)              \
+  X(kGraphEventNode, "graph_event_node", kDevice, false, false)       \
+  X(kGraphHostNode, "graph_host_node", kDevice, false, false)         \
   X(kOverhead, "overhead", kHost, false, false)                       \
   X(kCpuInstantEvent, "cpu_instant_event", kHost, false, false)       \
   X(kTrace, "Trace", kNone, false, false)                             \

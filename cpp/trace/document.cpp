@@ -179,7 +179,7 @@ Place Document::element(Place at) {
   if (!is_object) {
     tally_.count(Anomaly::kSkippedElement, where);
   } else if (events_.finish(row, where)) {
-    if (keep_.keeps(row.phase, row.category, row.ts, row.dur)) {
+    if (keep_.keeps(row.phase, row.category, row.ts, row.dur, false)) {
       keep_args(row, where);
       rows_.append(row);
     } else {
@@ -194,7 +194,9 @@ void Document::keep_args(const Row& row, const Position& where) {
   if (object.empty()) return;
   const auto& kind = info(static_cast<Category>(row.category));
   const bool names = row.phase == 'M';  // metadata: processes and threads
-  if (!names && kind.id != Category::kCpuOp && !kind.runtime_api && !kind.device_work) {
+  const bool ends = row.phase == 'E';   // what, is not known here
+  if (!names && !ends && kind.id != Category::kCpuOp && !kind.runtime_api &&
+      !kind.device_work) {
     return;
   }
   trace_.kept_args.add(static_cast<std::uint32_t>(rows_.size()), object, where.offset);

@@ -41,6 +41,10 @@ bool EventReader::finish(Row& row, Position where) {
     row.correlation = flow_id_;
   }
   if (row.dur < 0 && row.dur != kNoTime) note(Anomaly::kNegativeDur);
+  if (!words_.kind.empty() || !words_.memory.empty()) {
+    const std::string name = kineto_name(strings_.view(row.name), words_);
+    if (!name.empty()) row.name = strings_.intern(name);
+  }
   place_on_device(row);
   tally_.count_bits(odd_, where);
   return true;
@@ -49,9 +53,13 @@ bool EventReader::finish(Row& row, Position where) {
 // Decides device and stream, which only rows of the device side have: runtime calls
 // name a stream too, but do not run there.
 void EventReader::place_on_device(Row& row) {
-  if (info(static_cast<Category>(row.category)).side != Side::kDevice) {
+  const CategoryInfo& kind = info(static_cast<Category>(row.category));
+  if (kind.side != Side::kDevice) {
     row.stream = kNoId;
     return;
+  }
+  if (kind.device_work && original_stream_ != kNoId) {
+    row.stream = row.tid = original_stream_;  // moved for display
   }
   if (device_ == kNoId && row.pid < kTextIdentity) device_ = row.pid;
   using Device = decltype(row.device);
@@ -124,7 +132,8 @@ Place EventReader::read(Place at, int depth, std::uint64_t window_offset, Row& r
   row.args_offset = window_offset + *at;
   odd_ = category_ = 0;
   has_phase_ = has_ts_ = false;
-  flow_id_ = device_ = kNoId;
+  flow_id_ = device_ = original_stream_ = kNoId;
+  words_ = {};
   kept_.clear();
   ++depth;
 
@@ -232,9 +241,10 @@ Place EventReader::read_args(Place at, int depth, Row& row) {
   const Tokens& tokens = grammar_.tokens();
   const char* const text = tokens.text;
   const Place object = at;
-  device_ = row.stream = row.correlation = row.external_id = kNoId;
+  device_ = original_stream_ = row.stream = row.correlation = row.external_id = kNoId;
   row.python_id = row.python_parent_id = row.sequence = kNoId;
   row.args_length = 0;
+  words_ = {};
   kept_.clear();
   if (text[*at] != '{') {
     const std::uint32_t bad_values = grammar_.bad_values().count;
@@ -260,7 +270,13 @@ Place EventReader::read_args(Place at, int depth, Row& row) {
       const std::uint32_t bit = std::uint32_t{1} << static_cast<int>(key);
       if (seen & bit) note(Anomaly::kDuplicateKey);
       seen |= bit;
-      at = read_id(at, depth, id_of(key, row));
+      if (std::string_view* const word = word_of(key)) {
+        const Place value = at;
+        at = grammar_.skip(value, depth);
+        if (at != nullptr) *word = tokens.value_text(value, at);
+      } else {
+        at = read_id(at, depth, id_of(key, row));
+      }
     }
     if (at == nullptr) return nullptr;
     c = text[*at];

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/dialect.h"
 #include "trace/grammar.h"
 #include "trace/keys.h"
 #include "trace/rows.h"
@@ -54,6 +55,7 @@ class EventReader {
   bool unescape_key(Place key, std::string& token) const;
   ArgKey escaped_arg_key(Place key) const;
   std::int64_t& id_of(ArgKey key, Row& row);
+  std::string_view* word_of(ArgKey key);
   std::uint32_t name_id(std::string_view raw);
   std::uint32_t category_id(std::string_view raw);
   void place_on_device(Row& row);
@@ -81,6 +83,8 @@ class EventReader {
   bool has_ts_ = false;
   std::int64_t flow_id_ = kNoId;
   std::int64_t device_ = kNoId;
+  std::int64_t original_stream_ = kNoId;
+  CopyWords words_;   // views into the window
   std::string kept_;  // members, without the last bracket
 };
 

@@ -149,8 +149,26 @@ std::int64_t& EventReader::id_of(ArgKey key, Row& row) {
       return row.python_id;
     case ArgKey::kPythonParentId:
       return row.python_parent_id;
+    case ArgKey::kOriginalStream:
+      return original_stream_;
     default:
       return row.sequence;
+  }
+}
+
+// nullptr for a key that holds an id.
+std::string_view* EventReader::word_of(ArgKey key) {
+  switch (key) {
+    case ArgKey::kCopyKind:
+      return &words_.kind;
+    case ArgKey::kSourceKind:
+      return &words_.source;
+    case ArgKey::kTargetKind:
+      return &words_.target;
+    case ArgKey::kMemoryKind:
+      return &words_.memory;
+    default:
+      return nullptr;
   }
 }
 

@@ -47,9 +47,13 @@ struct ShortKey {
   constexpr bool is(std::uint64_t token) const { return (token & mask) == word; }
 };
 
-/// The members of args that become columns.
+/// The members of args that become columns, or parts of them (trace/dialect.h).
 enum class ArgKey : std::uint8_t {
   kOther,
+  kCopyKind,
+  kSourceKind,
+  kTargetKind,
+  kMemoryKind,
   kDevice,
   kStream,
   kCorrelation,
@@ -57,6 +61,7 @@ enum class ArgKey : std::uint8_t {
   kPythonId,
   kPythonParentId,
   kSequence,
+  kOriginalStream,
 };
 
 namespace detail {
@@ -89,10 +94,15 @@ inline constexpr std::array kArgTokens = {
     ArgToken{ArgKey::kExternalId, "External id"},
     ArgToken{ArgKey::kExternalId, "external id"},
     ArgToken{ArgKey::kSequence, "Sequence number"},
+    ArgToken{ArgKey::kOriginalStream, "original_stream"},
+    ArgToken{ArgKey::kCopyKind, "copy kind"},
+    ArgToken{ArgKey::kSourceKind, "src kind"},
+    ArgToken{ArgKey::kTargetKind, "dst kind"},
+    ArgToken{ArgKey::kMemoryKind, "memory kind"},
 };
 
 struct ArgTable {
-  static constexpr int kBits = 4;
+  static constexpr int kBits = 5;
   std::array<ArgToken, 1 << kBits> slots;
   std::uint64_t factor = 0;
 

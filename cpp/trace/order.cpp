@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "trace/spans.h"
+
 namespace tta::trace {
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
-// A checkpoint takes the lock of the interpreter.
-constexpr std::uint32_t kMergesBetween = 64;
 
 // Compares rows by all that is known of them except their place in the file.
 class Earlier {
@@ -78,7 +78,7 @@ class Earlier {
 template <typename T>
 void gather(std::vector<T>& column, const std::vector<std::uint32_t>& order,
             std::vector<T>& spare) {
-  spare.resize(column.size());
+  spare.resize(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) spare[i] = column[order[i]];
   std::swap(column, spare);
 }
@@ -99,6 +99,20 @@ void gather_all(Columns& c, const std::vector<std::uint32_t>& order,
   all(c.args_offset);
   all(c.ts, c.dur, c.pid, c.tid, c.stream, c.correlation, c.external_id, c.python_id,
       c.python_parent_id, c.sequence);
+}
+
+// Sorts these rows and leaves out all others. False if nothing moved.
+bool arrange(Trace& trace, std::vector<std::uint32_t>& kept,
+             std::vector<std::uint32_t> order,
+             const std::function<void()>& checkpoint) {
+  sort_runs(order, Earlier(trace, kept), [&] { checkpoint(); });
+  if (order.size() == trace.columns.size() && std::ranges::is_sorted(order)) {
+    return false;
+  }
+  gather_all(trace.columns, order, checkpoint);
+  std::vector<std::uint32_t> spare;
+  if (!kept.empty()) gather(kept, order, spare);
+  return true;
 }
 
 // Ids of names in order of the rows that have them.
@@ -143,7 +157,8 @@ int depth_rank(Category category) {
 void order_rows(Trace& trace, const std::function<void()>& checkpoint) {
   const auto n = trace.columns.size();
   std::vector<std::uint32_t> kept;
-  if (!trace.kept_args.rows().empty()) {
+  const bool has_kept = !trace.kept_args.rows().empty();
+  if (has_kept) {
     kept.assign(n, 0);
     for (std::size_t i = 0; i < trace.kept_args.rows().size(); ++i) {
       kept[trace.kept_args.rows()[i]] = trace.kept_args.texts()[i];
@@ -151,18 +166,12 @@ void order_rows(Trace& trace, const std::function<void()>& checkpoint) {
   }
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0);
-  std::uint32_t merges = 0;
-  sort_runs(order, Earlier(trace, kept), [&] {
-    if (++merges % kMergesBetween == 0) checkpoint();
-  });
-  if (!std::ranges::is_sorted(order)) {
-    gather_all(trace.columns, order, checkpoint);
-    if (!kept.empty()) {
-      std::vector<std::uint32_t> spare;
-      gather(kept, order, spare);
-      trace.kept_args.replace(kept);
-    }
+  bool moved = arrange(trace, kept, std::move(order), checkpoint);
+  if (auto rows = pair_spans(trace, kept, checkpoint)) {
+    moved = true;
+    arrange(trace, kept, std::move(*rows), checkpoint);
   }
+  if (moved && has_kept) trace.kept_args.replace(kept);
   renumber_names(trace);
 }
 

@@ -41,10 +41,11 @@ struct RowFilter {
   std::int64_t begin = std::numeric_limits<std::int64_t>::min();
   std::int64_t end = std::numeric_limits<std::int64_t>::max();
 
-  /// Tells whether a row is kept. Metadata (phase M) always is: it names threads.
-  bool keeps(char phase, std::uint8_t category, std::int64_t ts,
-             std::int64_t dur) const {
-    if (phase == 'M') return true;
+  /// Tells whether a row is kept. Metadata (phase M) always is: it names threads. So
+  /// are beginnings and ends (B, E) while it is unknown what they are of.
+  bool keeps(char phase, std::uint8_t category, std::int64_t ts, std::int64_t dur,
+             bool paired = true) const {
+    if (phase == 'M' || (!paired && (phase == 'B' || phase == 'E'))) return true;
     if ((categories >> category & 1) == 0) return false;
     if (ts <= -kTimeLimit || ts >= kTimeLimit) return true;
     const bool lasts = dur > 0 && dur < kTimeLimit;

@@ -11,6 +11,7 @@ import decimal
 import gzip
 import json
 import re
+from itertools import groupby
 from typing import Any
 
 NO_TIME = -(2**63)
@@ -20,14 +21,15 @@ NO_ID = -1
 DEVICE_SIDE = {
     *("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op"),
     *("gpu_user_annotation", "cuda_sync", "cuda_profiler_range", "mtia_insight"),
+    *("graph_event_node", "graph_host_node"),
 }
 CATEGORIES = [  # In the order of cpp/trace/columns.h.
     *("unknown", "cpu_op", "user_annotation", "python_function", "cuda_runtime"),
     *("cuda_driver", "mtia_runtime", "glow_runtime", "xpu_runtime", "xpu_driver"),
     *("privateuse1_runtime", "privateuse1_driver", "kernel", "gpu_memcpy"),
     *("gpu_memset", "mtia_ccp_events", "hpu_op", "gpu_user_annotation", "cuda_sync"),
-    *("cuda_profiler_range", "mtia_insight", "overhead", "cpu_instant_event", "Trace"),
-    *("ac2g", "fwdbwd"),
+    *("cuda_profiler_range", "mtia_insight", "graph_event_node", "graph_host_node"),
+    *("overhead", "cpu_instant_event", "Trace", "ac2g", "fwdbwd"),
 ]
 # What encloses what, of events that start and end together.
 OUTER = ["python_function", "user_annotation", "cpu_op"]
@@ -92,11 +94,108 @@ class SlowTrace:
         self.metadata = {key: value for key, value in top if key != "traceEvents"}
         (events,) = (value for key, value in top if key == "traceEvents")
         self.args: list[Any] = []
+        self.place: list[int] = []  # in the file
         self.columns: dict[str, list] = {column: [] for column in COLUMNS}
         for event in events:
             if isinstance(event, Members):
                 self._add(dict(event))
         self._sort()
+        if self._pair():
+            self._sort()
+
+    def _pair(self) -> bool:
+        """Make spans of beginnings and ends, as cpp/trace/spans.h says."""
+        column = self.columns
+        threads: dict[Any, list[int]] = {}
+        untimed = []
+        for row, phase in enumerate(column["phase"]):
+            if phase not in "BE":
+                continue
+            if abs(column["ts"][row]) < 2**61:
+                who = column["pid"][row], column["tid"][row]
+                threads.setdefault(who, []).append(row)
+            elif column["category"][row] != "unknown":
+                untimed.append(row)
+        gone = {row for row in untimed if column["phase"][row] == "E"}
+        for rows in threads.values():
+            gone |= self._pair_thread(rows)
+        self._only([row for row in range(len(self.args)) if row not in gone])
+        return bool(gone)
+
+    def _pair_thread(self, rows: list[int]) -> set[int]:
+        """Return the ends that are not rows any more; `rows` are in order."""
+        column = self.columns
+        ts, phase, name = column["ts"], column["phase"], column["name"]
+        category, gone = column["category"], set()
+        stack: list[int] = []
+        begins: list[int] = []
+
+        def says(end: int) -> bool:
+            return name[end] != "" or category[end] != "unknown"
+
+        def fits(end: int, begin: int) -> bool:
+            return name[end] in ("", name[begin]) and category[end] in (
+                "unknown",
+                category[begin],
+            )
+
+        def choice(ends: list[int]) -> tuple[int, int] | None:
+            last = [row for row in stack if ts[row] == ts[stack[-1]]]
+            for begin in last[::-1]:
+                for end in ends:
+                    if says(end) and fits(end, begin):
+                        return begin, end
+            for end in ends:
+                if not (says(end) and any(fits(end, begin) for begin in begins)):
+                    return stack[-1], end
+            return None
+
+        moments = [[r for r in rows if ts[r] == when] for when in {ts[r] for r in rows}]
+        moments.sort(key=lambda now: ts[now[0]])
+        if any(phase[row] == "E" and not says(row) for row in rows):
+            for now in moments:
+                now.sort(key=lambda row: self.place[row])
+            places = [self.place[row] for now in moments for row in now]
+            if places == sorted(places):
+                moments = [
+                    list(run)
+                    for now in moments
+                    for _, run in groupby(now, lambda row: phase[row])
+                ]
+        for now in moments:
+            begins = [row for row in now if phase[row] == "B"]
+            ends = [row for row in now if phase[row] == "E"]
+            for later in (begins, []):
+                while ends and stack and (found := choice(ends)):
+                    begin, end = found
+                    stack.remove(begin)
+                    ends.remove(end)
+                    if category[begin] != "unknown":
+                        self._join(begin, end)
+                        gone.add(end)
+                stack += later
+                begins = []
+            if any(category[row] != "unknown" for row in rows):
+                gone.update(ends)
+        return gone
+
+    def _join(self, begin: int, end: int) -> None:
+        column = self.columns
+        column["phase"][begin] = "X"
+        column["dur"][begin] = column["ts"][end] - column["ts"][begin]
+        if column["name"][begin] == "":
+            column["name"][begin] = column["name"][end]
+        for key in ARG_ORDER:
+            if key != "device" and column[key][begin] == NO_ID:
+                column[key][begin] = column[key][end]
+        if self.args[begin] is None:
+            self.args[begin] = self.args[end]
+
+    def _only(self, rows: list[int]) -> None:
+        self.args = [self.args[row] for row in rows]
+        self.place = [self.place[row] for row in rows]
+        for name, values in self.columns.items():
+            self.columns[name] = [values[row] for row in rows]
 
     def _sort(self) -> None:
         """Order rows as cpp/trace/order.h says; those that agree stay as they are."""
@@ -120,15 +219,13 @@ class SlowTrace:
                 column["phase"][row],
             )
 
-        order = sorted(range(len(self.args)), key=key)
-        self.args = [self.args[row] for row in order]
-        for name, values in column.items():
-            column[name] = [values[row] for row in order]
+        self._only(sorted(range(len(self.args)), key=key))
 
     def _add(self, event: dict[str, Any]) -> None:
         if not is_text(event.get("ph")):
             return
         args = event.get("args")
+        self.place.append(len(self.place))
         self.args.append(args if isinstance(args, Members) else None)
         ids = dict.fromkeys(ARG_KEYS.values(), NO_ID)
         for key, value in args if isinstance(args, Members) else ():

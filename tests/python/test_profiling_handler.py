@@ -222,3 +222,111 @@ def test_cupti_monitor_merges_into_the_kept_trace(
     report = torchtraceap.analyze(prof)
     prof.export_chrome_trace(str(tmp_path / "trace.json"))
     assert_same_events(report, tmp_path / "trace.json")
+
+
+# --- Cuspy, torch 2.15's own writer of what devices did -------------------------------
+
+
+class Observer:
+    """Holds what devices did, until it is exported once."""
+
+    __module__ = "torch.profiler._cuspy.observers.profiler"
+
+
+DEVICE_EVENT = '{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1}'
+
+
+class CuspyProfile(profile):
+    """A profiler with the export of torch 2.15, which merges once and may be late."""
+
+    late: tuple[str, str] | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.observer: Observer | None = Observer()
+        self.annotated: list[str] = []
+
+    def export_chrome_trace(
+        self,
+        path: str,
+        use_python_export: bool = False,
+        cuda_graph_annotations: Any = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,
+    ) -> None:
+        if cuda_graph_annotations:
+            self.annotated.append(path)
+        elif self.observer is not None:
+            self.observer = None
+            self.late = path, path + ".cpu"
+            self.profiler.export_chrome_trace(path + ".cpu")
+
+    def wait_for_exports(self) -> None:
+        if self.late is None:
+            return
+        (path, source), self.late = self.late, None
+        text = Path(source).read_text()
+        list_start = text.index('"traceEvents": [') + len('"traceEvents": [')
+        Path(path).write_text(
+            text[:list_start] + DEVICE_EVENT + "," + text[list_start:]
+        )
+
+
+def cuspy_recorded(**options: Any) -> Any:
+    with CuspyProfile(activities=CPU, **options) as prof:
+        work()
+    return prof
+
+
+@pytest.mark.parametrize("handler", [None, torchtraceap.analyze])
+def test_cuspy_merges_once(tmp_path: Path, handler: Any) -> None:
+    prof = cuspy_recorded(on_trace_ready=handler)
+    if handler is None:
+        torchtraceap.analyze(prof)
+    (report,) = prof.torchtraceap_reports
+    assert "k" in report.loaded.strings
+    for name in ("a.json", "b.json.gz"):
+        prof.export_chrome_trace(str(tmp_path / name))
+        assert_same_events(report, tmp_path / name)
+    assert read(tmp_path / "b.json.gz")["traceName"] == str(tmp_path / "b.json.gz")
+
+
+def test_annotations_of_graphs_are_torchs_own_export(tmp_path: Path) -> None:
+    prof = cuspy_recorded(on_trace_ready=torchtraceap.analyze)
+    path = str(tmp_path / "trace.json")
+    prof.export_chrome_trace(path, cuda_graph_annotations={1: {"name": "attention"}})
+    assert prof.annotated == [path]
+
+
+def test_what_cuspy_cannot_write_again(tmp_path: Path) -> None:
+    prof = cuspy_recorded(on_trace_ready=torchtraceap.analyze)
+    with pytest.warns(UserWarning, match="JSON only"):
+        prof.export_chrome_trace(str(tmp_path / "trace.pftrace.gz"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cuspys_export_came_first(tmp_path: Path) -> None:
+    prof = cuspy_recorded()
+    prof.export_chrome_trace(str(tmp_path / "mine.json"))
+    prof.wait_for_exports()
+    prof._use_cupti_monitor = True  # as torch 2.14 says which back end it was
+    with pytest.raises(RuntimeError, match="only once"):
+        torchtraceap.analyze(prof)
+
+
+def test_activities_with_their_settings_reach_torch() -> None:
+    """torch 2.15 configures Cuspy inside of them."""
+    seen: list[Any] = []
+
+    class Torchs(profile):
+        def __init__(self, *, activities: Any, **options: Any) -> None:
+            seen.append(activities)
+            super().__init__(activities=CPU, **options)
+
+    settings = {torch.profiler.ProfilerActivity.CUDA: object()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("torchtraceap.profiling.recorder.profile", Torchs)
+        for given in ([*CPU, settings], settings):
+            with torchtraceap.profile(wait=0, warmup=0, quiet=True, activities=given):
+                work()
+    assert seen == [[*CPU, settings], settings]

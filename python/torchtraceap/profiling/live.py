@@ -22,7 +22,9 @@ from torchtraceap.profiling import lightning_steps
 from torchtraceap.profiling.kept_trace import (
     EXPORT,
     KeptTrace,
+    inner_profile,
     is_repeatable,
+    merges,
     private_path,
 )
 
@@ -35,6 +37,10 @@ _LOST = (
     "Trainer(profiler=PyTorchProfiler(...)) is another one"
 )
 _EXPORTED = "the trace was exported before torchtraceap.analyze was called"
+_EXPORTED_ONCE = (
+    f"{_EXPORTED}, or torch could not record devices: its CUPTI back end wrote no "
+    "trace, as it does only once. Call analyze first, or analyze the exported file"
+)
 
 
 def load(prof: Any) -> _core.Trace:
@@ -62,16 +68,10 @@ def _load(prof: Any) -> _core.Trace:
         )
     if is_lost(prof):
         raise ValueError(_LOST)
-    kept = _kept(inner)
-    if kept is not None and not getattr(prof, "_use_cupti_monitor", False):
+    kept = _kept(prof)
+    if kept is not None:
         return _without_open_step(prof, kept.load(), Path(kept.path).read_bytes)
-    if kept is None:
-        text = _python_export(prof, inner)
-    else:
-        # This back end merges its device events into each file as it is exported.
-        with private_path() as path:
-            prof.export_chrome_trace(path)
-            text = Path(path).read_bytes()
+    text = _python_export(prof, inner)
     return _without_open_step(prof, _core.load_bytes(text), lambda: text)
 
 
@@ -81,8 +81,8 @@ def save(prof: Any, path: str) -> None:
     As its own export, which it leaves as it is, in a fraction of the time, since it
     packs less tightly. Raises what `load` and writing raise.
     """
-    kept = _kept(inner_profile(prof))
-    if kept is None or getattr(prof, "_use_cupti_monitor", False):
+    kept = _kept(prof)
+    if kept is None:
         prof.export_chrome_trace(path)
     else:
         kept.pack(path)
@@ -97,25 +97,27 @@ def is_lost(prof: Any) -> bool:
     return results is not None and results.trace_start_ns() == 0
 
 
-def inner_profile(prof: Any) -> Any:
-    """Returns the torch.autograd profile that holds the results of a profiler."""
-    return prof if hasattr(prof, "kineto_results") else prof.profiler
-
-
-def _kept(inner: Any) -> KeptTrace | None:
+def _kept(prof: Any) -> KeptTrace | None:
     """Returns the kept trace of the current results, made now if need be.
 
-    None if somebody exported these results before.
+    None if somebody exported these results before. RuntimeError if that was the only
+    export there is.
     """
-    kept = vars(inner).get(EXPORT)
-    if not isinstance(kept, KeptTrace) or not kept.holds(inner.kineto_results):
-        try:
-            kept = KeptTrace(inner)
-        except RuntimeError as error:
-            if "already saved" not in str(error):
-                raise
-            return None
-        setattr(inner, EXPORT, kept)
+    inner = inner_profile(prof)
+    for owner in (prof, inner):
+        kept = vars(owner).get(EXPORT)
+        if isinstance(kept, KeptTrace) and kept.holds(inner.kineto_results):
+            return kept
+    owner = prof if merges(prof) else inner
+    try:
+        kept = KeptTrace(owner)
+    except RuntimeError as error:
+        if "already saved" not in str(error):
+            raise
+        return None
+    if owner is not inner and kept.is_empty:
+        raise RuntimeError(_EXPORTED_ONCE)
+    setattr(owner, EXPORT, kept)
     return kept
 
 

@@ -111,7 +111,7 @@ def profile(
     return Session(plan, analyzer, options)
 
 
-def _checked_activities(activities: object) -> list[object]:
+def _checked_activities(activities: object) -> object:
     """Raises here what torch would only say at the start, and less clearly."""
     from torch.profiler import ProfilerActivity
 
@@ -123,7 +123,7 @@ def _checked_activities(activities: object) -> list[object]:
             "[ProfilerActivity.CPU, ProfilerActivity.CUDA], but "
             + (f"one is {of_type(wrong[0])}" if wrong else "it is empty")
         )
-    return given
+    return activities if isinstance(activities, dict) else given  # with settings
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:

@@ -90,6 +90,15 @@ TEST(SortRuns, OfAnyNumberOfRuns) {
   expect_stable({1, 1, 0, 0, 1, 1, 0});
 }
 
+TEST(SortRuns, CallsBetweenAlsoInALongRun) {
+  std::vector<int> values;
+  for (int i = 0; i < 400'000; ++i) values.push_back((i * 2) % 400'001);
+  int calls = 0;
+  trace::sort_runs(values, std::less<>(), [&] { ++calls; });
+  EXPECT_TRUE(std::ranges::is_sorted(values));
+  EXPECT_GE(calls, 2 * (400'000 / 65'536));  // in the search for runs, and in the merge
+}
+
 TEST(SortRuns, OfNoOrderAtAll) {
   std::mt19937 random(7);
   for (const std::size_t size : {10u, 1000u, 4097u}) {
