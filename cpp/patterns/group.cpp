@@ -186,7 +186,7 @@ void write(const Context& context, const Wording& wording, bool divided,
   if (divided && seen.claims.empty()) {
     f.message =
         "No idle time fell into it, but it delays what comes after: by replay, " +
-        duration_text(f.wasted_ns) + " of idle time are its part.";
+        duration_text(f.wasted_ns) + " of idle time are due to it.";
     return;
   }
   f.message = wording.describe(context, told);
@@ -195,7 +195,7 @@ void write(const Context& context, const Wording& wording, bool divided,
   if (std::abs(told.idle_ns - f.idle_ns) * kEqual <= told.idle_ns) return;
   f.message +=
       " By replay, " + duration_text(f.idle_ns) + " of " +
-      (f.idle_ns < told.idle_ns ? "it are its part." : "idle time are its part.");
+      (f.idle_ns < told.idle_ns ? "it are due to it." : "idle time are due to it.");
 }
 
 // Gives each site to the finding whose evidence came last before it on its thread, or

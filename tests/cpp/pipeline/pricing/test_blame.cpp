@@ -88,7 +88,7 @@ TEST(Blame, AMessageSaysWhatWasObservedAndThenItsPart) {
       << loader.message;
   EXPECT_TRUE(says(
       loader.message,
-      "By replay, " + patterns::duration_text(loader.idle_ns) + " of it are its part."))
+      "By replay, " + patterns::duration_text(loader.idle_ns) + " of it are due to it."))
       << loader.message;
   // The wait took none of the idle time itself.
   const Analyzed other(reading(true));
