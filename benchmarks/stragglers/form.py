@@ -76,8 +76,8 @@ def read_operations(path: Path) -> list[Operation]:
     table = pd.read_parquet(path)
     if missing := [name for name in COLUMNS if name not in table]:
         raise ValueError(f"it has no column {', '.join(missing)}")
-    # Messages that took no time were not sent. Of a kind of work that never took any,
-    # nothing can be late.
+    # Messages that took no time were not sent. A kind of work that never took any time
+    # cannot be late.
     took = table.groupby("optype", observed=True)["duration"].transform("max") > 0
     sent = ~table["optype"].isin(MESSAGES) | (table["duration"] > 0)
     table = table[took & sent]
@@ -262,7 +262,7 @@ def _rank(rank: int, steps: list[_Step], delays: bool) -> _core.RankWork:
 def _keys(own: list[Operation], by_number: bool) -> list[Any] | None:
     """Return what is the same of all that met in an operation: None where it is work,
     and _NEVER for a message that was not sent. All is None where messages do not fit
-    the computations; ``by_number`` goes by their own numbers."""
+    the computations; ``by_number`` uses their own numbers."""
     out = [
         COLLECTIVES[op.optype](op) if op.optype in COLLECTIVES else None for op in own
     ]

@@ -2,7 +2,7 @@
 """made.py: jobs of DP x PP x TP whose slowdown and culprit are known, in the form that
 `run` reads.
 
-`schedule` runs each rank's program. What is slow is a factor on computations, so the
+`schedule` runs each rank's program. Slow work is a factor on computations, so the
 truth is two more runs of the same programs: with the work shared evenly (the definition
 of the published slowdown: computations of a kind take their mean, transfers their
 median), and without what is slow. Rows are written as recorders write them: seconds as

@@ -282,7 +282,7 @@ def schedule(programs: list[Program], length: Length) -> list[list[Row]]:
     while ready:
         ready = {other for rank in sorted(ready) for other in advance(rank)}
     assert all(a == len(p) for a, p in zip(at, programs, strict=True)), (
-        "it stands still"
+        "no rank can go on"
     )
     for rank, messages in enumerate(flights):
         for message, begin in messages:

@@ -1255,7 +1255,7 @@ class SharedFinding:
     @property
     def of(self) -> int:
         """
-        Of so many that were analyzed.
+        The number of ranks analyzed.
         """
     @property
     def pattern(self) -> str:

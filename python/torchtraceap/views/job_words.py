@@ -146,14 +146,14 @@ def slowdown_text(job: JobData) -> str:
 
 
 def among_text(job: JobData) -> str:
-    """Write which ranks a verdict is on, if not on all: `` among the 2 of 4 ranks at
-    hand``."""
+    """Write which ranks a verdict is on, if not on all: `` among the 2 of 4 ranks
+    available``."""
     facts = job.facts
     if not facts.missing and not facts.unjoined:
         return ""
     joined = facts.ranks - len(facts.unjoined)
     every = facts.world_size or facts.ranks + len(facts.missing)
-    return f" among the {joined} of {every} ranks at hand"
+    return f" among the {joined} of {every} ranks available"
 
 
 def is_slow_by_transfers(job: JobData) -> bool:

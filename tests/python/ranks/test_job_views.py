@@ -67,7 +67,7 @@ def test_without_a_culprit_none_is_named() -> None:
     assert [one.waited_us for one in notable_causes(job)] == [462e3]
     assert [one.name for one in notable_culprits(job)] == ["3", "host"]
     some = even().with_facts(ranks=6, missing=(1, 2), unjoined=(3,))
-    assert "No stragglers among the 5 of 8 ranks at hand" in write_job(some, 10)
+    assert "No stragglers among the 5 of 8 ranks" in write_job(some, 10)
 
 
 def test_of_512_ranks_those_come_first_that_others_waited_for() -> None:
