@@ -156,6 +156,7 @@ void Search::count(PatternId pattern, std::vector<Claim> claims, Findings& out) 
     sites = sites_of(t_, claims);
   }
   sort_by_time(t_, sites);
+  proposed_.insert(proposed_.end(), claims.begin(), claims.end());
   keep_what_counts(pattern, claims);
   if (claims.empty()) return;
   ledger_.settle(claims);
@@ -191,6 +192,7 @@ Findings Search::run() {
 }
 
 void Search::complete_sites(Findings& found) {
+  found.observed = std::move(proposed_);
   leave_to_the_first(t_, found.sites);
   const auto launching = limits(PatternId::kLaunchBound);
   note_launching(context(launching), launching[kMinLaunches], found.sites);

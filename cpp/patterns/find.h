@@ -22,8 +22,9 @@ struct Findings {
   PatternTable patterns;          ///< The patterns of PatternIds, own rules included.
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
-  /// The same as the rules made them, if `claims` has been divided up again: the time
-  /// in which each pattern was seen. Empty: they are `claims`.
+  /// What the rules claimed, counted or not: the time in which each pattern was seen,
+  /// whoever has it in `claims`, which are about to be divided up again
+  /// (Search::complete_sites). Empty: they are not.
   std::vector<Claim> observed;
   /// Where each pattern occurs, by its number, in order of time: of rules that note it
   /// (note_sites), what they noted; of others, the events that prove their claims.
@@ -56,7 +57,7 @@ class Search {
   Findings run();
 
   /// Gives each part of the host's time to the sites of one pattern, the narrowest, and
-  /// adds those of launching (launch_sites.h). For a replay of a trace with device
+  /// adds those of launching (launch_sites.h), and what was observed. For a replay of a trace with device
   /// work: O(n log n) in its rows.
   void complete_sites(Findings& found);
 
@@ -81,6 +82,7 @@ class Search {
   std::span<const OwnRule> own_;
   Ledger ledger_;
   mutable Facts facts_;
+  std::vector<Claim> proposed_;  // all that rules claimed
 };
 
 /// Both at once.

@@ -184,15 +184,18 @@ void write(const Context& context, const Wording& wording, bool divided,
   f.advice =
       wording.advise ? wording.advise(context, told) : std::string(wording.advice);
   if (divided && seen.claims.empty()) {
-    f.message =
-        "No idle time fell into it, but it delays what comes after: by replay, " +
-        duration_text(f.wasted_ns) + " of idle time are due to it.";
+    f.message = "By replay, " + duration_text(f.wasted_ns) +
+                " of idle time are due to it, " + count_text(f.count, "time", "times") +
+                ": it delays what comes after; the rule alone saw too little here.";
     return;
   }
   f.message = wording.describe(context, told);
   // Equal, except for losses of pieces by rounding.
   constexpr std::int64_t kEqual = 50;
-  if (std::abs(told.idle_ns - f.idle_ns) * kEqual <= told.idle_ns) return;
+  if (std::abs(told.idle_ns - f.idle_ns) * kEqual <=
+      std::max(told.wasted_ns, f.wasted_ns)) {
+    return;
+  }
   f.message +=
       " By replay, " + duration_text(f.idle_ns) + " of " +
       (f.idle_ns < told.idle_ns ? "it are due to it." : "idle time are due to it.");

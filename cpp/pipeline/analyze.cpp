@@ -121,7 +121,6 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   if (replay->fidelity.replayable && !timeline.host) {
     const replay::Pricer pricer(*replay->model);
     search.complete_sites(found);
-    found.observed = found.claims;
     gains = blame(search, pricer, windows, found, options.checkpoint);
   }
   search.group(found);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pipeline/quality/lost_records.cpp: what only one side of the trace knows of.
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -195,14 +196,19 @@ void find_unlaunched_work(const timeline::Timeline& t, Quality& q) {
 // tell what: it was cut, or filtered.
 void find_idle_without_launch(const timeline::Timeline& t, Quality& q) {
   if (t.launch_calls.empty() && t.links.linked == 0) return;  // said already
+  const auto& c = t.columns();
+  std::unordered_set<std::uint32_t> queued;  // as Links counts them
+  for (const auto& lane : t.lanes.streams()) {
+    for (const auto row : t.lanes.rows_of(lane)) {
+      if (t.launch_of(row) != timeline::kNoRow) break;
+      if (c.correlation[row] > 0) queued.insert(row);
+    }
+  }
   std::int64_t idle = 0;
   std::uint64_t rows = 0;
   for (const auto& d : t.devices) {
     for (const auto& gap : d.gaps) {
-      if (gap.previous == timeline::kNoRow || gap.next == timeline::kNoRow ||
-          t.launch_of(gap.next) != timeline::kNoRow) {
-        continue;
-      }
+      if (gap.previous == timeline::kNoRow || !queued.contains(gap.next)) continue;
       idle += gap.time.length();
       ++rows;
     }
