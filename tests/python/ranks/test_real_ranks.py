@@ -88,6 +88,17 @@ def test_whole_jobs(stem: str, size: int, collectives: int, waited_ms: float) ->
     assert facts.waited_us == pytest.approx(1e3 * waited_ms, rel=0.01)
 
 
+def test_ranks_that_are_late_in_turn_are_named_together() -> None:
+    """In the files, ranks 0 and 6 come last in 66 of 84 collectives."""
+    job = _job(*(f"a100x8-megatron-tp8-rank{rank}of8.json.gz" for rank in range(8)))
+    assert [one.rank for one in job.late_ranks] == [0, 6]
+    assert sum(row.last for row in job.ranks if row.rank in (0, 6)) == 66
+    assert all(one.host_share > 0.75 for one in job.late_ranks)
+    for row in job.ranks:
+        assert row.waited_us + row.transfer_us <= row.span_us
+    assert "ranks 0 and 6, in turn" in job.summary()
+
+
 OTHERS = {
     "two of two": ("a100x8-nccl-process-groups-rank0of2 v100x2-nccl-rank1of2-test",
                    "no collective in common"),
