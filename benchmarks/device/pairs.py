@@ -21,7 +21,7 @@ from benchmarks import ROOT
 from benchmarks.device.findings import Findings, parse, write
 from benchmarks.lab.corpus.manifest import read_archive
 from benchmarks.lab.corpus.workloads.pairs import PAIRS, cases
-from benchmarks.replay.predicting import predict, step_ms
+from benchmarks.pairs.predicting import predict, step_ms
 
 RECORD = "benchmarks.lab.corpus.record_cuda"
 MOST_MB = 20  # What the repository keeps; two archives.

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""chosen.py: which pairs are recorded, and which were recorded by others.
+
+Most are of benchmarks/lab/corpus/workloads/pairs.toml: each mechanism whose cost a CPU
+shows, on its first family unless another is named.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import torch
+
+from benchmarks.lab.corpus.workloads import pairs
+from benchmarks.lab.corpus.workloads.device_twins.updates import AdamOneByOne
+from benchmarks.lab.corpus.workloads.families import FAMILIES
+from benchmarks.lab.corpus.workloads.host_twins_loading import ManyFarWorkers
+from benchmarks.lab.corpus.workloads.pairs import Pair
+from benchmarks.lab.corpus.workloads.training import Lab
+from benchmarks.pairs import twins
+
+GROUPS = ("loading", "moves", "busy", "ranks", "loops", "updates", "kernels", "memory")
+#: Of these groups, what a CPU does not show: kernels too small for a device.
+LEFT_OUT = (
+    "unrolled_lstm", "products_in_slices", "average_by_parameter", "odd_vocabulary",
+)  # fmt: skip
+ALSO = (
+    "graph_break_per_block", "graph_break_at_item", "recompiled_for_number",
+    "recompiled_for_name", "recompiled_for_shape", "neighbors_in_python",
+    "int8_by_float",
+)  # fmt: skip
+#: Enough samples for a loop to be one.
+SIZES = {"loop_over_samples": {"batch": 32}, "loop_writes_rows": {"batch": 32}}
+
+OWN = (
+    Pair(
+        "far_without_workers", "dataloader_bound", twins.FetchesInStep,
+        ManyFarWorkers, ("cnn",), "samples that are slow to come, 0 -> 6 workers",
+    ),
+    Pair(
+        "optimizer_fused", "unfused_optimizer", AdamOneByOne, twins.AdamFused,
+        ("transformer",), "the form that is one operator on a CPU too",
+    ),
+    Pair(
+        "autocast_weights", "redundant_d2d", twins.Autocasts, twins.CastsOnce,
+        ("recommender",), "autocast casts each weight in each step",
+    ),
+)  # fmt: skip
+
+
+def chosen() -> dict[str, Pair]:
+    """Return the pairs to record, by name."""
+    known = [p for group in GROUPS for p in pairs.GROUPS[group]]
+    known = [p for p in known if p.needs != "cuda" and p.name not in LEFT_OUT]
+    known += [p for p in pairs.PAIRS if p.name in ALSO]
+    return {pair.name: pair for pair in (*known, *OWN)}
+
+
+def lab_of(pair: Pair) -> Lab:
+    """Return where a pair's twins are built: on the CPU, at the scale for it."""
+    family = FAMILIES[pair.families[0]]
+    config = {**family.configs["small"], **SIZES.get(pair.name, {})}
+    family = dataclasses.replace(family, configs={"small": config})
+    return Lab(torch.device("cpu"), family, "small", seed=0)
+
+
+@dataclass(frozen=True)
+class Natural:
+    """Two published traces of one program, before and after a change.
+
+    ``by_step``: their median steps are compared; else their spans, which hold the same
+    work, as where the host runs ahead of the device or no step is marked.
+    """
+
+    slow: str
+    fixed: str
+    pattern: str
+    by_step: bool
+    note: str
+
+
+NATURAL = (
+    Natural(
+        "kineto2021-v100-resnet50-workers0-memory",
+        "kineto2021-v100-resnet50-workers4", "dataloader_bound", True,
+        "ResNet-50, 0 -> 4 loader workers, which slow the training process: its "
+        "operators take 10 to 25 % longer.",
+    ),
+    Natural(
+        "a100-qlora-bitsandbytes", "a100-qlora-fused", "redundant_d2d", False,
+        "A quantized layer, bitsandbytes -> one Triton kernel, which does without "
+        "the casts and most of the dequantization.",
+    ),
+    Natural(
+        "rtx3060-training-compiled", "rtx3060-training-graphs", "missed_cuda_graph",
+        False,
+        "torch.compile -> with CUDA graphs. The device is busy throughout in both; its "
+        "kernels are others, which take 9 % less.",
+    ),
+)  # fmt: skip
