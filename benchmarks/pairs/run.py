@@ -65,7 +65,7 @@ def run_round(twins: dict[str, Training], steps: int) -> tuple[Row, dict[str, by
         recordings = {}
         for side, run in twins.items():
             gc.collect()
-            recordings[side] = record(run, protocol(steps))
+            recordings[side] = record(run, protocol(steps), collector=True)
             row[side] = recordings[side].facts["profiled_step_ms"]
     row["others"] = others.share
     return row, {side: recording.data for side, recording in recordings.items()}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, schedule
 
 from benchmarks.lab.corpus.measure import Protocol
@@ -30,12 +31,13 @@ class Recording:
     facts: dict[str, Any]
 
 
-def record(run: Training, protocol: Protocol) -> Recording:
+def record(run: Training, protocol: Protocol, collector: bool = False) -> Recording:
     """Warm ``run`` up, then profile ``protocol.active`` of its steps.
 
     The warm-up comes before the profiler because a first torch.compile under stack
     recording writes some 750,000 Python events. Stacks and shapes are recorded the
-    same way for both twins: flags must not tell them apart.
+    same way for both twins: flags must not tell them apart. With `collector` the runs
+    of Python's garbage collector are recorded too.
 
     Raises:
         BadTrace: Steps, or on CUDA kernels, are missing from the trace.
@@ -52,6 +54,7 @@ def record(run: Training, protocol: Protocol) -> Recording:
             on_trace_ready=lambda ready: ready.export_chrome_trace(str(path)),
             record_shapes=True,
             with_stack=True,
+            experimental_config=_ExperimentalConfig(record_python_gc_info=collector),
         ) as profiler:
             for _ in range(2 + protocol.active):
                 run.step()
