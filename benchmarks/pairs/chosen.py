@@ -17,19 +17,17 @@ from benchmarks.lab.corpus.workloads.device_twins.updates import AdamOneByOne
 from benchmarks.lab.corpus.workloads.families import FAMILIES
 from benchmarks.lab.corpus.workloads.host_twins_loading import ManyFarWorkers
 from benchmarks.lab.corpus.workloads.pairs import Pair
-from benchmarks.lab.corpus.workloads.training import Lab
+from benchmarks.lab.corpus.workloads.training import Lab, Training
 from benchmarks.pairs import twins
 
-GROUPS = ("loading", "moves", "busy", "ranks", "loops", "updates", "kernels", "memory")
-#: Of these groups, what a CPU does not show: kernels too small for a device.
-LEFT_OUT = (
-    "unrolled_lstm", "products_in_slices", "average_by_parameter", "odd_vocabulary",
-)  # fmt: skip
-ALSO = (
-    "graph_break_per_block", "graph_break_at_item", "recompiled_for_number",
-    "recompiled_for_name", "recompiled_for_shape", "neighbors_in_python",
-    "int8_by_float",
-)  # fmt: skip
+#: Patterns that rules look for in traces without a device.
+PATTERNS = {
+    "comm_exposed", "dataloader_bound", "gc_pause", "graph_break", "host_bound_python",
+    "loop_indexing", "recompile_or_lazy_load", "redundant_d2d", "unfused_optimizer",
+    "zero_grad_fill",
+}  # fmt: skip
+#: Of these, what would only take time: more graph breaks.
+LEFT_OUT = {"graph_break_at_branch", "sampler_by_mask_compiled"}
 #: Enough samples for a loop to be one.
 SIZES = {"loop_over_samples": {"batch": 32}, "loop_writes_rows": {"batch": 32}}
 
@@ -46,14 +44,17 @@ OWN = (
         "autocast_weights", "redundant_d2d", twins.Autocasts, twins.CastsOnce,
         ("recommender",), "autocast casts each weight in each step",
     ),
+    Pair(
+        "attention_spelled_out", "unfused_attention", twins.SpellsOutAttention,
+        Training, ("transformer",), "scores written to memory, then read again",
+    ),
 )  # fmt: skip
 
 
 def chosen() -> dict[str, Pair]:
     """Return the pairs to record, by name."""
-    known = [p for group in GROUPS for p in pairs.GROUPS[group]]
-    known = [p for p in known if p.needs != "cuda" and p.name not in LEFT_OUT]
-    known += [p for p in pairs.PAIRS if p.name in ALSO]
+    every = [pair for group in pairs.GROUPS.values() for pair in group]
+    known = [p for p in every if p.pattern in PATTERNS and p.name not in LEFT_OUT]
     return {pair.name: pair for pair in (*known, *OWN)}
 
 

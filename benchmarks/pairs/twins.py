@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from benchmarks.lab.corpus.workloads.host_twins_loading import OneFarWorker
 from benchmarks.lab.corpus.workloads.training import Training
@@ -40,3 +43,21 @@ class CastsOnce(Training):
     def forward(self, inputs: list[Tensor]) -> Tensor:
         floats = [x.bfloat16() if x.is_floating_point() else x for x in inputs]
         return super().forward(floats).float()
+
+
+class SpellsOutAttention(Training):
+    """Computes attention by two products and a softmax between them."""
+
+    def forward(self, inputs: list[Tensor]) -> Tensor:
+        name = "scaled_dot_product_attention"
+        with mock.patch.object(functional, name, attention):
+            return super().forward(inputs)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = False) -> Tensor:
+    """Return what scaled_dot_product_attention does."""
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if is_causal:
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(later, float("-inf"))
+    return scores.softmax(-1) @ v
