@@ -25,12 +25,6 @@ class Prediction:
         return bool(self.edit)
 
 
-def range_of(gain: torchtraceap.Gain) -> tuple[float, float, float]:
-    """Return the ends of a gain and its middle, in microseconds."""
-    middle = getattr(gain, "middle_us", (gain.low_us + gain.high_us) / 2)
-    return gain.low_us, middle, gain.high_us
-
-
 def median_step(steps: list[float]) -> float:
     """Return the median of all steps but the first: it begins with what the one before
     the recording left undone."""
@@ -64,5 +58,8 @@ def predict(
         after = [s.changed_span_us or s.replayed_span_us for s in result.steps]
         replayed = 1 - median_step(after) / median_step(before)
     share = replayed / saved_us if saved_us > 0 else 1 / result.replayed_span_us
-    low, middle, high = (share * us for us in range_of(result.gain))
+    gain = result.gain
+    low, middle, high = (
+        share * us for us in (gain.low_us, gain.middle_us, gain.high_us)
+    )
     return Prediction(low, middle, high, replayed, edit)

@@ -97,20 +97,25 @@ def test_a_pair_is_run_and_predicted(reductions: Any) -> None:
     assert row["slow_ms"] > link_ms and row["fixed_ms"] > link_ms
     said = predict(slow, "comm_exposed")
     assert said.found and not said.refusal
-    assert 0 <= said.low <= said.middle <= said.high <= 1 - link_ms / row["slow_ms"]
-    assert said.high > 0
+    assert 0 <= said.low <= said.middle <= said.high
+    # The link carries one bucket after the other, whatever is beside it.
+    assert 0 < said.replayed <= 1 - link_ms / row["slow_ms"]
     assert predict(slow, "gc_pause") == Prediction()
-    assert predict(fixed, "comm_exposed").high < said.high
+    assert predict(fixed, "comm_exposed").replayed < said.replayed
+
+
+def saved_us(report: torchtraceap.Report, edit: Any) -> float:
+    result = torchtraceap.what_if(report, edit)
+    return result.replayed_span_us - result.changed_span_us
 
 
 def test_collectives_are_named_to_be_overlapped(reductions: Any) -> None:
     _, slow, fixed, link_ms = reductions
-    by_name = torchtraceap.what_if(slow, edits.overlap("gloo:*")).gain
-    by_pattern = torchtraceap.what_if(slow, "comm_exposed").gain
+    by_name = saved_us(slow, edits.overlap("gloo:*"))
     # Another finding may have some of the waits: a step that took far longer.
-    assert 0 < by_pattern.high_us < 1.05 * by_name.high_us
+    assert 0 < saved_us(slow, "comm_exposed") < 1.05 * by_name
     # Those of the fixed program begin when they can.
-    assert torchtraceap.what_if(fixed, edits.overlap("gloo:*")).gain.high_us == 0
+    assert saved_us(fixed, edits.overlap("gloo:*")) == 0
     for report in (slow, fixed):
         result = torchtraceap.what_if(report)
         assert math.isclose(result.replayed_span_us, result.span_us, rel_tol=1e-6)
