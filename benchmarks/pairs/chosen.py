@@ -28,8 +28,10 @@ PATTERNS = {
 }  # fmt: skip
 #: Of these, what would only take time: more graph breaks.
 LEFT_OUT = {"graph_break_at_branch", "sampler_by_mask_compiled"}
-#: Enough samples for a loop to be one.
-SIZES = {"loop_over_samples": {"batch": 32}, "loop_writes_rows": {"batch": 32}}
+#: The family with many samples a batch, so that a loop over them takes a while.
+MANY_SAMPLES = {"loop_over_samples", "loop_writes_rows"}
+#: Few samples, so that casts of weights are more than the products with them.
+SIZES = {"autocast_weights": {"batch": 2, "hidden": 1024, "tables": 8}}
 
 OWN = (
     Pair(
@@ -60,7 +62,8 @@ def chosen() -> dict[str, Pair]:
 
 def lab_of(pair: Pair) -> Lab:
     """Return where a pair's twins are built: on the CPU, at the scale for it."""
-    family = FAMILIES[pair.families[0]]
+    many = pair.name in MANY_SAMPLES
+    family = FAMILIES["recommender" if many else pair.families[0]]
     config = {**family.configs["small"], **SIZES.get(pair.name, {})}
     family = dataclasses.replace(family, configs={"small": config})
     return Lab(torch.device("cpu"), family, "small", seed=0)

@@ -160,7 +160,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", default="")
     parser.add_argument("--minutes", type=float, default=13)
-    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--traces", type=Path, default=TRACES)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--from", type=Path, dest="kept")
