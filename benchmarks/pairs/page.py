@@ -14,6 +14,7 @@ from benchmarks.pairs.chosen import NATURAL
 HEAD = ("pair", "pattern", "edit", "slow, ms", "low", "middle", "high", "measured",
         "noise", "unprofiled", "rounds", "others")  # fmt: skip
 HELD, ERROR = 0.8, 0.1  # What is asked for.
+QUIET = 0.1  # Where others used more of the processors, figures are doubtful.
 SIDE, EDGE = 480, 44  # Of the drawing, in pixels.
 LEAST, MOST = -0.2, 1.0  # What it shows of gains.
 
@@ -93,6 +94,7 @@ def context(results: Row) -> Row:
                 statistics.median(map(error, judged)), ERROR, ERROR, below=True,
             ).as_row(),
         ],
+        "loud": sum(row["others"] >= QUIET for row in results["pairs"].values()),
         "found": len(found),
         "found_hold": sum(map(holds, found)),
         "refused": [name for name, row in rows.items() if row["refusal"]],

@@ -51,7 +51,7 @@ def predict(
         return Prediction(edit=edit, refusal=str(error))
     if result.gain is None or result.changed_span_us is None:
         return Prediction(edit=edit, refusal="; ".join(result.refusals))
-    saved_us = result.replayed_span_us - result.changed_span_us
+    saved_us = result.gain.replayed_us
     replayed = saved_us / result.replayed_span_us
     if by_step and result.steps:
         before = [s.replayed_span_us for s in result.steps]

@@ -39,12 +39,12 @@ from benchmarks.lab.corpus.workloads.pairs import Pair
 from benchmarks.lab.corpus.workloads.training import Training
 from benchmarks.lab.interference import observed
 from benchmarks.pairs.chosen import NATURAL, Natural, chosen, lab_of
-from benchmarks.pairs.page import drawing
+from benchmarks.pairs.page import QUIET, drawing
 from benchmarks.pairs.predicting import predict, step_ms
 
 SIDES = ("slow", "fixed")
 ROUNDS_LEAST, ROUNDS_MOST = 2, 9
-QUIET = 0.1  # Rounds in which others used more of the processors count only if all did.
+
 
 Row = dict[str, Any]
 
@@ -54,7 +54,9 @@ def protocol(steps: int, lead_in: int = 3) -> Protocol:
     return Protocol(check=0, lead_in=lead_in, blocks=1, block=steps, active=steps)
 
 
-def run_round(twins: dict[str, Training], steps: int) -> tuple[Row, dict[str, bytes]]:
+def run_round(
+    twins: dict[str, Training], steps: int, stacks: bool = True
+) -> tuple[Row, dict[str, bytes]]:
     """Run both twins one after the other, without the profiler and with it. Returns
     milliseconds a step, and the traces."""
     row: Row = {}
@@ -65,7 +67,7 @@ def run_round(twins: dict[str, Training], steps: int) -> tuple[Row, dict[str, by
         recordings = {}
         for side, run in twins.items():
             gc.collect()
-            recordings[side] = record(run, protocol(steps), collector=True)
+            recordings[side] = record(run, protocol(steps), True, stacks)
             row[side] = recordings[side].facts["profiled_step_ms"]
     row["others"] = others.share
     return row, {side: recording.data for side, recording in recordings.items()}
@@ -75,13 +77,14 @@ def measured(pair: Pair, seconds: float, steps: int) -> tuple[Row, dict[str, byt
     """Run a pair; returns its part of the results, and the first round's traces."""
     end = time.monotonic() + seconds
     lab = lab_of(pair)
+    stacks = pair.pattern != "recompile_or_lazy_load"  # Each has a million frames.
     with closing(pair.slow(lab)) as slow, closing(pair.fixed(lab)) as fixed:
         twins = dict(zip(SIDES, (slow, fixed), strict=True))
         rounds, traces = [], {}
         while len(rounds) < ROUNDS_LEAST or (
             time.monotonic() < end and len(rounds) < ROUNDS_MOST
         ):
-            row, data = run_round(twins, steps)
+            row, data = run_round(twins, steps, stacks)
             rounds.append(row)
             traces = traces or data
     return summary(rounds), traces

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.verify, pytest.mark.filterwarnings("ignore")]
 
 def row(measured: float, noise: float = 0.0, **predicted: Any) -> dict[str, Any]:
     said = dataclasses.asdict(Prediction(**predicted))
-    about = {"pattern": "gc_pause", "slow_ms": 10.0, "fixed_ms": 10 * (1 - measured)}
+    about = {"pattern": "gc_pause", "slow_ms": 10.0, "others": 0.0}
     return about | said | {"measured": measured, "noise": noise}
 
 
@@ -54,7 +54,7 @@ def test_a_refused_gain_is_not_judged() -> None:
     }
     told = context(results)
     assert [target["measured"] for target in told["targets_of"]] == [0, 0.3]
-    assert told["refused"] == ["b"] and told["found"] == 1
+    assert told["refused"] == ["b"] and told["found"] == 1 and told["loud"] == 0
     assert [line[2] for line in told["ratios"]] == ["1", "1"]
     assert next(ratios([row(0.5, **RANGE)]))[3:] == ["1.25"] * 5
 
