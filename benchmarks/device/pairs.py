@@ -21,7 +21,7 @@ from benchmarks import ROOT
 from benchmarks.device.findings import Findings, parse, write
 from benchmarks.lab.corpus.manifest import read_archive
 from benchmarks.lab.corpus.workloads.pairs import PAIRS, cases
-from benchmarks.replay.predicting import predict, step_ms
+from benchmarks.pairs.predicting import predict, step_ms
 
 RECORD = "benchmarks.lab.corpus.record_cuda"
 MOST_MB = 20  # What the repository keeps; two archives.
@@ -85,10 +85,11 @@ def row_of(case: dict[str, Any], pattern: str, files: dict[str, bytes]) -> Any:
         "found": predicted.found,
         "timed": case["saving"],
         "recorded": 1 - step_ms(fixed) / step_ms(slow),
-        "low": 1 - predicted.low / predicted.slow,
-        "high": 1 - predicted.high / predicted.slow,
+        "low": predicted.low,
+        "middle": predicted.middle,
+        "high": predicted.high,
         "label": case["label"],
-        "refusals": list(predicted.refusals),
+        "refusal": predicted.refusal,
         "findings": [f.pattern for f in slow.rule_findings[:3]],
         "quality": slow.quality.verdict,
     }
@@ -116,7 +117,7 @@ def page(rows: dict[str, Any], about: dict[str, Any]) -> str:
         cells = [
             *(name, row["pattern"], "yes" if row["found"] else "no"),
             *(f"{row['timed']:.1%}", f"{row['recorded']:.1%}"),
-            *("refused" if row["refusals"] else within, row["label"]),
+            *("refused" if row["refusal"] else within, row["label"]),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -139,12 +140,12 @@ def compare(found: Findings, given: Any, manifest: dict[str, Any]) -> None:
             write(given.out / "pairs.md", page(rows, manifest).encode())
             print(name, rows[name], flush=True)
     real = [row for row in rows.values() if row["label"] == "positive"]
-    priced = [row for row in real if row["found"] and not row["refusals"]]
+    priced = [row for row in real if row["found"] and not row["refusal"]]
     line = f"of {len(rows)} pairs {len(real)} save 5 % and more; "
     line += f"{len(priced)} of these are found and priced"
     for what in ("recorded", "timed") if priced else ():
         within = sum(row["low"] <= row[what] <= row["high"] for row in priced)
-        off = [abs((row["low"] + row["high"]) / 2 - row[what]) for row in priced]
+        off = [abs(row["middle"] - row[what]) for row in priced]
         line += f"; {what}: {within} in the range, middle off by "
         line += f"{statistics.median(off):.1%} of a step"
     found.lines.append(line)

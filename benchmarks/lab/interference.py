@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import time
@@ -19,9 +20,16 @@ def busy_s() -> float:
 
 
 def own_s() -> float:
-    """Return what of it this process and its ended children did."""
-    used = (resource.getrusage(w) for w in (-1, 0))  # children, self
-    return sum(u.ru_utime + u.ru_stime for u in used)
+    """Return what of it this process and its children did, ended or not."""
+    used = (resource.getrusage(w) for w in (-1, 0))  # ended children, self
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # It ended meanwhile.
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == os.getpid():
+                ticks += int(fields[11]) + int(fields[12])
+    running = ticks / os.sysconf("SC_CLK_TCK")
+    return running + sum(u.ru_utime + u.ru_stime for u in used)
 
 
 class Interference:
@@ -32,21 +40,10 @@ class Interference:
 
 @contextmanager
 def observed() -> Iterator[Interference]:
-    """Measure the others' share while the body runs; its children must end in it."""
+    """Measure the others' share while the body runs."""
     out = Interference()
     begun, busy, own = time.monotonic(), busy_s(), own_s()
     yield out
     elapsed = (time.monotonic() - begun) * (os.cpu_count() or 1)
     others = (busy_s() - busy) - (own_s() - own)
     out.share = max(0.0, others) / elapsed
-
-
-def wait_for_quiet(most: float, patience_s: float) -> None:
-    """Return once others use less than `most` of the processors, for two seconds, or
-    when patience has run out."""
-    end = time.monotonic() + patience_s
-    while time.monotonic() < end:
-        with observed() as now:
-            time.sleep(2)
-        if now.share < most:
-            return

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, schedule
 
 from benchmarks.lab.corpus.measure import Protocol
@@ -30,12 +31,16 @@ class Recording:
     facts: dict[str, Any]
 
 
-def record(run: Training, protocol: Protocol) -> Recording:
+def record(
+    run: Training, protocol: Protocol, collector: bool = False, stacks: bool = True
+) -> Recording:
     """Warm ``run`` up, then profile ``protocol.active`` of its steps.
 
     The warm-up comes before the profiler because a first torch.compile under stack
     recording writes some 750,000 Python events. Stacks and shapes are recorded the
-    same way for both twins: flags must not tell them apart.
+    same way for both twins: flags must not tell them apart. With `collector` the runs
+    of Python's garbage collector are recorded too. Without `stacks` a recompilation in
+    a recorded step is not 640,000 events.
 
     Raises:
         BadTrace: Steps, or on CUDA kernels, are missing from the trace.
@@ -51,7 +56,8 @@ def record(run: Training, protocol: Protocol) -> Recording:
             schedule=schedule(wait=1, warmup=1, active=protocol.active, repeat=1),
             on_trace_ready=lambda ready: ready.export_chrome_trace(str(path)),
             record_shapes=True,
-            with_stack=True,
+            with_stack=stacks,
+            experimental_config=_ExperimentalConfig(record_python_gc_info=collector),
         ) as profiler:
             for _ in range(2 + protocol.active):
                 run.step()

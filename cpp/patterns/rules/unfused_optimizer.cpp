@@ -172,7 +172,7 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 // On a CPU the form for many tensors calls as many operators as the one for each
-// (AdamW: 1,268 a step against 1,178, benchmarks/replay/run_pairs.py).
+// (AdamW: 1,268 a step against 1,178, benchmarks/pairs).
 std::string advise(const Context& context, const Finding&) {
   if (!context.timeline.host) {
     return std::string(info(PatternId::kUnfusedOptimizer).advice);
