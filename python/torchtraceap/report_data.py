@@ -81,8 +81,9 @@ class ReportData:
     def findings(self) -> tuple[Finding, ...]:
         """Anti-patterns at places of the user's code: what to fix first, by its gain
         (of capturing launches, a part: see docs/replay.md), then, if no gain is known,
-        the most wasted time. For a dry run's trace also the waits that cost no time. Last, with the origin "model", findings of the learned
-        detector that no rule explains."""
+        the most wasted time. For a dry run's trace also the waits that cost no time.
+        Last, with the origin "model", findings of the learned detector that no rule
+        explains."""
         return self.rule_findings + self.detection.findings
 
     @cached_property

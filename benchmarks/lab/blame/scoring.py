@@ -150,9 +150,7 @@ def score(it: Sample, truth: Truth, told: Told) -> Row:
                 "found": told.found(names_of(fault)),
                 "priced": gain is not None,
                 "error": abs(said.middle - real) / real,
-                "inside": (1 - _SLACK) * said.low
-                <= real
-                <= (1 + _SLACK) * said.high,
+                "inside": (1 - _SLACK) * said.low <= real <= (1 + _SLACK) * said.high,
             }
         )
     together = told.together

@@ -34,6 +34,8 @@ COUNTERS = [
 ]
 KINDS = ("cpu_op", "python_function", "user_annotation")
 EMPTY = Facts()
+#: Two spans, one in the other, each of two events.
+PAIRS = Facts(events=2, x=2, min_ts_ns=9 * 10**15)
 
 
 def only(*categories: str):
@@ -87,11 +89,16 @@ def labels(*args: str) -> tuple[str, Facts]:
 
 
 VARIANTS = [
-    V("F59", "pairs of B and E", raw(*phases("BBEE"))),
-    V("F59", "an end without beginning", raw(*phases("E"))),
+    V("F59", "pairs of B and E", raw(phases("BBEE")[0], PAIRS)),
+    V("F59", "an end without beginning", raw(*phases("E")), warns(stray_end=1)),
     V("F59", "asynchronous and object events", raw(*phases("bneSTpFNODPRcC", id="1"))),
     V("F59", "phases that do not exist", raw(*phases("Qqz9"))),
-    V("F59", "5000 levels of B", raw(*phases("B" * 5_000))),
+    V(
+        "F59",
+        "5000 levels of B",
+        raw(*phases("B" * 5_000)),
+        warns(unclosed_span=5_000),
+    ),
     *(
         V(
             "F60",
