@@ -90,7 +90,12 @@ def labels(*args: str) -> tuple[str, Facts]:
 
 VARIANTS = [
     V("F59", "pairs of B and E", raw(phases("BBEE")[0], PAIRS)),
-    V("F59", "an end without beginning", raw(*phases("E")), warns(stray_end=1)),
+    V(
+        "F59",
+        "an end without beginning",
+        raw(phases("E")[0], EMPTY),
+        warns(stray_end=1),
+    ),
     V("F59", "asynchronous and object events", raw(*phases("bneSTpFNODPRcC", id="1"))),
     V("F59", "phases that do not exist", raw(*phases("Qqz9"))),
     V(
