@@ -165,14 +165,14 @@ def main() -> None:
         for name in _names(options.folder):
             print(line(job_of(options.folder, name)), flush=True)
         return
-    rows = []
+    rows, machine = [], pages.machine()
     with tempfile.TemporaryDirectory() as folder:
         for job in made.jobs():
             made.write(job, Path(folder))
             rows.append(job_of(Path(folder), job.name))
             rows[-1] |= {"right": is_right(rows[-1]), "who": who(rows[-1])}
             print(line(rows[-1]), flush=True)
-    print(pages.write("made_jobs", {"jobs": rows}))
+    print(pages.write("made_jobs", {"machine": machine, "jobs": rows}))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
     assert code == 0 and plain(shown) == piped
     assert "\x1b" not in piped and piped == slow_loader.summary(windows=5) + "\n"
     lines = shown.splitlines()
-    begin = next(i for i, line in enumerate(lines) if "Findings, largest" in line) + 1
+    begin = next(i for i, line in enumerate(lines) if "Findings, what" in line) + 1
     colors = {"high": RED, "medium": YELLOW, "low": ""}
     seen = set()
     for line, finding in zip(lines[begin:], slow_loader.findings, strict=False):

@@ -38,7 +38,9 @@ def patterns_of(report: Report) -> set[str]:
 def test_a_threshold_decides(data: Path, slow_loader: Report) -> None:
     (found,) = [f for f in slow_loader.findings if f.pattern == "dataloader_bound"]
     # What its fix gains, which is more than the part of the idle time that is its own.
-    share = (found.recoverable_us or 0) / slow_loader.trace.device_time_us
+    gain = slow_loader.recovery.gains[slow_loader.rule_findings.index(found)]
+    assert gain is not None
+    share = gain.replayed_us / slow_loader.trace.device_time_us
     for factor, is_found in ((0.99, True), (1.01, False)):
         config = {"patterns": {"dataloader_bound": {"min_share": share * factor}}}
         report = torchtraceap.analyze(data / LOADER, config=config)

@@ -93,7 +93,7 @@ OF_STORED: Table = {
         f"  {PLACE} <module>  dataloader_bound (single_process)  ×6, 221 ms",
         "*- torchtraceap -*",
         'FAILED trace_check no("dataloader_bound") [[]trace kineto2021-v100-*[]]',
-        "*The device idled 221 ms while the program waited for 6 batches*",
+        "*The device idled 356 ms while the program waited for 6 batches*",
         "*instead: Load in the background*",
         'passed trace_check no("graph_break") [[]trace kineto2021-v100-*[]]',
         'FAILED trace_check budget("budget.toml") [[]trace kineto2021-v100-*[]]',

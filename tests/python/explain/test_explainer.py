@@ -60,7 +60,8 @@ def test_a_finding_is_explained(
     assert explanation.gain == (
         "about 319 ms (177 ms to 378 ms) of 1.07 s, about 29.9 %, by a replay of "
         "the recording with this alone fixed. That is more than the 221 ms lost to "
-        "it: lost time is counted once, so what a fix of missed_cuda_graph, zero_grad_fill would save "
+        "it: lost time is counted once, so what a fix of missed_cuda_graph, "
+        "zero_grad_fill would save "
         "too is divided between them, and this fix alone gains all of it."
     )
     assert 'check.no("dataloader_bound")' in explanation.check
