@@ -57,8 +57,8 @@ class Search {
   Findings run();
 
   /// Gives each part of the host's time to the sites of one pattern, the narrowest, and
-  /// adds those of launching (launch_sites.h), and what was observed. For a replay of a trace with device
-  /// work: O(n log n) in its rows.
+  /// adds those of launching (launch_sites.h), and what was observed. For a replay of a
+  /// trace with device work: O(n log n) in its rows.
   void complete_sites(Findings& found);
 
   /// Groups claims by sub-type and source line, or operator where no line is known;

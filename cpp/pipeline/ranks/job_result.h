@@ -118,7 +118,7 @@ TTA_RECORD(LateRank, TTA_LATE_RANK,
 #define TTA_SHARED_FINDING(FIELD)                                                 \
   FIELD(std::string, pattern, {}, "Name of the pattern.")                         \
   FIELD(std::uint64_t, ranks, 0, "Ranks whose own report has it.")                \
-  FIELD(std::uint64_t, of, 0, "The number of ranks analyzed.")                   \
+  FIELD(std::uint64_t, of, 0, "The number of ranks analyzed.")                    \
   FIELD(double, share, 0, "Of a rank's recording, in the mean over those ranks.") \
   FIELD(double, least, 0, "The smallest share.")                                  \
   FIELD(double, most, 0, "The largest share.")

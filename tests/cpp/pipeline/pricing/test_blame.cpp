@@ -86,9 +86,9 @@ TEST(Blame, AMessageSaysWhatWasObservedAndThenItsPart) {
   EXPECT_TRUE(says(loader.message, "idled " + patterns::duration_text(idled) +
                                        " while the program waited"))
       << loader.message;
-  EXPECT_TRUE(says(
-      loader.message,
-      "By replay, " + patterns::duration_text(loader.idle_ns) + " of it are due to it."))
+  EXPECT_TRUE(says(loader.message, "By replay, " +
+                                       patterns::duration_text(loader.idle_ns) +
+                                       " of it are due to it."))
       << loader.message;
   // The rule looks at longer waits only.
   const Analyzed other(reading(true));
