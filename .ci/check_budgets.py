@@ -56,7 +56,7 @@ def package(name: str, budget: int, goal: int) -> Budget:
 
 
 PARTS = [
-    package("base", 1_130, 800),
+    package("base", 1_220, 800),
     package("checking", 1_900, 1_400),
     package("cli", 2_450, 1_800),
     package("data", 2_000, 1_200),
@@ -64,14 +64,14 @@ PARTS = [
     package("explain", 3_350, 2_000),
     package("gate", 2_250, 1_500),
     package("integrations", 1_300, 800),
-    package("mcp_server", 650, 400),
-    package("profiling", 1_800, 1_600),
+    package("mcp_server", 700, 400),
+    package("profiling", 1_850, 1_600),
     package("ranks", 1_800, 1_000),
-    package("views", 4_400, 2_900),
+    package("views", 4_470, 2_900),
     package("waits", 1_000, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 25_700, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 26_050, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_700, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -80,11 +80,11 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 52_900, 48_000, ("cpp",)),
-    Budget("cpp", 400, 350, ("cpp",), unit="files"),
-    Budget("tests", 61_300, 50_000, ("tests",)),
-    Budget("benchmarks", 41_800, 30_000, ("benchmarks",)),
-    Budget("docs", 60, 60, ("docs",), (".md",), "pages"),
+    Budget("cpp", 54_500, 48_000, ("cpp",)),
+    Budget("cpp", 410, 350, ("cpp",), unit="files"),
+    Budget("tests", 63_200, 50_000, ("tests",)),
+    Budget("benchmarks", 42_300, 30_000, ("benchmarks",)),
+    Budget("docs", 61, 60, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),
     Budget("benchmarks/results", 24, 24, ("benchmarks/results",), (".md",), "pages"),
 ]

@@ -168,15 +168,15 @@ SPOTS = (
     Spot(
         "nothing-sure-of-an-estimate",
         "cpp/replay/gain.cpp",
-        "estimate ? 0 : static_cast",
-        "estimate && path_.empty() ? 0 : static_cast",
+        "gain.low = part(gain.at_least, trust.low);",
+        "gain.low = part(gain.replayed, trust.high);",
         ("replay", "pipeline"),
     ),
     Spot(
         "nothing-sure-without-a-device",
         "cpp/pipeline/pricing/price.cpp",
-        "if (finding.estimate || report.timeline->host) return false;",
-        "if (finding.estimate || !report.timeline) return false;",
+        "if (report.timeline->host) return Trust{0, 1, 2};",
+        "if (report.timeline->host) return Trust{0.5, 1, 2};",
         (f"{TESTS}/test_what_if.py",),
     ),
     Spot(
@@ -197,7 +197,7 @@ SPOTS = (
     Spot(
         "export-of-the-newest-cycle",
         f"{PACKAGE}/profiling/kept_trace.py",
-        "stale = not self.holds(inner.kineto_results)",
+        "stale = not self.holds(inner_profile(owner).kineto_results)",
         "stale = False",
         (f"{TESTS}/test_profiling_handler.py",),
     ),

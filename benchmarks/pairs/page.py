@@ -26,7 +26,7 @@ def all_rows(results: Row) -> dict[str, Row]:
 
 
 def holds(row: Row) -> bool:
-    """Tell whether a range has the measured gain in it, but for noise."""
+    """Tell whether a range has the measured gain in it, noise aside."""
     noise = row["noise"]
     return bool(row["low"] - noise <= row["measured"] <= row["high"] + noise)
 

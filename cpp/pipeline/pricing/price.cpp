@@ -49,7 +49,7 @@ replay::Trust trust_of(const Report& report, const patterns::Finding& finding) {
       return Trust{0, 1.15, 1.7};
     default:
       // What a faster program takes instead is not known, nor whether a collective only
-      // waited for other ranks. Of an estimate the replay is an upper bound.
+      // waited for other ranks. For an estimate the replay is an upper bound.
       return finding.estimate ? Trust{0, 0.9, 1} : Trust{0, 1, 1.25};
   }
 }

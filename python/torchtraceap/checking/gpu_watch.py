@@ -20,7 +20,7 @@ from torchtraceap.base.units import us_from_ns
 from torchtraceap.checking.device import Watch
 from torchtraceap.checking.recording import Recording
 from torchtraceap.checking.whole_body import NAME
-from torchtraceap.profiling import live
+from torchtraceap.profiling.kept_trace import inner_profile
 from torchtraceap.report import Report
 from torchtraceap.waits.table import cause_of
 from torchtraceap.waits.verdict import Launches, Observation
@@ -66,7 +66,7 @@ class GpuWatch(Watch):
             return Observation((), "", str(error), MODE)
         trace = report.loaded
         base = int(trace.metadata.get("baseTimeNanoseconds", 0))
-        inner = live.inner_profile(self._recording.profiler)
+        inner = inner_profile(self._recording.profiler)
         roots = inner.kineto_results.experimental_event_tree()
 
         def line_of(time_ns: int, operator: str) -> Line | None:

@@ -13,6 +13,7 @@ from typing import Any
 from torchtraceap.analysis_plan import AnalysisPlan
 from torchtraceap.data.load import refuse_loading
 from torchtraceap.profiling import cycle_files, live
+from torchtraceap.profiling.kept_trace import inner_profile
 from torchtraceap.profiling.notices import guarded, is_inside, reason, show, warn
 from torchtraceap.report import Report
 
@@ -67,7 +68,7 @@ def _show(report: Report) -> None:
 
 
 def _keep(prof: Any, report: Report) -> None:
-    results = live.inner_profile(prof).kineto_results
+    results = inner_profile(prof).kineto_results
     state = vars(prof)
     reports: list[Report] = state.setdefault("torchtraceap_reports", [])
     last = state.get("_torchtraceap_results")

@@ -45,7 +45,7 @@ class KeptTrace:
     def __init__(self, owner: Any) -> None:
         self._owner = weakref.ref(owner)
         self._results = weakref.ref(inner_profile(owner).kineto_results)
-        self._is_merged = merges(owner)  # cannot be told later
+        self._is_merged = merges(owner)  # not known later
         self._fd = -1  # the only export failed: nothing to hand out
         with private_path() as path:
             getattr(type(owner), EXPORT)(owner, path)
