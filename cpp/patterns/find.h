@@ -23,7 +23,7 @@ struct Findings {
   std::vector<Finding> findings;  ///< Most wasted first; of user patterns only.
   std::vector<Claim> claims;      ///< All that count, profiler_artifact included.
   /// What the rules claimed, counted or not: the time in which each pattern was seen,
-  /// the caller that has it in `claims`, which are about to be divided up again
+  /// whichever pattern has it in `claims`, which are about to be divided up again
   /// (Search::complete_sites). Empty: they are not.
   std::vector<Claim> observed;
   /// Where each pattern occurs, by its number, in order of time: of rules that note it
