@@ -17,6 +17,7 @@ namespace tta::trace {
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
+constexpr std::size_t kRowsBetween = 1 << 16;  // checkpoints
 
 // Compares rows by all that is known of them except their place in the file.
 class Earlier {
@@ -77,9 +78,12 @@ class Earlier {
 
 template <typename T>
 void gather(std::vector<T>& column, const std::vector<std::uint32_t>& order,
-            std::vector<T>& spare) {
+            std::vector<T>& spare, const std::function<void()>& checkpoint) {
   spare.resize(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) spare[i] = column[order[i]];
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i % kRowsBetween == 0) checkpoint();
+    spare[i] = column[order[i]];
+  }
   std::swap(column, spare);
 }
 
@@ -90,7 +94,7 @@ void gather_all(Columns& c, const std::vector<std::uint32_t>& order,
     std::vector<typename std::tuple_element_t<
         0, std::tuple<std::remove_reference_t<decltype(columns)>...>>::value_type>
         spare;
-    (..., (checkpoint(), gather(columns, order, spare)));
+    (..., gather(columns, order, spare, checkpoint));
   };
   all(c.name, c.args_length);
   all(c.category);
@@ -111,12 +115,12 @@ bool arrange(Trace& trace, std::vector<std::uint32_t>& kept,
   }
   gather_all(trace.columns, order, checkpoint);
   std::vector<std::uint32_t> spare;
-  if (!kept.empty()) gather(kept, order, spare);
+  if (!kept.empty()) gather(kept, order, spare, checkpoint);
   return true;
 }
 
 // Ids of names in order of the rows that have them.
-void renumber_names(Trace& trace) {
+void renumber_names(Trace& trace, const std::function<void()>& checkpoint) {
   auto& c = trace.columns;
   std::vector<std::uint32_t> number(trace.strings.size(), kNone), order;
   const auto use = [&](std::uint32_t old) {
@@ -128,6 +132,7 @@ void renumber_names(Trace& trace) {
   };
   use(0);  // the empty name
   for (std::size_t row = 0; row < c.size(); ++row) {
+    if (row % kRowsBetween == 0) checkpoint();
     c.name[row] = use(c.name[row]);
     for (auto* column : {&c.pid, &c.tid}) {
       auto& id = (*column)[row];
@@ -172,7 +177,7 @@ void order_rows(Trace& trace, const std::function<void()>& checkpoint) {
     arrange(trace, kept, std::move(*rows), checkpoint);
   }
   if (moved && has_kept) trace.kept_args.replace(kept);
-  renumber_names(trace);
+  renumber_names(trace, checkpoint);
 }
 
 }  // namespace tta::trace
