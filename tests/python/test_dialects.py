@@ -54,6 +54,8 @@ def without_rows(value: Any) -> Any:
 @pytest.mark.parametrize("name", summed_up())
 def test_real_traces(name: str, form: Callable[[bytes], bytes]) -> None:
     text = gzip.decompress(PATHS[name].read_bytes())
+    if text.lstrip().startswith(b"["):
+        pytest.skip("a list of events, which no new writer makes")
     try:
         document = parse(text)
     except ValueError:
