@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "timeline/cursor.h"
+#include "timeline/gradients.h"
 #include "trace/args.h"
 
 namespace tta::timeline {
@@ -190,36 +192,10 @@ class Resolver {
     return known;
   }
 
-  // The operator of the forward pass whose gradient a backward row computes.
+  // Listed only if a frame is looked for there.
   std::uint32_t forward_of(std::uint32_t row) {
-    row = t_.tree.innermost(row, [&](auto at) {
-      return c_.sequence[at] >= 0 && t_.named(at, Name::kBackward);
-    });
-    if (row == kNoRow) return kNoRow;
-    if (!forwards_listed_) list_forwards();
-    const auto it = forwards_.find({c_.pid[row], c_.sequence[row]});
-    if (it == forwards_.end() || it->second == kAmbiguous) return kNoRow;
-    return c_.ts[it->second] < c_.ts[row] ? it->second : kNoRow;
-  }
-
-  // Numbers count up on each thread: several operators may carry one, and the last made
-  // the graph's node; on several threads the right one is unknown.
-  void list_forwards() {
-    forwards_listed_ = true;
-    for (std::uint32_t row = 0; row < c_.size(); ++row) {
-      if (c_.sequence[row] < 0 || c_.cat(row) != Category::kCpuOp ||
-          t_.named(row, Name::kBackward) || t_.lanes.lane[row] == kNoLane) {
-        continue;
-      }
-      const std::pair key{c_.pid[row], c_.sequence[row]};
-      auto& slot = forwards_.emplace(key, row).first->second;
-      if (slot == kAmbiguous) continue;
-      if (t_.lanes.lane[slot] != t_.lanes.lane[row]) {
-        slot = kAmbiguous;
-      } else if (c_.ts[row] > c_.ts[slot]) {
-        slot = row;
-      }
-    }
+    if (!gradients_) gradients_.emplace(t_);
+    return gradients_->forward_of(row);
   }
 
   // What the busiest Python thread of the row's process was in at the time: the call
@@ -290,9 +266,7 @@ class Resolver {
   CallNames names_;
   std::map<std::int64_t, std::pair<const Lane*, std::uint32_t>> python_threads_;
   std::unordered_map<std::uint32_t, std::uint32_t> stacks_;  // of operators
-  static constexpr std::uint32_t kAmbiguous = kNoRow;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> forwards_;
-  bool forwards_listed_ = false;
+  std::optional<Gradients> gradients_;
   bool has_frames_ = false;
 };
 

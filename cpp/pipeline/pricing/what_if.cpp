@@ -257,10 +257,11 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
                 const replay::Checkpoint& checkpoint) {
   Outcome out;
   const replay::Pricer pricer(m);
+  const auto change = change_of(r, m, edits);  // refuses what makes no sense
   const auto trust = trust_of(r, edits);
   auto before = pricer.unchanged();
   checkpoint();
-  out.schedule = pricer.replay(change_of(r, m, edits));
+  out.schedule = pricer.replay(change);
   auto& after = out.schedule;
   // Without device work nothing but the graph knows the host's collectives.
   out.by_events =
