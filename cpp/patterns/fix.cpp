@@ -29,7 +29,7 @@ class Fixer {
 
   replay::Change run(Fix fix, std::span<const Claim> claims,
                      std::span<const Mark> sites, OverlapRoom& room) {
-    const bool by_site = !t_.host && goes_by_site(fix);
+    const bool by_site = t_.host ? fix == Fix::kBatch : goes_by_site(fix);
     if (by_site) {
       for (const auto& site : sites) fix_site(fix, site);
     }

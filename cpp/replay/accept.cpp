@@ -10,8 +10,9 @@ namespace {
 
 // Limits of acceptance. A trace may lack a cause here and there: what starts or returns
 // late without one is kept (Model::late), and makes the range of a gain that rests on
-// it wide (Pricer::gain). Refused is a trace that lacks rows: sampled ones and those
-// that events were removed from break one of these.
+// it wide (Pricer::gain). Refused is a trace that lacks rows: one limit or another is
+// broken by samples, and where one of a launch and its work was removed. Where both
+// were, what waited for them is late without a cause.
 constexpr double kMostSpanError = 0.01;
 constexpr double kMostContradicted = 0.01, kLeastLaunched = 0.95;
 // Of two traces with a sample of their rows, half of the starts are unexplained, late
@@ -64,15 +65,15 @@ void accept(Fidelity& f) {
   }
   const auto explained = ratio(static_cast<std::int64_t>(f.explained),
                                static_cast<std::int64_t>(f.launched));
-  const auto unexplained = ratio(f.unexplained_ns, f.span.recorded);
+  const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, f.devices));
+  const auto unexplained = ratio(f.unexplained_ns, devices * f.span.recorded);
   if (f.launched > 0 && explained < kLeastExplained && unexplained > kMostUnexplained) {
     refuse("unexplained_starts",
            "only " + percent(explained) +
-               " of the device work starts when the awaited work has ended, the rest "
-               "late by " +
+               " of the device work starts when the work before it has ended; all "
+               "other starts together are late by " +
                percent(unexplained) +
-               " of the recorded time in sum: rows are missing, or the device does not "
-               "work as a GPU does");
+               " of the recorded time. Events are probably missing");
   }
   if (const auto e = ratio(static_cast<std::int64_t>(f.launch_calls_without_work),
                            static_cast<std::int64_t>(f.launch_calls));

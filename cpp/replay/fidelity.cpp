@@ -159,6 +159,7 @@ Fidelity judge(const Model& m) {
         {s.number,
          {recorded[s.end] - recorded[s.begin], times[s.end] - times[s.begin]}});
   }
+  f.devices = m.timeline->devices.size();
   f.tasks = m.tasks.all.size();
   f.queued_before = m.tasks.queued_before;
   measure_waits(m, by_rules, measure_path(m, weights, times, f), f);

@@ -54,6 +54,7 @@ struct Fidelity {
   std::int64_t null_span = 0;  ///< Without any wait or order on the device.
   std::vector<StepTimes> steps;
 
+  std::size_t devices = 0;          ///< That worked.
   std::uint64_t tasks = 0;          ///< Device work.
   std::uint64_t launched = 0;       ///< Of it, with its launch in the trace.
   std::uint64_t queued_before = 0;  ///< Of it, launched before the trace began.

@@ -72,18 +72,29 @@ std::optional<Refusal> Pricer::longer_step(const WhatIf& changed) const {
 // A delay without a known cause may be of the dependency that it was recorded behind,
 // or of the work or call itself, which is late then whatever comes before. And a wait
 // whose rule the recording contradicts may be for something else than was dropped.
-std::int64_t Pricer::at_least(const WhatIf& changed) const {
+std::optional<std::vector<std::int64_t>> Pricer::guarded(const WhatIf& changed) const {
   auto weights = changed.weights;
-  bool guarded = false;
+  bool any = false;
   const auto edges_of = [&](PointId point, auto edit) {
     const auto [first, last] = model_.graph.into(point);
     for (auto i = first; i < last; ++i) edit(i, model_.graph.edges()[i]);
   };
   for (PointId p = 0; p < model_.late.size(); ++p) {
-    if (model_.late[p] == 0) continue;
-    guarded = true;
+    const auto late = model_.late[p];
+    if (late == 0) continue;
+    // Work that is still done may be late although its launch is gone.
+    const auto& point = model_.points[p];
+    const bool stays = point.kind == PointKind::kTaskStart &&
+                       !std::ranges::binary_search(changed.left_out, point.row);
     edges_of(p, [&](auto i, const Edge& e) {
-      if (!e.delayed && weights[i] != kAbsent) weights[i] += model_.late[p];
+      if (weights[i] == kAbsent) return;
+      if (!e.delayed) {
+        weights[i] += late;
+        any = true;
+      } else if (stays && weights[i] < e.weight) {
+        weights[i] = std::min(e.weight, weights[i] + late);
+        any = true;
+      }
     });
   }
   for (const auto& wait : model_.sync_calls) {
@@ -91,11 +102,10 @@ std::int64_t Pricer::at_least(const WhatIf& changed) const {
     edges_of(model_.calls.all[wait.call].end_point, [&](auto i, const Edge& e) {
       if (e.kind != EdgeKind::kSync || weights[i] != kAbsent) return;
       weights[i] = e.weight;
-      guarded = true;
+      any = true;
     });
   }
-  const auto span = guarded ? span_of(model_.graph.schedule(weights)) : changed.span;
-  return std::max<std::int64_t>(0, unchanged_.span - std::max(span, changed.span));
+  return any ? std::optional(std::move(weights)) : std::nullopt;
 }
 
 void set_range(Gain& gain, const Trust& trust) {
@@ -114,7 +124,11 @@ Gain Pricer::gain(const WhatIf& changed, const Trust& trust) const {
   out.replayed = std::max<std::int64_t>(0, unchanged_.span - changed.span);
   out.span = unchanged_.span;
   if (out.replayed == 0) return out;
-  out.at_least = at_least(changed);
+  out.at_least = out.replayed;
+  if (const auto weights = guarded(changed)) {
+    const auto span = span_of(model_.graph.schedule(*weights));
+    out.at_least = std::clamp<std::int64_t>(out.span - span, 0, out.replayed);
+  }
   set_range(out, trust);
   const auto& edges = model_.graph.edges();
   std::int64_t taken = 0;  // copied lengths taken away from the old path

@@ -78,10 +78,13 @@ class Pricer {
   /// Says what a change gained, by its replay, as a range. One replay more if the trace
   /// has delays or waits that no rule explains: they stay in the low end.
   Gain gain(const WhatIf& changed, const Trust& trust) const;
+  /// The weights of a change with which such delays and waits stay: behind other work
+  /// that is still done, at calls by their other dependencies; nothing if none would
+  /// go.
+  std::optional<std::vector<std::int64_t>> guarded(const WhatIf& changed) const;
 
  private:
   std::int64_t on_device(const WhatIf& schedule, const StepPoints& step) const;
-  std::int64_t at_least(const WhatIf& changed) const;
 
   const Model& model_;
   WhatIf unchanged_;

@@ -93,26 +93,26 @@ std::vector<T> suspects_among(const std::map<T, const Times*>& all) {
   return out;
 }
 
-double gain_ns(const Job& job, const Selection& usual) {
-  return job.replayed_step_ns() - job.replayed_step_ns(usual);
-}
-
 }  // namespace
 
 SlowRanks slow_together(const Job& job, std::vector<std::uint32_t> suspects) {
   suspects.resize(std::min(suspects.size(), kMostTogether));
   if (suspects.empty()) return {};
-  const auto all = gain_ns(job, {.ranks = suspects});
+  const auto was = job.replayed_step_ns();
+  const auto gain_ns = [&](const std::vector<std::uint32_t>& ranks) {
+    return was - job.replayed_step_ns(Selection{.ranks = ranks});
+  };
+  const auto all = gain_ns(suspects);
   SlowRanks out;
   for (const auto rank : suspects) {
     if (out.gain_ns >= kMostOfIt * all) break;
     out.ranks.push_back(rank);
-    out.gain_ns = gain_ns(job, {.ranks = out.ranks});
+    out.gain_ns = gain_ns(out.ranks);
   }
   for (auto at = out.ranks.size(); at-- > 0 && out.ranks.size() > 1;) {
     auto fewer = out.ranks;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at));
-    const auto without = gain_ns(job, {.ranks = fewer});
+    const auto without = gain_ns(fewer);
     if (without >= kMostOfIt * all) out = {std::move(fewer), without};
   }
   if (out.gain_ns <= 0) return {};
@@ -155,7 +155,7 @@ SlowWork slow_work(const Job& job) {
   for (const auto& [stage, middle] : middles) stages[stage] = &middle;
   std::vector<std::pair<double, int64_t>> slow;
   for (const auto stage : suspects_among(stages)) {
-    const auto gain = gain_ns(job, {.stage = stage});
+    const auto gain = was - job.replayed_step_ns(Selection{.stage = stage});
     if (gain >= least) slow.emplace_back(gain, stage);
   }
   std::ranges::stable_sort(slow, std::ranges::greater());

@@ -19,7 +19,7 @@ struct SlowRanks {
 
 /// Returns the fewest of the suspects, of which the first are the most suspected, with
 /// nine tenths of what the first kMostTogether gain together. Ranks that are late in
-/// turn hide each other: each alone gains nothing. At most 33 replays of the job.
+/// turn hide each other: each alone gains nothing. At most 34 replays of the job.
 SlowRanks slow_together(const Job& job, std::vector<std::uint32_t> suspects);
 
 struct SlowWork {

@@ -25,8 +25,8 @@ Gradients::Gradients(const Timeline& timeline) : t_(timeline) {
       continue;
     }
     const auto above = t_.tree.parent[row];
-    const bool inside = above != kNoRow && runs_node(above) &&
-                        c.sequence[above] == c.sequence[row];
+    const bool inside =
+        above != kNoRow && runs_node(above) && c.sequence[above] == c.sequence[row];
     if (!inside) backwards_.push_back({c.pid[row], c.sequence[row], row});
   }
   const auto number = [](const Numbered& n) { return std::tuple(n.pid, n.sequence); };
@@ -53,7 +53,8 @@ std::span<const Gradients::Numbered> Gradients::find(const std::vector<Numbered>
                                                      std::int64_t pid,
                                                      std::int64_t sequence) {
   const auto number = [](const Numbered& n) { return std::tuple(n.pid, n.sequence); };
-  const auto found = std::ranges::equal_range(all, std::tuple(pid, sequence), {}, number);
+  const auto found =
+      std::ranges::equal_range(all, std::tuple(pid, sequence), {}, number);
   return {found.begin(), found.end()};
 }
 

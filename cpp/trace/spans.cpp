@@ -90,7 +90,7 @@ class Pairs {
   bool fits(std::uint32_t end, std::uint32_t begin) const {
     const auto& c = t_.columns;
     return (c.name[end] == 0 || c.name[end] == c.name[begin]) &&
-           (!is_known(end) || c.category[end] == c.category[begin]);
+           (!is_known(end) || !is_known(begin) || c.category[end] == c.category[begin]);
   }
 
   // Closes something that is open by one of the ends of a moment, but not by one that
@@ -127,8 +127,9 @@ class Pairs {
     const auto begin = open_[at], end = ends_[by];
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(at));
     ends_.erase(ends_.begin() + static_cast<std::ptrdiff_t>(by));
-    if (!is_known(begin)) return;
+    if (!is_known(begin) && !is_known(end)) return;
     auto& c = t_.columns;
+    if (!is_known(begin)) c.category[begin] = c.category[end];
     c.phase[begin] = 'X';
     c.dur[begin] = c.ts[end] - c.ts[begin];
     if (c.name[begin] == 0) c.name[begin] = c.name[end];

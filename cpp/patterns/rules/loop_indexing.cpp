@@ -9,9 +9,13 @@
 // (aten::select, aten::slice) among them. The loop through a model's layers looks the
 // same to the names alone; there the index stays what it is, while a loop over elements
 // counts: where the file has "Concrete Inputs", they decide.
+//
+// A batch has one backward pass too: the nodes that all passes but one made go with the
+// fix. The time claimed is that of the loop alone.
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +25,7 @@
 #include "patterns/marks.h"
 #include "patterns/rule.h"
 #include "patterns/thread_time.h"
+#include "timeline/gradients.h"
 #include "trace/args.h"
 
 namespace tta::patterns {
@@ -227,6 +232,31 @@ double starting_share(const timeline::Timeline& t, std::uint32_t kernel) {
   return std::min(0.999, kEmptyKernel / std::max(1.0, length));
 }
 
+// A node of the backward pass, with the engine's own time until the next one.
+Interval node_time(const timeline::Timeline& t, std::uint32_t node,
+                   std::int64_t max_pause) {
+  const auto& c = t.columns();
+  const Interval own{c.ts[node], t.tree.end(c, node)};
+  const auto rows = t.lanes.rows_of(t.lanes.lane[node]);
+  const auto begin = [&](std::uint32_t row) { return c.ts[row]; };
+  const auto next = std::ranges::lower_bound(rows, own.end, {}, begin);
+  if (next == rows.end() || c.ts[*next] > own.end + max_pause) return own;
+  return {own.begin, c.ts[*next]};
+}
+
+// What goes of a node that one pass of a loop made. The gradient of an index is as
+// large as the whole tensor, and is filled and added up once a pass: a batch has none
+// of it.
+IntervalSet backward_time(const timeline::Timeline& t, std::uint32_t node,
+                          Interval time, std::int64_t real_work,
+                          std::int64_t max_pause) {
+  const auto name = t.trace->name(node);
+  const bool indexes = name.find("SelectBackward") != name.npos ||
+                       name.find("SliceBackward") != name.npos;
+  if (indexes) return {time};
+  return calling_time(t, t.lanes.lane[node], time, real_work, max_pause);
+}
+
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
@@ -237,11 +267,14 @@ std::vector<Claim> propose(const Context& context) {
       find_loops(t, {count(kMinRepeats), count(kMaxBody), count(kMinUnproven)});
   // With a device, an operator's time on the host is spent calling, however long.
   const auto real_work = t.host ? context.limits.ns(kRealWork) : trace::kTimeLimit;
+  const auto max_pause = context.limits.ns(kMaxPause);
   std::stable_sort(loops.begin(), loops.end(), [&](const Loop& a, const Loop& b) {
     return c.ts[a.passes[0]] < c.ts[b.passes[0]];
   });
   std::map<std::uint32_t, std::int64_t> reached;  // on each thread
   const auto& launched = launched_work(context);
+  std::optional<timeline::Gradients> gradients;
+  if (!loops.empty()) gradients.emplace(t);
   std::vector<Mark> marks, sites;
   for (const auto& loop : loops) {
     // A loop inside a loop is part of it.
@@ -252,13 +285,24 @@ std::vector<Claim> propose(const Context& context) {
     for (std::size_t i = 0; i < loop.passes.size(); ++i) {
       const auto row = loop.passes[i];
       const auto end = i + 1 < loop.passes.size() ? c.ts[loop.passes[i + 1]] : loop.end;
-      for (const auto& part : calling_time(t, lane, {c.ts[row], end}, real_work,
-                                           context.limits.ns(kMaxPause))) {
+      for (const auto& part :
+           calling_time(t, lane, {c.ts[row], end}, real_work, max_pause)) {
         marks.push_back({part, row, 0});
         if (i > 0) sites.push_back(marks.back());  // one pass for all is left
       }
-      for (const auto& work : launched.in(lane, {c.ts[row], end})) {
-        if (i > 0) sites.push_back({{}, row, 0, work.row, starting_share(t, work.row)});
+      if (i == 0) continue;
+      const auto add_work = [&](std::uint32_t thread, Interval time) {
+        for (const auto& work : launched.in(thread, time)) {
+          sites.push_back({{}, row, 0, work.row, starting_share(t, work.row)});
+        }
+      };
+      add_work(lane, {c.ts[row], end});
+      for (const auto node : gradients->backward_of(lane, {c.ts[row], end})) {
+        const auto time = node_time(t, node, max_pause);
+        for (const auto& part : backward_time(t, node, time, real_work, max_pause)) {
+          sites.push_back({part, node, 0, kNoRow, 1, row});
+        }
+        add_work(t.lanes.lane[node], time);
       }
     }
   }

@@ -196,37 +196,53 @@ replay::Change change_of(const Report& r, const replay::Model& m,
   return Editor(r, m).run(edits);
 }
 
-replay::Trust trust_of(const Report& r, std::span<const Edit> edits) {
-  constexpr replay::Trust kCertain{0.75, 0.9, 1}, kGuess{0, 0.75, 1};
+namespace {
+
+// How much of a replay's saving edits give: fixes as trust_of their findings, by what
+// each saves; the user's own as TTA_EDITS says, of a host alone nothing for sure.
+struct Trusts {
+  std::optional<replay::Trust> own;
   JointTrust fixes;
-  auto out = kCertain;
-  bool own = false;
+
+  // An edit beside a fix makes the range wider, but takes nothing from what is sure.
+  void set_range(replay::Gain& gain) const {
+    if (!fixes.any()) return replay::set_range(gain, own.value_or(replay::Trust{}));
+    auto trust = fixes.get();
+    if (own) {
+      trust = {std::min(own->low, trust.low), std::min(own->middle, trust.middle),
+               std::max(own->high, trust.high)};
+    }
+    fixes.set_range(gain, trust);
+  }
+};
+
+Trusts trusts_of(const Report& r, std::span<const Edit> edits) {
+  constexpr replay::Trust kCertain{0.75, 0.9, 1}, kGuess{0, 0.75, 1};
+  Trusts out;
   for (const auto& edit : edits) {
     if (edit.kind == EditKind::kFix) {
       for (const auto i : edit.of) {
-        const auto& f = r.findings[i];
-        fixes.add(trust_of(r, f), f.gain ? f.gain->replayed : f.wasted_ns);
+        const auto& f = r.findings.at(i);
+        out.fixes.add(trust_of(r, f), f.gain, f.wasted_ns);
       }
-      continue;
+    } else if (!info(edit.kind).certain || r.timeline->host) {
+      out.own = kGuess;
+    } else if (!out.own) {
+      out.own = kCertain;
     }
-    own = true;
-    if (!info(edit.kind).certain || r.timeline->host) out = kGuess;
   }
-  if (!own) return fixes.get();
-  if (!fixes.any()) return out;
-  const auto fix = fixes.get();
-  return {std::min(out.low, fix.low), std::min(out.middle, fix.middle),
-          std::max(out.high, fix.high)};
+  return out;
 }
 
-namespace {
-
-// Both schedules by events; returns what speaks against them, "" if nothing.
+// The schedules by events, of `least` if it has weights; returns the reason to doubt
+// them, "" if there is none.
 std::string schedule_by_events(const Report& r, const replay::Model& m,
                                replay::WhatIf& before, replay::WhatIf& after,
+                               replay::WhatIf& least,
                                const replay::Checkpoint& checkpoint) {
   try {
-    for (auto* each : {&before, &after}) {
+    for (auto* each : {&before, &after, &least}) {
+      if (each->weights.empty()) continue;
       replay::ModelProgramOptions options;
       options.weights = each->weights;
       options.checkpoint = checkpoint;
@@ -258,7 +274,7 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
   Outcome out;
   const replay::Pricer pricer(m);
   const auto change = change_of(r, m, edits);  // refuses what makes no sense
-  const auto trust = trust_of(r, edits);
+  const auto trusts = trusts_of(r, edits);
   auto before = pricer.unchanged();
   checkpoint();
   out.schedule = pricer.replay(change);
@@ -269,14 +285,21 @@ Outcome what_if(const Report& r, const replay::Model& m, std::span<const Edit> e
         return edit.kind == EditKind::kOverlap;
       });
   if (out.by_events) {
-    out.doubt = schedule_by_events(r, m, before, after, checkpoint);
+    replay::WhatIf least;
+    if (auto weights = pricer.guarded(after)) least.weights = *std::move(weights);
+    out.doubt = schedule_by_events(r, m, before, after, least, checkpoint);
     out.gain.replayed = std::max<std::int64_t>(0, before.span - after.span);
     out.gain.at_least = out.gain.replayed;
+    if (!least.times.empty()) {
+      out.gain.at_least =
+          std::clamp<std::int64_t>(before.span - least.span, 0, out.gain.replayed);
+    }
     out.gain.span = before.span;
-    replay::set_range(out.gain, trust);
+    trusts.set_range(out.gain);
     out.gain.recomputed = out.gain.inferred = -1;
   } else {
-    out.gain = pricer.gain(after, trust);
+    out.gain = pricer.gain(after, {});
+    trusts.set_range(out.gain);
     if (const auto longer = pricer.longer_step(after)) out.doubt = longer->detail;
     const auto begin = *std::min_element(after.times.begin() + 1, after.times.end());
     out.path = path_categories_of(

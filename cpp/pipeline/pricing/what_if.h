@@ -75,11 +75,6 @@ struct Edit {
 replay::Change change_of(const Report& report, const replay::Model& model,
                          std::span<const Edit> edits);
 
-/// Returns how much of a replay's saving edits give: fixes as trust_of their findings,
-/// by what each saves; the user's own as TTA_EDITS says, of a host alone nothing for
-/// sure.
-replay::Trust trust_of(const Report& report, std::span<const Edit> edits);
-
 struct Outcome {
   /// Scheduled by events (replay/scheduler.h) and not as a static graph: work that may
   /// overlap meets the limits of the device only there.

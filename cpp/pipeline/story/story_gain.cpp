@@ -28,26 +28,24 @@ constexpr double kPlace = 0.10;
 struct Cost {
   patterns::PatternId pattern{};
   std::int64_t measured_ns = 0, estimated_ns = 0;
-  std::int64_t gain_ns = 0;
-  std::map<std::string, std::int64_t> places;  // by their text
+  std::int64_t gain_ns = 0;                         // of the span, not of each device
+  std::map<std::string, std::int64_t> places = {};  // by their text
 
   // Which of them is spoken of: the first that matters.
-  enum class Told { kMeasured, kEstimate, kSaving, kNothing };
-  Told told(std::int64_t span_ns) const {
-    return share(measured_ns, span_ns) >= kMatters    ? Told::kMeasured
-           : share(estimated_ns, span_ns) >= kMatters ? Told::kEstimate
-           : share(gain_ns, span_ns) >= kMatters      ? Told::kSaving
-                                                      : Told::kNothing;
-  }
-  std::int64_t ns(std::int64_t span_ns) const {
-    switch (told(span_ns)) {
-      case Told::kMeasured:
-        return measured_ns;
-      case Told::kEstimate:
-        return estimated_ns;
-      default:
-        return gain_ns;
-    }
+  enum class Told { kMeasured, kEstimate, kSaving, kNothing } told = Told::kNothing;
+  std::int64_t ns = 0;  // That one,
+  double of_span = 0;   // and its share: of the devices' time, or of the span.
+
+  void choose(const Report& r, const Totals& sum) {
+    const auto tell = [&](Told what, std::int64_t time, std::int64_t whole) {
+      if (told != Told::kNothing || share(time, whole) < kMatters) return;
+      told = what;
+      ns = time;
+      of_span = share(time, whole);
+    };
+    tell(Told::kMeasured, measured_ns, sum.span_ns);
+    tell(Told::kEstimate, estimated_ns, sum.span_ns);
+    tell(Told::kSaving, gain_ns, r.timeline->span.length());
   }
 };
 
@@ -77,25 +75,25 @@ std::string place(const patterns::Finding& f) {
 
 // The patterns that matter, in the order in which the list of findings first names
 // them.
-std::vector<Cost> costs(const Report& r, std::int64_t span_ns) {
+std::vector<Cost> costs(const Report& r, const Totals& sum) {
   std::vector<Cost> out;
   for (const auto& f : r.findings) {
     auto cost = std::find_if(out.begin(), out.end(), [&](const Cost& known) {
       return known.pattern == f.pattern;
     });
-    if (cost == out.end()) cost = out.insert(out.end(), Cost{f.pattern, 0, 0, 0, {}});
+    if (cost == out.end()) cost = out.insert(out.end(), Cost{f.pattern});
     const auto excess = f.wasted_ns - f.idle_ns;
     cost->measured_ns += f.idle_ns;
     (r.patterns[f.pattern].estimate ? cost->estimated_ns : cost->measured_ns) += excess;
     cost->places[place(f)] += f.wasted_ns;
     if (f.gain) cost->gain_ns = std::max(cost->gain_ns, f.gain->middle);
   }
-  std::erase_if(out, [&](const Cost& cost) {
-    return cost.told(span_ns) == Cost::Told::kNothing;
-  });
+  for (auto& cost : out) cost.choose(r, sum);
+  std::erase_if(out,
+                [](const Cost& cost) { return cost.told == Cost::Told::kNothing; });
   // Patterns that by themselves cost next to nothing come after the others.
   std::ranges::stable_partition(
-      out, [&](const Cost& cost) { return cost.told(span_ns) != Cost::Told::kSaving; });
+      out, [](const Cost& cost) { return cost.told != Cost::Told::kSaving; });
   return out;
 }
 
@@ -134,18 +132,18 @@ std::pair<std::uint32_t, std::int64_t> longest_kernel(const timeline::Timeline& 
 }
 
 // Which operators that is: the three longest, by their own time.
-std::string costliest_operators(const timeline::Timeline& t) {
-  const auto sums = operator_times(t);
+std::string costliest_operators(const timeline::Timeline& t,
+                                const OperatorTimes& sums) {
   if (sums.all_ns == 0) return ".";
   std::string out;
   bool fallback = false;
   for (const auto& [name, ns] : sums.longest) {
     out += (out.empty() ? ": " : ", ") + beginning(t.trace->strings.view(name)) + " " +
-           share_text(ns, sums.all_ns);
+           share_text(ns, sums.all_ns) + (out.empty() ? " of operator time" : "");
     fallback = fallback || (t.names.is(name, timeline::Name::kSlowConvolution) &&
                             share(ns, sums.all_ns) >= kNotable);
   }
-  out += " of theirs.";
+  out += ".";
   if (fallback) {
     out +=
         " A slow_conv is torch's fallback where oneDNN is missing or does not take a "
@@ -176,16 +174,17 @@ Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
         ".";
   } else {
     const bool operators = sum.devices == 0 && sum.busy_ns >= sum.unattributed_ns;
+    const auto times = operators ? operator_times(*r.timeline) : OperatorTimes{};
     s.answer = "No pattern costs 3 % or more. ";
     s.answer += operators ? "The operators themselves take " +
                                 share_text(sum.busy_ns, sum.span_ns) + " of the time" +
-                                costliest_operators(*r.timeline)
+                                costliest_operators(*r.timeline, times)
                           : share_text(sum.unattributed_ns, sum.span_ns) +
                                 " of the time has no cause that a rule knows.";
     s.verdict = operators ? "operators" : "unattributed";
     s.figures = {{"unattributed", sum.unattributed_ns}};
-    if (const auto sums = operator_times(*r.timeline); operators && sums.all_ns > 0) {
-      s.figures.push_back({"longest_operator", sums.longest.front().second});
+    if (times.all_ns > 0) {
+      s.figures.push_back({"longest_operator", times.longest.front().second});
     }
   }
   return s;
@@ -209,40 +208,39 @@ Stage gain_stage(const Report& r, const Totals& sum) {
   };
   const auto span = sum.span_ns;
   const auto add_figure = [&](const Cost& cost) {
-    s.figures.push_back({word(cost.told(span)) + name(cost), cost.ns(span)});
+    s.figures.push_back({word(cost.told) + name(cost), cost.ns});
   };
-  const auto order = costs(r, span);
+  const auto order = costs(r, sum);
   if (!order.empty()) {
     const auto& first = order[0];
-    const auto ns = first.ns(span);
-    s.figures = {{"at_most", ns}};
+    s.figures = {{"at_most", first.ns}};
     add_figure(first);
-    const auto told = first.told(span);
-    s.answer = name(first) + ", " + before(told) + duration_text(ns) + " (" +
-               share_text(ns, span) + ")" + place_text(first);
+    s.answer = name(first) + ", " + before(first.told) + duration_text(first.ns) +
+               " (" + patterns::share_text(first.of_span) + ")" + place_text(first);
     if (first.pattern == patterns::PatternId::kLaunchBound ||
         first.pattern == patterns::PatternId::kHostBoundPython) {
       s.answer += stacks_text(r);
     }
-    if (told == Cost::Told::kMeasured && share(first.estimated_ns, span) >= kMatters) {
+    if (first.told == Cost::Told::kMeasured &&
+        share(first.estimated_ns, span) >= kMatters) {
       s.answer +=
           ", and by estimate up to " + duration_text(first.estimated_ns) + " more";
       s.figures.push_back({"estimate_" + name(first), first.estimated_ns});
     }
     if (order.size() > 1) {
       const auto& next = order[1];
-      s.answer += "; then " + name(next) + " (" + before(next.told(span)) +
-                  share_text(next.ns(span), span) + ")";
+      s.answer += "; then " + name(next) + " (" + before(next.told) +
+                  patterns::share_text(next.of_span) + ")";
       add_figure(next);
     }
     s.answer += ".";
-    if (sum.unattributed_ns > ns) {
+    if (share(sum.unattributed_ns, span) > first.of_span) {
       s.answer += " More time has no cause that a rule knows (" +
                   share_text(sum.unattributed_ns, span) + ").";
       s.figures.push_back({"unattributed", sum.unattributed_ns});
     }
     s.verdict = name(first);
-    s.severity = severity(ns, sum);
+    s.severity = severity(first.of_span);
     return s;
   }
   return without_pattern(r, sum, std::move(s));

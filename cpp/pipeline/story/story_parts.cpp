@@ -61,8 +61,11 @@ Totals add_up(const Report& r) {
 }
 
 std::optional<patterns::Severity> severity(std::int64_t part, const Totals& of) {
-  if (part <= 0) return std::nullopt;
-  const auto lost = share(part, of.span_ns);
+  return severity(share(part, of.span_ns));
+}
+
+std::optional<patterns::Severity> severity(double lost) {
+  if (lost <= 0) return std::nullopt;
   return lost >= 0.10   ? patterns::Severity::kHigh
          : lost >= 0.03 ? patterns::Severity::kMedium
                         : patterns::Severity::kLow;

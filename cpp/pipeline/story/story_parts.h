@@ -25,6 +25,7 @@ Totals add_up(const Report& report);
 
 /// The share of `part` as findings are graded; none if it is nothing.
 std::optional<patterns::Severity> severity(std::int64_t part, const Totals& of);
+std::optional<patterns::Severity> severity(double share);
 
 /// `part` / `whole`, 0 of nothing.
 double share(std::int64_t part, std::int64_t whole);

@@ -187,6 +187,43 @@ TEST(Gain, SaysWhatItRestsOn) {
   EXPECT_NEAR(static_cast<double>(by_work.high), 327'574, 1);
 }
 
+// Three kernels launched ahead, of which the second starts 500 us after the first has
+// ended, and nothing says why.
+TraceText with_a_late_kernel() {
+  return TraceText()
+      .op("first", 0, 5)
+      .launched(0, 8, 100, 1)
+      .launched(10, 608, 100, 2)
+      .launched(20, 709.2, 100, 3)
+      .call("cudaDeviceSynchronize", 30, 787.2, 9);
+}
+
+TEST(Gain, ADelayWithoutACauseStaysInTheLowEnd) {
+  const Replayed r(with_a_late_kernel());
+  const auto& tasks = r.model.tasks.all;
+  const auto delay = r.model.late[tasks[1].start_point];
+  EXPECT_NEAR(static_cast<double>(delay), 498'800, 1) << "500 us less a start's 1.2";
+  const Pricer pricer(r.model);
+  EXPECT_EQ(pricer.unchanged().span, span_of(r.model.recorded())) << "it is kept";
+  // An edit of something else leaves it where it is.
+  Change other;
+  other.shorten(tasks[2].row, {tasks[2].begin, tasks[2].begin + 40'000});
+  const auto of_other = pricer.gain(pricer.replay(other), {});
+  EXPECT_EQ(of_other.replayed, 40'000);
+  EXPECT_EQ(of_other.at_least, 40'000);
+  // Part of the work before it, it is not late; or it still is.
+  Change merged;
+  merged.merge(tasks[1].row);
+  const auto of_merged = pricer.gain(pricer.replay(merged), {});
+  EXPECT_EQ(of_merged.replayed, 500'000);
+  EXPECT_EQ(of_merged.at_least, 500'000 - delay);
+  // Work that is not done is never late.
+  Change dropped;
+  dropped.drop(tasks[1].row);
+  const auto of_dropped = pricer.gain(pricer.replay(dropped), {});
+  EXPECT_EQ(of_dropped.at_least, of_dropped.replayed);
+}
+
 // A copy to the host's pageable memory blocks its call, and a synchronization follows,
 // which has nothing left to wait for. 300 us of other work between two such pairs.
 TraceText pageable_copies() {

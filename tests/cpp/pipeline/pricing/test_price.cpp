@@ -56,6 +56,91 @@ TEST(Price, PricesALoaderByReplay) {
   EXPECT_NEAR(saved, static_cast<double>(replay.together->replayed), 1000);
 }
 
+// 20 passes of select (4 us) and tanh (10 us), each with a node of 10 us and one of
+// 30 us in a backward pass that begins after 2 ms; `numbered` says of which pass.
+TraceText loop_with_gradients(bool numbered) {
+  TraceText text;
+  text.python("train.py(7): each", 0, 6000);
+  for (int i = 0; i < 20; ++i) {
+    const auto number = [&](int node) {
+      return "\"Sequence number\": " + std::to_string(numbered ? node : 1000 + node);
+    };
+    const auto index =
+        "\"Concrete Inputs\": [\"\", \"0\", \"" + std::to_string(i) + "\"], ";
+    const double at = 100 + i * 30, back = 2000 + (19 - i) * 50;
+    text.op("aten::select", at, 4,
+            index + "\"Sequence number\": " + std::to_string(2 * i))
+        .op("aten::tanh", at + 10, 10,
+            "\"Sequence number\": " + std::to_string(2 * i + 1))
+        .op("autograd::engine::evaluate_function: TanhBackward0", back, 10,
+            number(2 * i + 1))
+        .op("TanhBackward0", back + 1, 8, number(2 * i + 1))
+        .op("autograd::engine::evaluate_function: SelectBackward0", back + 12, 30,
+            number(2 * i));
+  }
+  return text.op("aten::mm", 4000, 1000);
+}
+
+TEST(Price, ALoopsFixTakesItsBackwardPassToo) {
+  const auto loop = [](const Analyzed& report) {
+    for (const auto& f : report.findings) {
+      if (f.pattern == patterns::PatternId::kLoopIndexing) return f;
+    }
+    ADD_FAILURE() << "no loop found";
+    return patterns::Finding{};
+  };
+  const Analyzed with(loop_with_gradients(true)), without(loop_with_gradients(false));
+  const auto finding = loop(with), alone = loop(without);
+  ASSERT_TRUE(finding.gain && alone.gain);
+  EXPECT_EQ(finding.wasted_ns, alone.wasted_ns) << "what was seen is the loop";
+  // Of 19 passes a tanh's node, an index's and the 2 and 8 us to the next one.
+  EXPECT_EQ(finding.gain->replayed - alone.gain->replayed, 19 * 50'000);
+}
+
+TEST(Price, AllFixesTogetherPromiseNoLessThanOneAlone) {
+  using replay::Gain;
+  JointTrust trust;
+  const auto gain_of = [](double low, double middle, std::int64_t replayed) {
+    Gain gain;
+    gain.replayed = gain.at_least = replayed;
+    gain.span = 1'000;
+    replay::set_range(gain, {low, middle, 1});
+    return gain;
+  };
+  trust.add({0.8, 0.9, 1}, gain_of(0.8, 0.9, 100), 0);
+  trust.add({0, 0.5, 1}, gain_of(0, 0.5, 300), 0);
+  auto together = gain_of(0, 1, 350);
+  trust.set_range(together, trust.get());
+  EXPECT_EQ(together.low, 80) << "0.2 of 350 would be 70";
+  EXPECT_EQ(together.middle, 210);
+  EXPECT_EQ(together.high, 350);
+  // Of the same time: no more than the replay saves.
+  together = gain_of(0, 1, 60);
+  trust.set_range(together, trust.get());
+  EXPECT_EQ(together.low, 60);
+  EXPECT_EQ(together.middle, 60);
+}
+
+TEST(WhatIf, AnEditBesideAFixTakesNothingFromItsRange) {
+  const Analyzed report(loading_steps());
+  const auto& model = *report.replay->model;
+  const auto& trace = *report.timeline->trace;
+  std::uint32_t name = 0;
+  for (std::uint32_t i = 0; i < trace.columns.size(); ++i) {
+    if (trace.name(i) == "gemm") name = trace.columns.name[i];
+  }
+  std::uint32_t loader = 0;
+  while (report.findings.at(loader).pattern != patterns::PatternId::kDataloaderBound) {
+    ++loader;
+  }
+  const Edit fix{EditKind::kFix, {loader}}, same{EditKind::kScale, {name}, 1};
+  const auto alone = what_if(report, model, std::vector{fix}).gain;
+  const auto both = what_if(report, model, std::vector{fix, same}).gain;
+  EXPECT_GT(alone.low, 0);
+  EXPECT_GE(both.low, alone.low);
+  EXPECT_GE(both.middle, alone.middle);
+}
+
 TEST(Price, ALoadersOwnThreadIsAPartOfTheWaitForIt) {
   TraceText text;
   for (int i = 0; i < 10; ++i) {

@@ -133,15 +133,35 @@ TEST(Story, APatternWithoutACostIsNotTheHeadline) {
   EXPECT_EQ(figure(answer(), "saving_gc_pause"), report.timeline->span.length() / 20);
 }
 
+TEST(Story, ASavingIsAShareOfTheSpanHoweverManyDevicesWorked) {
+  auto text = steps_of(100, 60);
+  text.launched(1, 8, 50, 9'999, 7, "gemm", 1);
+  Analyzed report(text);
+  ASSERT_EQ(report.timeline->devices.size(), 2);
+  ASSERT_FALSE(report.findings.empty());
+  auto only = report.findings.front();
+  only.claims.clear();
+  only.pattern = patterns::PatternId::kGcPause;
+  only.wasted_ns = only.idle_ns = 0;
+  only.gain.emplace().middle = report.timeline->span.length() / 25;
+  report.findings = {only};
+  for (const auto& stage : tell_story(report)) {
+    if (stage.id != "gain") continue;
+    EXPECT_EQ(stage.verdict, "gc_pause") << stage.answer;
+    EXPECT_TRUE(says(stage.answer, "(4.0 %)")) << stage.answer;
+  }
+}
+
 TEST(Story, OperatorsOfACpuAreNamedAndSoAreFallbacks) {
   TraceText text;
   text.op("aten::conv2d", 0, 800).op("aten::_slow_conv2d_forward", 10, 700);
   text.op("aten::mm", 800, 150).op("aten::relu", 950, 40).op("aten::add", 990, 10);
   const auto stage = story_of(text.load()).at("gain");
   EXPECT_EQ(stage.verdict, "operators");
-  EXPECT_TRUE(says(stage.answer,
-                   ": aten::_slow_conv2d_forward 70.0 %, aten::mm 15.0 %, "
-                   "aten::conv2d 10.0 % of theirs."))
+  EXPECT_TRUE(
+      says(stage.answer,
+           ": aten::_slow_conv2d_forward 70.0 % of operator time, aten::mm 15.0 %, "
+           "aten::conv2d 10.0 %."))
       << stage.answer;
   EXPECT_TRUE(says(stage.answer, "fallback"));
   EXPECT_EQ(figure(stage, "longest_operator"), 700'000);
