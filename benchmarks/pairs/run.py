@@ -4,7 +4,7 @@
     python -m benchmarks.pairs.run [--pairs NAME,...] [--minutes M] [--steps N]
         [--traces FOLDER] [--keep FOLDER | --from FOLDER]
 
-Runs each slow program and its fixed twin in turn, in one process on one thread: two
+Runs each slow program and its fixed twin in turn, in one process on one thread: three
 rounds, and more in its share of `--minutes`; predicts the gain from the slow trace of
 the first round. --keep keeps that round's traces, from which --from predicts again,
 beside the gains measured before. Writes benchmarks/results/pairs.json, pairs.md and
@@ -43,7 +43,7 @@ from benchmarks.pairs.page import QUIET, drawing
 from benchmarks.pairs.predicting import predict, step_ms
 
 SIDES = ("slow", "fixed")
-ROUNDS_LEAST, ROUNDS_MOST = 2, 9
+ROUNDS_LEAST, ROUNDS_MOST = 3, 9
 
 
 Row = dict[str, Any]
@@ -91,7 +91,7 @@ def measured(pair: Pair, seconds: float, steps: int) -> tuple[Row, dict[str, byt
 
 
 def summary(every: list[Row]) -> Row:
-    """Draw rounds together: those that others disturbed little, if two and more are.
+    """Draw rounds together: those that others disturbed little, if enough are.
 
     `noise` is half of what the middle half of their gains spans, `same` by how much the
     slow program differs from itself in the next round.
@@ -162,7 +162,7 @@ def main() -> int:
     """Record, predict, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", default="")
-    parser.add_argument("--minutes", type=float, default=13)
+    parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--traces", type=Path, default=TRACES)
     parser.add_argument("--keep", type=Path)
