@@ -7,6 +7,7 @@
 
 #include "bindings/analysis.h"
 #include "bindings/record.h"
+#include "pipeline/story/answer.h"
 #include "pipeline/story/story.h"
 #include "pipeline/tables/event_sorts.h"
 #include "pipeline/tables/tables.h"
@@ -33,6 +34,8 @@ WorkTables work_tables(const Analysis& a) {
 
 void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<Stage>(m);
+  bind_record<AnswerRow>(m);
+  bind_record<Answer>(m);
   bind_record<Kernel>(m);
   bind_record<Copy>(m);
   bind_record<Operator>(m);
@@ -54,6 +57,8 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
            [](const Analysis& a) {
              return tuple_of([&] { return tell_story(a.report); });
            })
+      .def(
+          "answer", [](const Analysis& a) { return answer_of(a.report); }, release())
       .def("work_tables", &work_tables, release())
       .def("operators",
            [](const Analysis& a) {

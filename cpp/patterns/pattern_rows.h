@@ -21,7 +21,7 @@
     "Nothing to fix in the program: the time is not there without the profiler.")      \
   X(kDataloaderBound, "dataloader_bound", kCpu, kInput, kSkip, kFinding | kOnHost,     \
     ("single_process", "multi_process", "worker_start"),                               \
-    "The device waited for the next batch.",                                           \
+    "The program waited for the next batch.",                                          \
     "Load in the background: DataLoader(num_workers=4 or more, pin_memory=True, "      \
     "persistent_workers=True); if it has workers, use more of them, a larger "         \
     "prefetch_factor, or cheaper decoding and augmentation.")                          \
@@ -34,7 +34,7 @@
     kFinding | kOnHost,                                                                \
     ("first_iteration", "module_loading", "recompile", "late_compile",                 \
      "context_creation"),                                                              \
-    "Code was compiled or loaded while the device waited.",                            \
+    "Code was compiled or loaded.",                                                    \
     "Warm up first: run a few iterations with every shape "                            \
     "that will occur.")                                                                \
   X(kAllocatorChurn, "allocator_churn", kCpu, kCompile, kSkip, kFinding,               \
@@ -90,7 +90,7 @@
     "torch.distributed's coalescing manager, flattened gradients.")                    \
   X(kMissedCudaGraph, "missed_cuda_graph", kCpu, kLaunch, kCapture, kFinding, (),      \
     "The same kernels were launched one by one in every step.",                        \
-    "This stretch of the step repeats exactly, so capture it: "                        \
+    "Capture this stretch of the step, which repeats exactly: "                        \
     "torch.compile(mode=\"reduce-overhead\"), torch.cuda.make_graphed_callables, "     \
     "or torch.cuda.CUDAGraph around the code between two waits or reads.")             \
   X(kLaunchBound, "launch_bound", kCpu, kLaunch, kCapture, kFinding,                   \
@@ -99,7 +99,7 @@
     "batches, fused or foreach operators instead of loops over small tensors.")        \
   X(kHostBoundPython, "host_bound_python", kCpu, kLaunch, kHide, kFinding | kOnHost,   \
     ("recorded", "unrecorded"),                                                        \
-    "Python code between the operators kept the device waiting.",                      \
+    "Python code between the operators held everything up.",                           \
     "Move the work out of the step (precompute, cache, another thread or "             \
     "process), or let torch.compile remove the Python code.")                          \
   X(kStepOutlier, "step_outlier", kCpu, kWait, kShorten, kFinding | kOnHost,           \
@@ -160,5 +160,5 @@
   X(kLowOccupancy, "low_occupancy", kGpu, kKernel, kShorten, kFinding | kEstimate,     \
     ("registers", "shared_memory", "block_size", "grid", "unknown"),                   \
     "Kernels kept few of the device's threads busy.",                                  \
-    "For kernels of your own: fewer registers or less shared memory a block, "         \
-    "other block sizes; else larger problems or another algorithm.")
+    "Launch your own kernels with fewer registers, less shared memory a block or "     \
+    "other block sizes; for others, try larger problems or another algorithm.")

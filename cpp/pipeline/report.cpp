@@ -6,6 +6,12 @@
 #include <map>
 
 namespace tta::pipeline {
+Basis basis_of(const Report& r, const patterns::Finding& f) {
+  return f.estimate                    ? Basis::kEstimate
+         : r.origin == Origin::kDryRun ? Basis::kSimulated
+                                       : Basis::kMeasured;
+}
+
 namespace {
 
 TimesByName by_pattern(const Report& r, const std::vector<std::int64_t>& ns) {
@@ -52,9 +58,7 @@ Finding finding_of(const Report& r, const patterns::Finding& f,
   out.count = f.count;
   out.waits = f.waits;
   out.wasted_ns = f.wasted_ns;
-  out.basis = f.estimate                    ? Basis::kEstimate
-              : r.origin == Origin::kDryRun ? Basis::kSimulated
-                                            : Basis::kMeasured;
+  out.basis = basis_of(r, f);
   out.idle_ns = f.idle_ns;
   if (f.gain) add_gain(r, *f.gain, out);
   // Of what claims no time, nothing is taken away.

@@ -121,6 +121,8 @@ Event event_of(const trace::Trace& trace, std::uint32_t row);
 using LineOfCall = std::function<std::optional<std::int64_t>(
     const Location&, const std::vector<patterns::CallCost>&, std::int64_t)>;
 
+/// What a finding's figures rest on.
+Basis basis_of(const Report& report, const patterns::Finding& finding);
 std::vector<Finding> list_findings(const Report& report, const LineOfCall& line_of);
 /// Returns what each occurrence of a finding cost, in ns, in order of time: claims with
 /// one evidence are one occurrence. Throws std::out_of_range.

@@ -12,6 +12,8 @@ import numpy.typing
 
 __all__: list[str] = [
     "Agreement",
+    "Answer",
+    "AnswerRow",
     "Arrival",
     "Balance",
     "BlockingCall",
@@ -2629,6 +2631,7 @@ class Report:
     """
     The result of an analysis. Times in nanoseconds.
     """
+    def answer(self) -> Answer: ...
     def append_rank(
         self,
         path: str,
@@ -2840,6 +2843,122 @@ class Stage:
     def verdict(self) -> str:
         """
         The answer in a stable word: the side (host, device or turns), the pattern or the kind of work that comes first; "" if the figures are the answer, or if there is none.
+        """
+
+class AnswerRow:
+    """
+    A pattern that matters, in all places of one sub-type.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> AnswerRow:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> AnswerRow:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def basis(self) -> str:
+        """
+        As of a finding.
+        """
+    @property
+    def cost_fraction(self) -> float:
+        """
+        What was observed, as a share of the time of all devices, or of all processes in a trace without device work. Rows may share some of it: unlike `wasted_us` it is not divided among them.
+        """
+    @property
+    def count(self) -> int:
+        """
+        Occurrences.
+        """
+    @property
+    def findings(self) -> tuple[int, ...]:
+        """
+        Indices into `Report.findings`, costliest first.
+        """
+    @property
+    def fix(self) -> str:
+        """
+        What to do, in a few words: `advice` has the rest.
+        """
+    @property
+    def high_fraction(self) -> float | None:
+        """
+        The share that it saves at most.
+        """
+    @property
+    def low_fraction(self) -> float | None:
+        """
+        Share of the span that fixing all of them saves at least. None: unknown.
+        """
+    @property
+    def middle_fraction(self) -> float | None:
+        """
+        The share to expect.
+        """
+    @property
+    def pattern(self) -> str:
+        """
+        Name of the pattern.
+        """
+    @property
+    def problem(self) -> str:
+        """
+        What happened, without a full stop.
+        """
+    @property
+    def subtype(self) -> str | None:
+        """
+        None if the pattern has none.
+        """
+
+class Answer:
+    """
+    What to do about a trace, in a few rows.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Answer:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Answer:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def otherwise(self) -> str:
+        """
+        Without rows: where the time goes, or why that is unknown; else "".
+        """
+    @property
+    def rest(self) -> int:
+        """
+        Findings that are in no row.
+        """
+    @property
+    def rows(self) -> tuple[AnswerRow, ...]:
+        """
+        Five at most: what costs 3 % of the time or more, or whose fix is expected to save that; what to fix first comes first.
         """
 
 class Kernel:

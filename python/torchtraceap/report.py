@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from torchtraceap.views.tables import Tables
 
 
+_MORE = "report.summary(windows=True), report.to_html(PATH), report.explain()"
+
+
 class Report(ReportData):
     """The analysis of one trace. Made by ``torchtraceap.analyze``.
 
@@ -41,7 +44,8 @@ class Report(ReportData):
     """
 
     def summary(self, *, windows: bool | int = False, findings: int = 10) -> str:
-        """Return the report as plain text for people.
+        """Return the whole report as plain text for people. ``print(report)`` prints
+        its first screen.
 
         Args:
             windows: How many labeled windows to list, the largest saving first.
@@ -277,6 +281,12 @@ class Report(ReportData):
         from torchtraceap.views.tables import write_parquet
 
         write_parquet(self, folder)
+
+    def __str__(self) -> str:
+        """Return the first screen: what is slow, where, what to do, what it gains."""
+        from torchtraceap.views.answer_text import answer_lines, screen_width
+
+        return "\n".join(answer_lines(self, screen_width(), _MORE))
 
     def __repr__(self) -> str:
         return (

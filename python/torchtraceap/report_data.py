@@ -14,6 +14,7 @@ from functools import cached_property
 
 from torchtraceap import _core
 from torchtraceap._core import (
+    Answer,
     Balance,
     Copy,
     CriticalPath,
@@ -205,6 +206,11 @@ class ReportData:
         """A guided look: is the device busy, if not why, which side is the limit, what
         fills the busy time, and what would matter most."""
         return self.core.story()
+
+    @cached_property
+    def answer(self) -> Answer:
+        """What to do first: the patterns that matter, with cost, gain and place."""
+        return self.core.answer()
 
     @cached_property
     def _work(self) -> _core.WorkTables:

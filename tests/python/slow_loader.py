@@ -134,10 +134,8 @@ class SlowTrace:
             return name[end] != "" or category[end] != "unknown"
 
         def fits(end: int, begin: int) -> bool:
-            return name[end] in ("", name[begin]) and category[end] in (
-                "unknown",
-                category[begin],
-            )
+            known = {category[end], category[begin]} - {"unknown"}
+            return name[end] in ("", name[begin]) and len(known) < 2
 
         def choice(ends: list[int]) -> tuple[int, int] | None:
             last = [row for row in stack if ts[row] == ts[stack[-1]]]
@@ -170,7 +168,7 @@ class SlowTrace:
                     begin, end = found
                     stack.remove(begin)
                     ends.remove(end)
-                    if category[begin] != "unknown":
+                    if {category[begin], category[end]} != {"unknown"}:
                         self._join(begin, end)
                         gone.add(end)
                 stack += later
@@ -183,8 +181,9 @@ class SlowTrace:
         column = self.columns
         column["phase"][begin] = "X"
         column["dur"][begin] = column["ts"][end] - column["ts"][begin]
-        if column["name"][begin] == "":
-            column["name"][begin] = column["name"][end]
+        for key, unset in (("name", ""), ("category", "unknown")):
+            if column[key][begin] == unset:
+                column[key][begin] = column[key][end]
         for key in ARG_ORDER:
             if key != "device" and column[key][begin] == NO_ID:
                 column[key][begin] = column[key][end]

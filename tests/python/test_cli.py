@@ -234,10 +234,13 @@ def test_terminals_of_other_encodings(
     own_process: Run, data: Path, encoding: str
 ) -> None:
     environment = os.environ | {"PYTHONIOENCODING": encoding}
-    result = own_process("analyze", data / LOADER, env=environment)
+    result = own_process("analyze", data / LOADER, "--full", env=environment)
     assert result.returncode == 0 and result.stderr == b""
     text = result.stdout.decode(encoding)
     assert ("×6" if encoding != "ascii" else "x6") in text
+    result = own_process("analyze", data / LOADER, env=environment)
+    assert result.returncode == 0 and result.stderr == b""
+    assert "<= 8.9 %" in result.stdout.decode(encoding)
 
 
 def test_nothing_is_written_next_to_the_trace(

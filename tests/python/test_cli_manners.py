@@ -47,8 +47,10 @@ def plain(text: str) -> str:
 def test_a_terminal_shows_colors_and_a_pipe_the_same_text(
     data: Path, slow_loader: torchtraceap.Report, own_process: Run
 ) -> None:
-    code, shown = on_terminal(analyze(data / LOADER), environment(CI="1"))
-    piped = own_process("analyze", data / LOADER, env=environment()).stdout.decode()
+    code, shown = on_terminal(analyze(data / LOADER, "--full"), environment(CI="1"))
+    piped = own_process(
+        "analyze", data / LOADER, "--full", env=environment()
+    ).stdout.decode()
     assert code == 0 and plain(shown) == piped
     assert "\x1b" not in piped and piped == slow_loader.summary(windows=5) + "\n"
     lines = shown.splitlines()
@@ -106,8 +108,8 @@ def test_colors_can_be_forced_into_a_pipe_but_not_into_json(
 def test_a_bad_recording_is_marked(data: Path) -> None:
     path = data / "a100-cupti-range-no-kernels.json.gz"
     _, shown = on_terminal(analyze(path), environment(CI="1"))
-    (line,) = [line for line in shown.splitlines() if "Quality: " in line]
-    assert line == "\x1b[1;31mQuality: unusable\x1b[0m"
+    (line,) = [line for line in shown.splitlines() if "Recording " in line]
+    assert line.startswith("\x1b[1;31mRecording unusable:\x1b[0m The program launched")
 
 
 # --- Progress and quiet ---------------------------------------------------------------

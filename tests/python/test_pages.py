@@ -89,6 +89,7 @@ def test_the_output_shown_is_the_programs(
     program, *arguments = shlex.split(command.removeprefix("$ "))
     assert program == "torchtraceap"
     assert main(arguments) == 0
+    assert main([*arguments, "--full"]) == 0
     printed = capsys.readouterr().out
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert f"DEMO_TRACE ?= {arguments[-1]}\n" in makefile
@@ -96,7 +97,7 @@ def test_the_output_shown_is_the_programs(
         rest = printed
         for part in filter(None, excerpt.split("...\n")):
             before, found, rest = rest.partition(part)
-            assert found and before.endswith("\n"), part
+            assert found and (not before or before.endswith("\n")), part
 
 
 # --- Code: one block after the other, in one namespace, as a reader would -------------
@@ -211,7 +212,7 @@ def test_the_code_of_live_profiling(
         assert len(names["handler"].reports) == 2
         assert len(list((tmp_path / "reports").iterdir())) == 4
     if "torchtraceap.profile() as prof" in code:
-        assert capsys.readouterr().out == names["prof"].report.summary() + "\n\n"
+        assert capsys.readouterr().out == str(names["prof"].report) + "\n\n"
 
 
 # --- Patterns -------------------------------------------------------------------------

@@ -757,7 +757,7 @@ def test_a_set_by_the_program(
     first = out.read_bytes()
     assert program("train", made, *how, "-q", "--out", out).stdout == b""
     assert out.read_bytes() == first
-    ended = program("analyze", data / TRACES[0], "--detector", out)
+    ended = program("analyze", data / TRACES[0], "--full", "--detector", out)
     assert ended.returncode == 0 and b"Detector (torchtraceap " in ended.stdout
     how = ("--no-trees", "--steps", 4, "--seed", 5, "--checkpoint", kept)
     assert "its steps are 3, not 4" in refusal(program, made, *how, "-q", "--out", out)
@@ -778,7 +778,7 @@ def test_labels_by_the_program(
     how = ("--from", weights, "--steps", 2, "--out", out)
     ended = program("train", "--labels", queue, *how)
     assert ended.returncode == 0, ended.stderr
-    ended = program("analyze", trace, "--detector", out)
+    ended = program("analyze", trace, "--full", "--detector", out)
     assert b"Detector (mine.safetensors)" in ended.stdout
 
 

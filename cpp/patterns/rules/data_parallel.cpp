@@ -222,9 +222,9 @@ std::string describe(const Context&, const Finding& f) {
 
 std::string advise(const Context&, const Finding& f) {
   if (f.subtype == kModule) return std::string(info(PatternId::kDataParallel).advice);
-  return "If the ranks do not need equal buffers in training (running statistics of "
-         "batch norm rarely do), build DistributedDataParallel with "
-         "broadcast_buffers=False; they can be sent once, before evaluation.";
+  return "Build DistributedDataParallel with broadcast_buffers=False, if the ranks do "
+         "not need equal buffers in training (running statistics of batch norm rarely "
+         "do); they can be sent once, before evaluation.";
 }
 
 }  // namespace

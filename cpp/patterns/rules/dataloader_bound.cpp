@@ -313,11 +313,11 @@ std::string describe(const Context& context, const Finding& f) {
 std::string advise(const Context&, const Finding& f) {
   if (f.subtype != of(LoaderKind::kWorkerStart))
     return std::string(info(f.pattern).advice);
-  return "This costs time once per iterator, not in each step: keep the workers "
-         "between epochs (DataLoader(persistent_workers=True)), create the iterator "
-         "during other setup, and import and open little in the dataset; leave the "
-         "first batches out of a recording (torch.profiler.schedule(wait=1, warmup=1, "
-         "active=3)).";
+  return "Keep the workers between epochs (DataLoader(persistent_workers=True)): they "
+         "start once per iterator, not in each step. Create the iterator during other "
+         "setup, and import and open little in the dataset; leave the first batches "
+         "out "
+         "of a recording (torch.profiler.schedule(wait=1, warmup=1, active=3)).";
 }
 
 }  // namespace

@@ -164,11 +164,11 @@ std::string describe(const Context& context, const Finding& f) {
 
 std::string advise(const Context&, const Finding& f) {
   if (f.subtype == kSmall) return std::string(info(PatternId::kFrequentMemcpy).advice);
-  return "These operators ran on the host, most likely because the device's backend "
-         "has no kernel for them as they are called. Use other operators (fewer out= "
-         "and in-place forms, torch.empty for torch.zeros if all is overwritten), "
-         "other dtypes or contiguous tensors; or ask the backend's maintainers for "
-         "them.";
+  return "Use operators that run on the device: these ran on the host, most likely "
+         "because its backend has no kernel for them as they are called. Try fewer "
+         "out= "
+         "and in-place forms, torch.empty for torch.zeros if all is overwritten, other "
+         "dtypes or contiguous tensors; or ask the backend's maintainers for them.";
 }
 
 }  // namespace

@@ -184,14 +184,15 @@ bool is_compiled(const timeline::Timeline& t, std::uint32_t row) {
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kUnrecorded) {
-    return "Record with with_stack=True to see which code it was. " +
+    return "Find out which code it is: record with with_stack=True. Then: " +
            std::string(info(f.pattern).advice);
   }
   const auto call = costliest_call(context, stretches_of(f));
   if (call && is_compiled(t, call->row)) {
-    return "torch.compile generated this Python code: let a CUDA graph replay the "
-           "kernels (torch.compile(mode=\"reduce-overhead\")), or leave out its checks "
-           "of sizes (torch._inductor.config.size_asserts = False).";
+    return "Let a CUDA graph replay the kernels "
+           "(torch.compile(mode=\"reduce-overhead\"))"
+           ", or leave out the checks of sizes (torch._inductor.config.size_asserts = "
+           "False): torch.compile generated this Python code.";
   }
   return std::string(info(f.pattern).advice);
 }

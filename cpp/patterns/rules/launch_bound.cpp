@@ -151,7 +151,7 @@ std::set<std::int64_t> processes_that_decode(const timeline::Timeline& t) {
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kGraphs) {
-    return "A graph's first launch uploads it: replay each once in a warm-up. "
+    return "Replay each graph once in a warm-up: its first launch uploads it. "
            "Later ones take longer the more nodes it has: fuse its kernels "
            "(torch.compile), or launch the next graph while the one before it runs.";
   }
@@ -160,20 +160,18 @@ std::string advise(const Context& context, const Finding& f) {
     return graphs.contains(t.columns().pid[claim.evidence]);
   };
   if (std::any_of(f.claims.begin(), f.claims.end(), launched)) {
-    return "This process launches CUDA graphs already. Move the launches that are left "
-           "into the graph, or prepare the next graph's inputs while the one before "
-           "it runs.";
+    return "Move the launches that are left into the CUDA graphs, or prepare the next "
+           "graph's inputs while the one before it runs.";
   }
   const auto decoding = processes_that_decode(t);
   const auto decodes = [&](const Claim& claim) {
     return decoding.contains(t.columns().pid[claim.evidence]);
   };
   if (std::any_of(f.claims.begin(), f.claims.end(), decodes)) {
-    return "Each token launches the whole model again: give the key-value cache a "
-           "fixed size (a static cache) and compile the forward pass with "
-           "torch.compile(mode=\"reduce-overhead\"), which fuses its elementwise "
-           "kernels and replays each token as one CUDA graph; or generate for more "
-           "requests at once.";
+    return "Replay each token as one CUDA graph: give the key-value cache a fixed size "
+           "(a static cache) and compile the forward pass with "
+           "torch.compile(mode=\"reduce-overhead\"), which also fuses its elementwise "
+           "kernels; or generate for more requests at once.";
   }
   return std::string(info(PatternId::kLaunchBound).advice);
 }

@@ -263,9 +263,9 @@ std::string advise(const Context& context, const Finding& f) {
       return "Run every compiled function once, in each mode (training, evaluation) "
              "and shape that will occur, in a warm-up.";
     case LoadingKind::kContextCreation:
-      return "It happens once per process: use the device before recording "
-             "(torch.cuda.init(), torch.cuda.synchronize()), and keep the process "
-             "alive if many short jobs each pay for it.";
+      return "Use the device before recording (torch.cuda.init(), "
+             "torch.cuda.synchronize()): this happens once per process. Keep the "
+             "process alive if many short jobs each pay for it.";
     default:
       return "Warm up before measuring: run a few iterations first, or leave them out "
              "of the recording with torch.profiler.schedule(wait=1, warmup=2, "

@@ -290,17 +290,33 @@ class Prices {
 // comes first in 75 % by the gain alone and in 90 % with this share.)
 constexpr double kCapturing = 0.4;
 
-void sort_by_gain(const patterns::PatternTable& patterns,
-                  std::vector<patterns::Finding>& findings) {
-  const auto gain = [&](const patterns::Finding& f) {
-    const bool captures = patterns[f.pattern].fix == patterns::Fix::kCapture;
-    const auto share = captures ? kCapturing : 1;
-    return f.gain ? static_cast<double>(f.gain->middle) * share : -1;
-  };
-  std::ranges::stable_sort(findings, std::ranges::greater(), gain);
+}  // namespace
+
+double rank_of(const patterns::PatternTable& patterns, patterns::PatternId pattern,
+               const std::optional<replay::Gain>& gain) {
+  const bool captures = patterns[pattern].fix == patterns::Fix::kCapture;
+  const auto share = captures ? kCapturing : 1;
+  return gain ? static_cast<double>(gain->middle) * share : -1;
 }
 
-}  // namespace
+std::optional<replay::Gain> gain_together(const Report& r, const replay::Pricer& pricer,
+                                          std::span<const std::uint32_t> findings) {
+  patterns::OverlapRoom room(*r.timeline);
+  replay::Change change;
+  JointTrust trust;
+  for (const auto i : findings) {
+    const auto& f = r.findings[i];
+    if (!f.gain) continue;
+    change.add(patterns::fix_of(pricer.model(), r.patterns, f, room));
+    trust.add(trust_of(r, f), f.gain, f.wasted_ns);
+  }
+  if (!trust.any()) return {};
+  const auto fixed = pricer.replay(change);
+  if (pricer.longer_step(fixed)) return {};
+  auto out = pricer.gain(fixed, {});
+  trust.set_range(out, trust.get());
+  return out;
+}
 
 void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
            const replay::Checkpoint& checkpoint) {
@@ -317,7 +333,11 @@ void price(Report& report, Replay& out, std::span<const PatternGain> patterns,
   }
   // Of a host alone nothing tests a replay, and a collective's wait for other ranks has
   // no gain that one trace could tell.
-  if (!report.timeline->host) sort_by_gain(report.patterns, report.findings);
+  if (!report.timeline->host) {
+    std::ranges::stable_sort(report.findings, std::ranges::greater(), [&](auto& f) {
+      return rank_of(report.patterns, f.pattern, f.gain);
+    });
+  }
   if (prices.all().empty()) {
     out.windows.assign(report.windows.size(), 0);
     return;

@@ -69,6 +69,18 @@ Replay replay_unchanged(const timeline::Timeline& timeline,
 void price(Report& report, Replay& replay, std::span<const PatternGain> patterns,
            const replay::Checkpoint& checkpoint = replay::go_on);
 
+/// Returns what fixing several findings (places in Report::findings, in their order)
+/// gains; nothing if the replay without them speaks against itself, or none of them
+/// has a gain. One replay, or two with delays.
+std::optional<replay::Gain> gain_together(const Report& report,
+                                          const replay::Pricer& pricer,
+                                          std::span<const std::uint32_t> findings);
+
+/// By what findings come in order: what a fix is expected to save in nanoseconds, of
+/// captured launches less; -1 if that is unknown.
+double rank_of(const patterns::PatternTable& patterns, patterns::PatternId pattern,
+               const std::optional<replay::Gain>& gain);
+
 /// The records of a replay.
 Gain gain_of(const replay::Gain& gain);
 Fidelity fidelity_of(const replay::Fidelity& judged);

@@ -15,8 +15,6 @@ namespace {
 
 using patterns::duration_text;
 
-// What costs less is not what matters most: the bound of a finding of medium severity.
-constexpr double kMatters = 0.03;
 constexpr double kNotable = 0.10;  // unexplained time, beside the work itself
 // "Most of it" is half and more; a place with less than a tenth is one of many.
 constexpr double kMost = 0.50;

@@ -14,6 +14,9 @@
 
 namespace tta::pipeline {
 
+/// What costs less is not what matters: the bound of a finding of medium severity.
+inline constexpr double kMatters = 0.03;
+
 /// The balance of all devices together.
 struct Totals {
   std::size_t devices = 0;  ///< 0 for the process of a trace without device work.

@@ -22,7 +22,7 @@ _MARKS = frozenset({"Mn", "Me"})
 _MOST_MARKS = 4
 
 # What our own text needs where the terminal's encoding has no such characters.
-_ASCII = str.maketrans({"×": "x", "µ": "u", "…": "...", "–": "-"})
+_ASCII = str.maketrans({"×": "x", "µ": "u", "…": "...", "–": "-", "≤": "<="})
 
 
 def printable(text: str, width: int = 0) -> str:

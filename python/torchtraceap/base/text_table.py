@@ -79,12 +79,12 @@ def align(
     return lines
 
 
-def wrapped(text: str, indent: str, first: str = "") -> list[str]:
-    """Break a text into lines of the summary's width; numbers keep their units. The
-    first part keeps its role, as far as it is in the first line."""
+def wrapped(text: str, indent: str, first: str = "", width: int = WIDTH) -> list[str]:
+    """Break a text into lines of a width; numbers keep their units. The first part
+    keeps its role, as far as it is in the first line."""
     lines = textwrap.wrap(
         re.sub(r"(\d) (s\b|ms\b|µs\b|%)", "\\1\xa0\\2", text),
-        WIDTH,
+        width,
         initial_indent=first,
         subsequent_indent=indent,
         break_long_words=False,

@@ -44,6 +44,7 @@ from torchtraceap.ranks.horovod import horovod_text, is_horovod
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.merged import merged_ranks
 from torchtraceap.report import Report
+from torchtraceap.views.answer_text import answer_line, answer_lines, screen_width
 from torchtraceap.views.outputs import OUTPUTS, Output
 from torchtraceap.views.summary import summary_lines
 from torchtraceap.views.work_tables import work_lines
@@ -72,9 +73,13 @@ def add(commands: Commands) -> None:
     command.add_argument("traces", nargs="+", metavar="TRACE", help=TRACES)
     add = Options(command, "what to write (-: to standard output)")
     report_options(add, OUTPUTS)
-    add = Options(command)
-    add("--windows N", "list the N stretches of windows with most to save", count, 5)
-    add("--tables", "also list kernels, copies, operators and threads")
+    group = command.add_argument_group("what to print")
+    add = Options(group.add_mutually_exclusive_group())
+    add("--full", "the whole report: balance, every finding, windows, advice")
+    add("--brief", "one line for each trace")
+    add = Options(group)
+    add("--windows N", "--full, with N stretches of windows (default: 5)", count)
+    add("--tables", "--full, and kernels, copies, operators and threads")
     group = command.add_argument_group("the learned detector, in addition to the rules")
     add = Options(group.add_mutually_exclusive_group())
     add(
@@ -125,7 +130,12 @@ def run(options: argparse.Namespace) -> int:
     refuse_unwritable(list(wanted.values()), inputs)
     detector = _detector_of(options)
     shown = prints_summary(options, wanted.values())
-    asks = shown or any(output.asks_detector for output in wanted)
+    full = options.full or options.tables or options.windows is not None
+    if options.brief and full:
+        raise Refused(
+            "--brief is one line for each trace: leave out --windows, --tables"
+        )
+    asks = (shown and full) or any(output.asks_detector for output in wanted)
     reports: list[Report] = []
     failed: list[str] = []
     for path in options.traces:
@@ -140,16 +150,14 @@ def run(options: argparse.Namespace) -> int:
                     return show_job(job, options, wanted)
                 report = _analyze(trace, options, detector, asks)
                 # Part of it is read from the file again, which may have changed since.
-                blocks = [summary_lines(report, options.windows)] if shown else []
-                if shown and options.tables:
-                    blocks.append(work_lines(report))
-                lines = joined(blocks)
+                lines = _lines(report, options, full) if shown else []
         except Refused as error:
             complain(str(error))
             failed.append(path)
             continue
         if shown:
-            say_lines(["", *lines] if reports else lines)
+            apart = reports and not options.brief
+            say_lines(["", *lines] if apart else lines)
         reports.append(report)
     if failed and several:
         how_many = f"{len(failed)} of {len(options.traces)} traces failed"
@@ -159,6 +167,18 @@ def run(options: argparse.Namespace) -> int:
             if reports:
                 write_report(output, reports, target, several)
     return BAD_INPUT if failed else OK
+
+
+def _lines(report: Report, options: argparse.Namespace, full: bool) -> list[str]:
+    """Return what is printed of a report."""
+    if options.brief:
+        return [answer_line(report)]
+    if not full:
+        return answer_lines(report, screen_width())
+    blocks = [summary_lines(report, 5 if options.windows is None else options.windows)]
+    if options.tables:
+        blocks.append(work_lines(report))
+    return joined(blocks)
 
 
 def _merged_job(

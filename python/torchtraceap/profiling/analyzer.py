@@ -47,8 +47,8 @@ class Analyzer:
             and ``"html"``.
         budget: The limits of each cycle: a path, a mapping or a Budget (docs/ci.md).
             Excesses give a warning and are kept in `violations`.
-        verbosity: 0 prints nothing, 1 the summary of each cycle, 2 also windows and
-            tables. With several ranks, only the first prints.
+        verbosity: 0 prints nothing, 1 the first screen of each cycle, 2 the whole
+            report, with windows and tables. With several ranks, only the first prints.
         callbacks: A function or several, called with each report.
         then: Other handlers, one or several, called with the profiler afterwards:
             ``tensorboard_trace_handler(...)`` or one of your own.
@@ -154,7 +154,7 @@ class Analyzer:
         self, report: Report, written: list[str], broken: Sequence[Violation]
     ) -> None:
         all_of_it = self._verbosity > 1
-        parts = [report.summary(windows=all_of_it)]
+        parts = [report.summary(windows=True) if all_of_it else str(report)]
         if all_of_it and (tables := report.tables()):
             parts.append(tables)
         if broken:

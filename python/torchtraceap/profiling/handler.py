@@ -16,8 +16,7 @@ from torchtraceap.profiling import cycle_files, live
 from torchtraceap.profiling.kept_trace import inner_profile
 from torchtraceap.profiling.notices import guarded, is_inside, reason, show, warn
 from torchtraceap.report import Report
-
-_SHOWN = 3  # findings: what to do first fits on a screen beside the training's log
+from torchtraceap.views.answer_text import answer_lines, screen_width
 
 
 def analyze_profiler(
@@ -62,9 +61,9 @@ def analyze_profiler(
 
 
 def _show(report: Report) -> None:
-    text = report.summary(findings=_SHOWN)
-    print_all = "print(prof.torchtraceap_reports[-1].summary(windows=True))"
-    show(f"torchtraceap: {text}\n\nAll of it: {print_all}\n")
+    more = "print(prof.torchtraceap_reports[-1].summary(windows=True))"
+    text = "\n".join(answer_lines(report, screen_width(), more))
+    show(f"torchtraceap: {text}\n")
 
 
 def _keep(prof: Any, report: Report) -> None:

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/story/answer.cpp: rows of findings, and the words for them.
+#include "pipeline/story/answer.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pipeline/pricing/price.h"
+#include "pipeline/story/story_parts.h"
+
+namespace tta::pipeline {
+namespace {
+
+constexpr std::size_t kMostRows = 5;
+
+// The findings of one pattern and sub-type.
+struct Group {
+  std::vector<std::uint32_t> findings;
+  std::int64_t seen_ns = 0;
+  std::optional<replay::Gain> gain;
+};
+
+// What a rule saw, whatever else could save the same time: a ruler shows it in the
+// trace.
+std::int64_t seen_ns(const patterns::Finding& f) {
+  std::int64_t out = 0;
+  for (const auto& claim : f.observed) out += claim.end - claim.begin;
+  return out > 0 ? out : f.wasted_ns;
+}
+
+std::vector<Group> groups_of(const Report& r) {
+  std::vector<Group> out;
+  std::vector<std::pair<patterns::PatternId, std::uint8_t>> keys;
+  for (std::uint32_t i = 0; i < r.findings.size(); ++i) {
+    const std::pair key{r.findings[i].pattern, r.findings[i].subtype};
+    const auto at =
+        static_cast<std::size_t>(std::ranges::find(keys, key) - keys.begin());
+    if (at == keys.size()) {
+      keys.push_back(key);
+      out.emplace_back();
+    }
+    out[at].findings.push_back(i);
+    out[at].seen_ns += seen_ns(r.findings[i]);
+  }
+  return out;
+}
+
+// Adds the gain of each group; more than one finding is replayed without all of them.
+void price(const Report& r, std::vector<Group>& groups) {
+  std::optional<replay::Pricer> pricer;
+  for (auto& group : groups) {
+    if (group.findings.size() == 1) {
+      group.gain = r.findings[group.findings.front()].gain;
+      continue;
+    }
+    const auto known = [&](auto i) { return r.findings[i].gain.has_value(); };
+    if (!std::ranges::any_of(group.findings, known)) continue;
+    if (!pricer) pricer.emplace(*r.replay->model);
+    group.gain = gain_together(r, *pricer, group.findings);
+  }
+}
+
+// The first clause of an advice.
+std::string in_short(std::string_view advice) {
+  auto end = advice.size();
+  for (const std::string_view stop : {": ", "; ", ", ", ". ", " ("}) {
+    end = std::min(end, advice.find(stop));
+  }
+  if (end == advice.size() && advice.ends_with('.')) --end;
+  return std::string(advice.substr(0, end));
+}
+
+AnswerRow row_of(const Report& r, const Totals& sum, Group group) {
+  std::ranges::stable_sort(group.findings, std::ranges::greater(),
+                           [&](auto i) { return seen_ns(r.findings[i]); });
+  const auto& first = r.findings[group.findings.front()];
+  const auto& info = r.patterns[first.pattern];
+  AnswerRow row;
+  row.pattern = info.name;
+  if (!info.subtypes.empty()) row.subtype = info.subtypes[first.subtype];
+  row.problem = info.summary.substr(0, info.summary.rfind('.'));
+  row.fix = in_short(first.advice);
+  row.basis = basis_of(r, first);
+  row.cost_fraction = share(group.seen_ns, sum.span_ns);
+  for (const auto i : group.findings) row.count += r.findings[i].count;
+  if (group.gain) {
+    const auto span = r.timeline->span.length();
+    row.low_fraction = share(group.gain->low, span);
+    row.middle_fraction = share(group.gain->middle, span);
+    row.high_fraction = share(group.gain->high, span);
+  }
+  row.findings = std::move(group.findings);
+  return row;
+}
+
+}  // namespace
+
+Answer answer_of(const Report& r) {
+  Answer out;
+  out.rest = static_cast<std::uint32_t>(r.findings.size());
+  if (r.quality.verdict == Verdict::kUnusable) {
+    out.otherwise = "No verdict: device time cannot be judged.";
+    return out;
+  }
+  const auto sum = add_up(r);
+  const auto span = r.timeline->span.length();
+  auto groups = groups_of(r);
+  price(r, groups);
+  std::erase_if(groups, [&](const Group& g) {
+    return share(g.seen_ns, sum.span_ns) < kMatters &&
+           share(g.gain ? g.gain->middle : 0, span) < kMatters;
+  });
+  std::ranges::stable_sort(groups, std::ranges::greater(), [&](const Group& g) {
+    if (r.timeline->host) return static_cast<double>(g.seen_ns);
+    return rank_of(r.patterns, r.findings[g.findings.front()].pattern, g.gain);
+  });
+  groups.resize(std::min(groups.size(), kMostRows));
+  for (auto& group : groups) {
+    out.rest -= static_cast<std::uint32_t>(group.findings.size());
+    out.rows.push_back(row_of(r, sum, std::move(group)));
+  }
+  if (!out.rows.empty()) return out;
+  out.otherwise = r.quality.verdict == Verdict::kOk
+                      ? gain_stage(r, sum).answer
+                      : "No verdict: too much of the recording is missing.";
+  return out;
+}
+
+}  // namespace tta::pipeline

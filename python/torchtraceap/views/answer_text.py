@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""answer_text.py: the first screen: what is slow, where, what to do, what it gains.
+
+Places that leave no room beside the figures have lines of their own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+
+from torchtraceap._core import AnswerRow, Finding, Location
+from torchtraceap.base.location import called
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.text_table import Line, align, headed, marked, wrapped
+from torchtraceap.base.units import counted, share_text
+from torchtraceap.report_data import ReportData
+from torchtraceap.views.heading import fact_texts, simulated_text
+
+WIDTH = 100  # Where the terminal's is unknown, as in a pipe; of paragraphs at most.
+_WHOLE = 50  # Columns: with fewer a place is not shortened any further.
+MORE = "--full, --html FILE, torchtraceap explain TRACE"  # In the program.
+_SENTENCE = 80  # A place in the verdict.
+_NAME = 60  # A function, an operator or a file's name.
+
+
+def screen_width() -> int:
+    """Return the columns of the terminal on standard output; 100 without one."""
+    out = sys.stdout
+    if out is None or not out.isatty():
+        return WIDTH
+    return max(40, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def answer_lines(report: ReportData, width: int = WIDTH, more: str = MORE) -> list[str]:
+    """Return the first screen of a report: some ten lines of that width at most, but
+    for places that are longer. ``more``: how to see the rest."""
+    room = min(width, WIDTH)
+    rows = report.answer.rows
+    lines = [
+        marked(printable(report.trace.path), "title"),
+        *wrapped(", ".join(_facts(report)), "", width=room),
+        *wrapped(simulated_text(report.trace.simulated), "", width=room),
+    ]
+    for sentence in _verdict(report):
+        lines += wrapped(marked(sentence, "heading"), "", width=room)
+    if rows:
+        lines += ["", *_table(report, width), ""]
+    notes = [*_notes(report), _more(report, more)]
+    return lines + [part for line in notes for part in wrapped(line, "", width=room)]
+
+
+def answer_line(report: ReportData) -> str:
+    """Return the verdict in one line."""
+    return f"{printable(report.trace.path)}: {' '.join(_verdict(report))}"
+
+
+def _facts(report: ReportData) -> list[str]:
+    facts = fact_texts(report)
+    span_us = sum(row.span_us for row in report.balance)
+    if report.trace.working_devices and span_us:
+        busy_us = sum(row.busy_us for row in report.balance)
+        least = "at least " if report.quality.incomplete else ""
+        facts.append(f"busy {least}{share_text(busy_us, span_us)}")
+    return facts
+
+
+def _verdict(report: ReportData) -> Iterator[str]:
+    """Yield one or two sentences: the first row in words, or where the time goes."""
+    rows = report.answer.rows
+    if not rows:
+        yield printable(report.answer.otherwise)
+        return
+    row = rows[0]
+    cost = _cost(row).replace("≤", "up to") + " of the time"
+    where = _cut(_place(report, row), _SENTENCE)
+    yield f"{row.problem}, {cost}{f', at {where}' if where else ''}."
+    saves = f"A fix saves {_gain(row)}."
+    if not row.high_fraction:
+        known = row.high_fraction is not None
+        saves = "A fix alone gains nothing." if known else "The gain is not known."
+    yield f"{row.fix}. {saves}"
+
+
+def _cost(row: AnswerRow) -> str:
+    most = "≤ " if row.basis == "estimate" else ""
+    return most + share_text(row.cost_fraction, 1)
+
+
+def _gain(row: AnswerRow) -> str:
+    """Write what a fix saves: ``30 % (17 to 36)``; "-" if that is not known."""
+    if row.low_fraction is None or row.high_fraction is None:
+        return "-"
+    return _range(row.low_fraction, row.middle_fraction or 0.0, row.high_fraction)
+
+
+def _range(low: float, middle: float, high: float) -> str:
+    if not high:
+        return "0 %"
+    return f"{_percent(middle)} % ({_percent(low)} to {_percent(high)})"
+
+
+def _percent(share: float) -> str:
+    percent = 100 * share
+    return f"{percent:.0f}" if percent >= 9.5 or percent < 0.05 else f"{percent:.1f}"
+
+
+def _table(report: ReportData, width: int) -> list[str]:
+    heads = ("cost", "a fix saves", "pattern", "where")
+    rows = [
+        (
+            _cost(row),
+            _gain(row),
+            marked(_kind(row), report.findings[row.findings[0]].severity),
+            _place(report, row) or "(no source line)",
+        )
+        for row in report.answer.rows
+    ]
+    left = align([heads[:3], *(row[:3] for row in rows)], right=(0,), indent="  ")
+    room = width - max(map(len, left)) - 2
+    places = [_cut(row[3], room) for row in rows]
+    short = [place if len(place) <= room else "" for place in places]
+    cells = [heads if any(short) else (*heads[:3], "")]
+    cells += [(*row[:3], place) for row, place in zip(rows, short, strict=True)]
+    head, *lines = align(cells, right=(0,), indent="  ")
+    out = [head]
+    for line, place, row in zip(lines, short, rows, strict=True):
+        out += [line] if place else [line, f"      {_cut(row[3], width - 6)}"]
+    return out
+
+
+def _kind(row: AnswerRow) -> str:
+    return f"{row.pattern} ({row.subtype})" if row.subtype else row.pattern
+
+
+def _place(report: ReportData, row: AnswerRow) -> str:
+    """Write the costliest place, the user's own frame before the library's."""
+    every = [report.findings[i] for i in row.findings]
+    placed = next((f for f in every if f.location is not None), every[0])
+    text = _of_finding(placed)
+    others = len(every) - 1
+    if not text or not others:
+        return text
+    return f"{text} (+{others})"
+
+
+def _of_finding(finding: Finding) -> str:
+    where = finding.location
+    if where is None:
+        return printable(finding.operator, _NAME)
+    text = _frame(where)
+    if finding.deepest is not None:
+        text += (
+            f" > {_frame(finding.deepest, folders=finding.deepest.file != where.file)}"
+        )
+    return text
+
+
+def _frame(where: Location, *, folders: bool = True) -> str:
+    file = where.file if folders else where.file.rpartition("/")[2]
+    text = printable(file, 400) + ("" if where.line is None else f":{where.line}")
+    if where.function == "<module>" and where.line is not None:
+        return text
+    return f"{text} in {printable(called(where.function), _NAME)}"
+
+
+def _cut(place: str, room: int) -> str:
+    """Leave out folders from the left of each path until a place fits, then what is
+    behind the first frame: a file and its function stay whole."""
+    place, others, rest = place.partition(" (+")
+    room -= len(others + rest)
+    frames = place.split(" > ")
+    while len(" > ".join(frames)) > room:
+        longest = max(frames, key=lambda frame: frame.count("/"))
+        if "/" in longest:
+            at = frames.index(longest)
+            frames[at] = longest.partition("/")[2]
+        elif frames[1:] and room >= _WHOLE:
+            frames.pop()
+        else:
+            break
+    return " > ".join(frames) + others + rest
+
+
+def _is_judged(report: ReportData) -> bool:
+    """Tell whether so much was recorded that the rules' silence says something."""
+    return any(stage.id == "gain" and stage.known for stage in report.story)
+
+
+def _notes(report: ReportData) -> Iterator[str]:
+    quality, answer = report.quality, report.answer
+    if quality.verdict != "ok":
+        more = f" ({len(quality.reasons) - 1} more)" if quality.reasons[1:] else ""
+        reason = printable(quality.reasons[0].detail) if quality.reasons else ""
+        yield Line(
+            (f"Recording {quality.verdict}:", quality.verdict), (f" {reason}{more}", "")
+        )
+    elif not answer.rows and _is_judged(report) and report.detection.run:
+        counts = report.detection.counts
+        if silent := counts.flagged - counts.with_rules:
+            yield (
+                f"The learned detector flags {counted(silent, 'window')} in which the "
+                "rules find little."
+            )
+    together = report.recovery.together
+    if len(answer.rows) > 1 and together is not None and together.high_us:
+        span = report.trace.span_us
+        parts = (together.low_us, together.middle_us, together.high_us)
+        saved = _range(*(us / span for us in parts))
+        yield f"All findings fixed together: {saved} saved."
+    if answer.rows and report.recovery.refusal:
+        why = f"a replay would mislead: {report.recovery.refusal}."
+        yield headed("No gains", why)
+
+
+def _more(report: ReportData, how: str) -> str:
+    rest = report.answer.rest
+    also = f" ({counted(rest, 'smaller finding')})" if rest else ""
+    return f"More{also}: {how}"
