@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+TRACE = "h100-vit-nsfw-inference.json.gz"
 HEAVY = {"torch", "numpy", "pandas", "rich"}
 
 
@@ -20,6 +23,38 @@ def test_import_loads_nothing_heavy(module: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert HEAVY.isdisjoint(out.stdout.split())
+
+
+SCORES = """
+import sys
+if sys.argv[2] == "first":
+    import torch
+import torchtraceap
+report = torchtraceap.analyze(sys.argv[1])
+assert report.detection.run, report.detection.why
+print([window.cpu_probability for window in report.windows], "torch" in sys.modules)
+import torch
+assert torch.ones(3).sum() == 3
+"""
+
+
+def test_the_detector_needs_no_import_of_a_cpu_build_of_torch(data: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.version.cuda or torch.version.hip:
+        pytest.skip("a build for GPUs is imported")
+
+    def scores(when: str) -> tuple[str, str]:
+        call = [sys.executable, "-c", SCORES, str(data / TRACE), when]
+        environment = os.environ | {"TORCHTRACEAP_DETECTOR": "auto"}
+        out = subprocess.run(
+            call, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        probabilities, _, imported = out.strip().rpartition(" ")
+        return probabilities, imported
+
+    alone, imported = scores("later")
+    assert imported == "False"
+    assert scores("first") == (alone, "True")
 
 
 def test_a_pytest_start_loads_nothing_heavy(pytester: pytest.Pytester) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from dataclasses import dataclass
 from types import ModuleType
@@ -95,6 +96,8 @@ def load_named(path: str) -> None:
 
 
 def _usual_device() -> str:
+    if "torch" not in sys.modules:  # Of a build for the CPU nothing else was loaded.
+        return CPU
     import torch
 
     return "cuda" if torch.cuda.is_available() else CPU

@@ -43,7 +43,7 @@ def answer_lines(report: ReportData, width: int = WIDTH, more: str = MORE) -> li
         *wrapped(", ".join(_facts(report)), "", width=room),
         *wrapped(simulated_text(report.trace.simulated), "", width=room),
     ]
-    for sentence in _verdict(report):
+    for sentence in verdict_texts(report):
         lines += wrapped(marked(sentence, "heading"), "", width=room)
     if rows:
         lines += ["", *_table(report, width), ""]
@@ -53,7 +53,7 @@ def answer_lines(report: ReportData, width: int = WIDTH, more: str = MORE) -> li
 
 def answer_line(report: ReportData) -> str:
     """Return the verdict in one line."""
-    return f"{printable(report.trace.path)}: {' '.join(_verdict(report))}"
+    return f"{printable(report.trace.path)}: {' '.join(verdict_texts(report))}"
 
 
 def _facts(report: ReportData) -> list[str]:
@@ -66,29 +66,30 @@ def _facts(report: ReportData) -> list[str]:
     return facts
 
 
-def _verdict(report: ReportData) -> Iterator[str]:
+def verdict_texts(report: ReportData) -> Iterator[str]:
     """Yield one or two sentences: the first row in words, or where the time goes."""
     rows = report.answer.rows
     if not rows:
         yield printable(report.answer.otherwise)
         return
     row = rows[0]
-    cost = _cost(row).replace("≤", "up to") + " of the time"
-    where = _cut(_place(report, row), _SENTENCE)
-    yield f"{row.problem}, {cost}{f', at {where}' if where else ''}."
-    saves = f"A fix saves {_gain(row)}."
+    cost = cost_of(row).replace("≤", "up to") + " of the time"
+    where = _cut(place_of(report, row), _SENTENCE)
+    yield f"{printable(row.problem)}, {cost}{f', at {where}' if where else ''}."
+    saves = f"A fix saves {gain_of(row)}."
     if not row.high_fraction:
         known = row.high_fraction is not None
         saves = "A fix alone gains nothing." if known else "The gain is not known."
-    yield f"{row.fix}. {saves}"
+    yield f"{printable(row.fix)}. {saves}"
 
 
-def _cost(row: AnswerRow) -> str:
+def cost_of(row: AnswerRow) -> str:
+    """Write how much of the time was observed; of an estimate its bound."""
     most = "≤ " if row.basis == "estimate" else ""
     return most + share_text(row.cost_fraction, 1)
 
 
-def _gain(row: AnswerRow) -> str:
+def gain_of(row: AnswerRow) -> str:
     """Write what a fix saves: ``30 % (17 to 36)``; "-" if that is not known."""
     if row.low_fraction is None or row.high_fraction is None:
         return "-"
@@ -110,10 +111,10 @@ def _table(report: ReportData, width: int) -> list[str]:
     heads = ("cost", "a fix saves", "pattern", "where")
     rows = [
         (
-            _cost(row),
-            _gain(row),
-            marked(_kind(row), report.findings[row.findings[0]].severity),
-            _place(report, row) or "(no source line)",
+            cost_of(row),
+            gain_of(row),
+            marked(kind_of(row), report.findings[row.findings[0]].severity),
+            place_of(report, row) or "(no source line)",
         )
         for row in report.answer.rows
     ]
@@ -130,11 +131,12 @@ def _table(report: ReportData, width: int) -> list[str]:
     return out
 
 
-def _kind(row: AnswerRow) -> str:
+def kind_of(row: AnswerRow) -> str:
+    """Write the pattern and its sub-type."""
     return f"{row.pattern} ({row.subtype})" if row.subtype else row.pattern
 
 
-def _place(report: ReportData, row: AnswerRow) -> str:
+def place_of(report: ReportData, row: AnswerRow) -> str:
     """Write the costliest place, the user's own frame before the library's."""
     every = [report.findings[i] for i in row.findings]
     placed = next((f for f in every if f.location is not None), every[0])
@@ -183,6 +185,14 @@ def _cut(place: str, room: int) -> str:
     return " > ".join(frames) + others + rest
 
 
+def together_text(report: ReportData) -> str:
+    """Write what fixing all findings saves; "" if that is nothing, or not known."""
+    gain, span = report.recovery.together, report.trace.span_us
+    if gain is None or not gain.high_us:
+        return ""
+    return _range(*(us / span for us in (gain.low_us, gain.middle_us, gain.high_us)))
+
+
 def _is_judged(report: ReportData) -> bool:
     """Tell whether so much was recorded that the rules' silence says something."""
     return any(stage.id == "gain" and stage.known for stage in report.story)
@@ -203,11 +213,7 @@ def _notes(report: ReportData) -> Iterator[str]:
                 f"The learned detector flags {counted(silent, 'window')} in which the "
                 "rules find little."
             )
-    together = report.recovery.together
-    if len(answer.rows) > 1 and together is not None and together.high_us:
-        span = report.trace.span_us
-        parts = (together.low_us, together.middle_us, together.high_us)
-        saved = _range(*(us / span for us in parts))
+    if len(answer.rows) > 1 and (saved := together_text(report)):
         yield f"All findings fixed together: {saved} saved."
     if answer.rows and report.recovery.refusal:
         why = f"a replay would mislead: {report.recovery.refusal}."

@@ -39,6 +39,19 @@ def write_job(job: JobData, rows: int) -> str:
     return "\n".join(job_lines(job, rows))
 
 
+def job_line(job: JobData) -> str:
+    """Return the verdict in one line: the slowdown, and who is late first and why."""
+    causes = notable_causes(job)
+    parts = [slowdown_text(job)]
+    if causes:
+        late = causes[0]
+        where = (f"rank {late.rank}", late_place(late), late_why(late))
+        parts.append(f"Late first: {', '.join(filter(None, where))}.")
+    elif job.late_ranks[1:]:
+        parts.append(late_ranks_text(job))
+    return f"{printable(_name(job))}: {' '.join(parts)}"
+
+
 def job_lines(job: JobData, rows: int = 10) -> list[str]:
     """Return the lines, with at most ``rows`` causes, ranks, collectives and notes."""
     causes = notable_causes(job)

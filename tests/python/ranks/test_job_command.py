@@ -30,6 +30,9 @@ def test_ranks_are_told_together(
     assert main(["analyze", *map(str, traces)]) == 0
     out = capsys.readouterr().out
     assert "4 of 4 ranks, 6 steps" in out and LATE in out
+    assert main(["analyze", "--brief", *map(str, traces)]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "Slowdown " in line and "Late first: rank 2, train_ranks.py in slow" in line
 
 
 def test_forms_of_a_job_and_of_its_ranks(

@@ -15,7 +15,7 @@ from torchtraceap._core import Finding
 from torchtraceap.base.location import place_text
 from torchtraceap.base.program_files import SourceLine, code_excerpt
 from torchtraceap.report_data import ReportData
-from torchtraceap.views import finding_text
+from torchtraceap.views import answer_text, finding_text
 from torchtraceap.views.heading import (
     fact_texts,
     kinds_text,
@@ -75,6 +75,8 @@ def _values(report: ReportData) -> dict[str, Any]:
         "report": report,
         "facts": fact_texts(report),
         "simulated": simulated_text(report.trace.simulated),
+        "verdict": list(answer_text.verdict_texts(report)),
+        "answer": answer_text,
         "bars": bars,
         "more_bars": len(report.balance) - len(bars),
         "lanes": window_strip(report),
@@ -88,27 +90,21 @@ def _values(report: ReportData) -> dict[str, Any]:
 
 
 def _page_values(report: ReportData) -> dict[str, Any]:
-    gain = report.recovery.together
-    lost_us, estimated_us = finding_text.lost_us(report.findings)
     tables = [*work_tables(report), window_table(report)]
     return {
         "name": report.trace.path.replace("\\", "/").rpartition("/")[2],
         "notes": said_notes(report),
         "left": [*finding_text.left_texts(report), *finding_text.stretch_texts(report)],
-        "lost_us": lost_us,
-        "estimated_us": estimated_us,
         "detector_ran": report.detection.run,
         "findings": report.ranking,
         "code_of": code_of,
         "ranges_text": ranges_text,
         "rank_text": rank_text,
         "opinion_texts": opinion_texts,
-        "gain": gain,
-        "range_of": finding_text.range_of,
+        "together": answer_text.together_text(report),
         "order": finding_text.order_text(report),
         "ranked_by": ranked_by(report),
         "replayed": [text for text in finding_text.replayed_texts(report) if text],
-        "advice": finding_text.advice_of(report.findings),
         "no_lines": finding_text.NO_LINES,
         "paths": report.critical_paths,
         "kinds_text": kinds_text,
