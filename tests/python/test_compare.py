@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,15 @@ def test_a_fix_is_seen(fixed: torchtraceap.Comparison, slow_loader: Report) -> N
         / 6
     )
     assert [worse.kind for worse in fixed.worse()] == ["new"]
+
+
+def test_a_notebook_shows_it(fixed: torchtraceap.Comparison) -> None:
+    shown = fixed._repr_html_()
+    assert '<p class="headline">Median step: ' in shown
+    lines = [line for line in fixed.summary().splitlines() if "'" not in line]
+    assert len(lines) > 10
+    for line in lines:
+        assert html.escape(line) in shown
 
 
 def test_backwards_is_the_reverse(

@@ -90,6 +90,18 @@ class Comparison:
             ]
         return "\n\n".join("\n".join(block) for block in blocks if block)
 
+    def _repr_html_(self) -> str:
+        """Return the form in a notebook."""
+        from torchtraceap.views.html.document import notebook
+
+        verdict = "What changed"
+        if not self.comparable:
+            verdict = "The traces cannot be compared"
+        elif self.step_us is not None:
+            verdict = f"Median step: {_step(self.step_us)}"
+        lines = self.summary().splitlines()
+        return notebook("notebook_text.html", {"verdict": verdict, "lines": lines})
+
     def to_markdown(self) -> str:
         """Return it as Markdown, under 64 KiB, with all names made harmless."""
         return "\n\n".join(_markdown(self))

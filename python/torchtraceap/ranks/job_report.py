@@ -151,6 +151,14 @@ class JobReport(Sequence["Report"]):
 
         return write_job(self, rows)
 
+    def _repr_html_(self) -> str | None:
+        """Return the form in a notebook; None for traces of different jobs."""
+        if self._joined is None:
+            return None
+        from torchtraceap.views.html.job_page import job_notebook
+
+        return job_notebook(self)
+
     def to_json(self, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """Return the job as JSON, by ``job.schema.json``; write it to ``path``."""
         from torchtraceap.views.job_json import job_json

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import torchtraceap
 from torchtraceap.cli import main
 
 from ..terminal import on_terminal
@@ -33,6 +34,12 @@ def test_ranks_are_told_together(
     assert main(["analyze", "--brief", *map(str, traces)]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert "Slowdown " in line and "Late first: rank 2, train_ranks.py in slow" in line
+
+
+def test_a_notebook_shows_the_job(slow_job: Path) -> None:
+    shown = torchtraceap.analyze(slow_job)._repr_html_()
+    assert '<p class="headline">Slowdown ' in shown and "Latest: rank 2" in shown
+    assert "<h3>Ranks" in shown and " id=" not in shown and "<script" not in shown
 
 
 def test_forms_of_a_job_and_of_its_ranks(

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     import jinja2
 
 MOST_ROWS = 100  #: Of a table.
+_IN_NOTEBOOK = 20  # Rows of a table.
+# Where a notebook says that it is light or dark.
+_LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]')
+_DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]')
 _FOLDER = Path(__file__).parent
 _MOST_TEXT = 400  # Names of kernels have hundreds of characters, hostile ones more.
 
@@ -58,6 +62,21 @@ def document(
     }
     shared = {"version": _core.__version__, "most_rows": MOST_ROWS}
     return render(template, {**shared, **values}, raw)
+
+
+def notebook(template: str, values: Mapping[str, Any]) -> str:
+    """Return what a notebook shows: no script, and one that strips styles still shows
+    table and text."""
+    light, dark = colors.variables("light"), colors.variables("dark")
+    # Themed by the notebook if it says how, else by the system.
+    sheet = style(
+        f".torchtraceap{{{light}}}",
+        f"@media (prefers-color-scheme:dark){{.torchtraceap{{{dark}}}}}",
+        *(f"{where} .torchtraceap{{{light}}}" for where in _LIGHT),
+        *(f"{where} .torchtraceap{{{dark}}}" for where in _DARK),
+    )
+    sheet += "\n" + asset("notebook.css")
+    return render(template, {"most_rows": _IN_NOTEBOOK, **values}, {"style": sheet})
 
 
 def style(*rules: str) -> str:

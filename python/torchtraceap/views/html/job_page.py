@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torchtraceap._core import Late
 from torchtraceap.base.units import counted, time_text
 from torchtraceap.data.job import JobData
-from torchtraceap.views.html.document import MOST_ROWS, document
+from torchtraceap.views.html.document import MOST_ROWS, document, notebook
 from torchtraceap.views.html.job_timeline_json import job_timeline_json
 from torchtraceap.views.job_drawing import cause_text, drawing_of
 from torchtraceap.views.job_tables import job_tables
@@ -38,18 +40,11 @@ def job_page(job: JobData) -> str:
     least_us = _LEAST_SHARE * facts.waited_us
     first = enumerate(job.late[:_MOST_LATE])
     cards = [number for number, late in first if late.waited_us >= least_us]
-    worst = notable_causes(job)
     exposed_us = sum(row.exposed_us for row in job.ranks)
-    values = {
-        "job": job,
+    values = _values(job) | {
         "name": facts.source.replace("\\", "/").rstrip("/").rpartition("/")[2]
         or facts.source,
-        "facts": list(job_fact_texts(job)),
-        "verdict": slowdown_text(job),
-        "worst": _sentence(worst[0], gpus) if worst else "",
-        "degraded": bool(worst),
-        "notes": [note.detail for note in facts.notes],
-        "trust": list(trust_texts(job)),
+        "degraded": bool(notable_causes(job)),
         "waited": together_text(facts.waited_us, gpus),
         "exposed": together_text(exposed_us, gpus),
         "cards": cards,  # Places in ``job.late``.
@@ -58,12 +53,30 @@ def job_page(job: JobData) -> str:
         "late_place": late_place,
         "waited_text": waited_text,
         "more_cards": len(job.late) - len(cards),
-        "tables": job_tables(job, MOST_ROWS),
         "step": step_text(job),
         "span_us": max((row.end_us for row in job.ranks), default=0.0),
         "left_out": _left_out(drawing.left_out, drawing.left_out_us),
     }
     return document("job.html", values, _SCRIPTS, job_timeline_json(job, drawing))
+
+
+def job_notebook(job: JobData) -> str:
+    """Return what a notebook shows for a job."""
+    return notebook("notebook_job.html", _values(job))
+
+
+def _values(job: JobData) -> dict[str, Any]:
+    """Return what page and notebook show alike."""
+    worst = notable_causes(job)
+    return {
+        "job": job,
+        "facts": list(job_fact_texts(job)),
+        "verdict": slowdown_text(job),
+        "worst": _sentence(worst[0], on_gpus(job)) if worst else "",
+        "notes": [note.detail for note in job.facts.notes],
+        "trust": list(trust_texts(job)),
+        "tables": job_tables(job, MOST_ROWS),
+    }
 
 
 def _sentence(late: Late, gpus: bool) -> str:

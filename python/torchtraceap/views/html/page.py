@@ -22,9 +22,8 @@ from torchtraceap.views.heading import (
     said_notes,
     simulated_text,
 )
-from torchtraceap.views.html import colors
 from torchtraceap.views.html.balance_bars import balance_bars
-from torchtraceap.views.html.document import document, render, style
+from torchtraceap.views.html.document import document, notebook
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.opinion_text import opinion_texts, rank_text, ranked_by
@@ -34,9 +33,6 @@ from torchtraceap.views.work_tables import window_table, work_tables
 
 _SCRIPTS = ("slices.js", "time_view.js", "timeline.js", "viewer.js", "page.js")
 _IN_NOTEBOOK = 20  # Findings.
-# Where a notebook says that it is light or dark.
-_LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]')
-_DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]')
 
 
 def page_html(report: ReportData) -> str:
@@ -50,22 +46,13 @@ def page_html(report: ReportData) -> str:
 
 
 def notebook_html(report: ReportData) -> str:
-    """Return what a notebook shows: no script, and one that strips styles still shows
-    table and text."""
-    light, dark = colors.variables("light"), colors.variables("dark")
-    # Themed by the notebook if it says how, else by the system.
-    sheet = style(
-        f".torchtraceap{{{light}}}",
-        f"@media (prefers-color-scheme:dark){{.torchtraceap{{{dark}}}}}",
-        *(f"{where} .torchtraceap{{{light}}}" for where in _LIGHT),
-        *(f"{where} .torchtraceap{{{dark}}}" for where in _DARK),
-    )
+    """Return what a notebook shows for a report."""
     values = {
         "findings": report.ranking[:_IN_NOTEBOOK],
         "line_of": _line_of,
         "more_findings": max(0, len(report.findings) - _IN_NOTEBOOK),
     }
-    return render("notebook.html", _values(report) | values, {"style": sheet})
+    return notebook("notebook.html", _values(report) | values)
 
 
 def _values(report: ReportData) -> dict[str, Any]:
@@ -102,6 +89,8 @@ def _page_values(report: ReportData) -> dict[str, Any]:
         "rank_text": rank_text,
         "opinion_texts": opinion_texts,
         "together": answer_text.together_text(report),
+        "gain": report.recovery.together,
+        "range_of": finding_text.range_of,
         "order": finding_text.order_text(report),
         "ranked_by": ranked_by(report),
         "replayed": [text for text in finding_text.replayed_texts(report) if text],
