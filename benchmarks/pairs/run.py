@@ -91,13 +91,13 @@ def measured(pair: Pair, seconds: float, steps: int) -> tuple[Row, dict[str, byt
 
 
 def summary(every: list[Row]) -> Row:
-    """Draw rounds together: those that others disturbed little, if enough are.
+    """Draw rounds together: those that others disturbed little, if two and more are.
 
     `noise` is half of what the middle half of their gains spans, `same` by how much the
     slow program differs from itself in the next round.
     """
     quiet = [row for row in every if row["others"] < QUIET]
-    rows = quiet if len(quiet) >= ROUNDS_LEAST else every
+    rows = quiet if len(quiet) > 1 else every
 
     def middle(key: str) -> float:
         return statistics.median(row[key] for row in rows)

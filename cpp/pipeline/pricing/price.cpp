@@ -19,20 +19,31 @@ namespace tta::pipeline {
 namespace {
 
 // Nothing tests the replay of a trace without device work. From the recorded pairs
-// (benchmarks/results/pairs.md, "Measured and replayed"), by the edit; loaders and
-// casts have given nothing as well: workers may take the processor from the program,
-// and the other type may be converted inside.
-replay::Trust on_host(patterns::Fix fix) {
+// (benchmarks/results/pairs.md, "Measured and replayed"): of loaders, casts and graph
+// breaks by the pattern, of others by the edit. Loaders and casts have given nothing as
+// well: workers may take the processor from the program, and the other type may be
+// converted inside.
+replay::Trust on_host(const patterns::PatternInfo& pattern) {
   using enum patterns::Fix;
-  switch (fix) {
+  switch (pattern.id) {
+    case patterns::PatternId::kDataloaderBound:
+      return {0, 0.85, 1.1};
+    case patterns::PatternId::kGraphBreak:
+      return {0, 0.8, 1.5};
+    case patterns::PatternId::kCpuCast:
+      return {0, 1.2, 3};
+    default:
+      break;
+  }
+  switch (pattern.fix) {
     case kHide:
-      return {0.5, 1, 1.5};
+      return {0.5, 1, 2};
     case kBatch:
-      return {0.5, 1.2, 1.6};
+      return {0.5, 1.2, 2};
     case kMultiTensor:
-      return {0, 0.5, 1.2};
+      return {0, 0.6, 1.2};
     case kOverlap:
-      return {0, 0.9, 1.6};
+      return {0, 1, 2.4};
     default:
       return {0, 1, 2.2};
   }
@@ -49,7 +60,7 @@ replay::Trust trust_of(const Report& report, const patterns::Finding& finding) {
   const auto reads = [&](patterns::SyncKind kind) {
     return finding.subtype == static_cast<std::uint8_t>(kind);
   };
-  if (report.timeline->host) return on_host(report.patterns[finding.pattern].fix);
+  if (report.timeline->host) return on_host(report.patterns[finding.pattern]);
   switch (finding.pattern) {
     case kDataloaderBound:  // workers slow the program: 0.62 and 0.83 of one pair
       return Trust{0.5, 0.9, 1.1};
