@@ -144,6 +144,16 @@ def test_a_link_to_a_finding_opens_it(
     assert reader.one(f"#{name}").get_attribute("open") is not None
 
 
+def test_a_row_of_the_answer_opens_its_finding(reader: Reader) -> None:
+    links = reader.driver.find_elements(By.CSS_SELECTOR, ".answer a")
+    assert len(links) > 2
+    target = links[2].get_attribute("href").partition("#")[2]
+    card = reader.driver.find_element(By.ID, target)
+    assert card.get_attribute("open") is None
+    links[2].send_keys(Keys.ENTER)
+    assert card.get_attribute("open")
+
+
 def test_a_hash_that_cannot_be_decoded_does_no_harm(reader: Reader, page: Path) -> None:
     reader.driver.get("about:blank")
     reader.driver.get(f"{page.as_uri()}#%E0%A4%A")

@@ -154,8 +154,12 @@
         if (!card.open) select(index); // It is about to open.
       });
     });
-    const target = cards.find((card) => `#${card.id}` === decoded(location.hash));
-    if (target) target.open = true;
+    const openTarget = () => {
+      const target = cards.find((card) => `#${card.id}` === decoded(location.hash));
+      if (target) target.open = true;
+    };
+    openTarget();
+    addEventListener("hashchange", openTarget);
     addEventListener("beforeprint", () => { for (const d of all("details")) d.open = true; });
   }
 
