@@ -56,9 +56,9 @@ def package(name: str, budget: int, goal: int) -> Budget:
 
 
 PARTS = [
-    package("base", 1_220, 800),
+    package("base", 1_270, 800),
     package("checking", 1_900, 1_400),
-    package("cli", 2_450, 1_800),
+    package("cli", 2_490, 1_800),
     package("data", 2_000, 1_200),
     package("detection", 420, 400),
     package("explain", 3_350, 2_000),
@@ -67,11 +67,11 @@ PARTS = [
     package("mcp_server", 700, 400),
     package("profiling", 1_850, 1_600),
     package("ranks", 1_800, 1_000),
-    package("views", 4_470, 2_900),
+    package("views", 4_780, 2_900),
     package("waits", 1_000, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 26_050, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 26_750, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_700, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -80,9 +80,9 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 54_500, 48_000, ("cpp",)),
-    Budget("cpp", 410, 350, ("cpp",), unit="files"),
-    Budget("tests", 63_200, 50_000, ("tests",)),
+    Budget("cpp", 55_200, 48_000, ("cpp",)),
+    Budget("cpp", 414, 350, ("cpp",), unit="files"),
+    Budget("tests", 64_000, 50_000, ("tests",)),
     Budget("benchmarks", 42_300, 30_000, ("benchmarks",)),
     Budget("docs", 61, 60, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),

@@ -175,8 +175,8 @@ SPOTS = (
     Spot(
         "nothing-sure-without-a-device",
         "cpp/pipeline/pricing/price.cpp",
-        "if (report.timeline->host) return Trust{0, 1, 2};",
-        "if (report.timeline->host) return Trust{0.5, 1, 2};",
+        "return {0, 0.85, 1.1};",
+        "return {0.5, 0.85, 1.1};",
         (f"{TESTS}/test_what_if.py",),
     ),
     Spot(

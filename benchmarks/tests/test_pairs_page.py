@@ -53,7 +53,7 @@ def test_a_refused_gain_is_not_judged() -> None:
         "pairs": {"b": row(0.9, edit="hide", refusal="too short"), "c": row(0.3)},
     }
     told = context(results)
-    # Of one range, which does not hold; what is not found counts only as that.
+    # Of one range, which does not hold; pairs without findings count only there.
     measured = [target["measured"] for target in told["targets_of"]]
     assert measured == [0, pytest.approx(0.3), 0.5]
     assert told["refused"] == ["b"] and told["missed"] == 1 and told["loud"] == 0

@@ -150,7 +150,8 @@ TTA_RECORD(Window, TTA_WINDOW,
         "Equal for the same pattern at the same place of another trace.")              \
   FIELD(std::string, pattern, {},                                                      \
         "Name of the pattern; \"unexplained\" for the model's.")                       \
-  FIELD(std::optional<std::string>, subtype, {}, "None if the pattern has none.")      \
+  FIELD(std::optional<std::string>, subtype, {},                                       \
+        "None if the pattern has no sub-types.")                                       \
   FIELD(PatternSide, side, PatternSide::kCpu,                                          \
         "\"cpu\" or \"gpu\": whose code has to change.")                               \
   FIELD(Severity, severity, Severity::kLow,                                            \
@@ -308,7 +309,8 @@ TTA_RECORD(Stage, TTA_STAGE, "One question about the trace, answered in figures.
 
 #define TTA_ANSWER_ROW(FIELD)                                                          \
   FIELD(std::string, pattern, {}, "Name of the pattern.")                              \
-  FIELD(std::optional<std::string>, subtype, {}, "None if the pattern has none.")      \
+  FIELD(std::optional<std::string>, subtype, {},                                       \
+        "None if the pattern has no sub-types.")                                       \
   FIELD(std::string, problem, {}, "What happened, without a full stop.")               \
   FIELD(std::string, fix, {}, "What to do, in a few words: `advice` has the rest.")    \
   FIELD(Basis, basis, Basis::kMeasured, "As of a finding.")                            \

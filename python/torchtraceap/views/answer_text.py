@@ -34,7 +34,7 @@ def screen_width() -> int:
 
 
 def answer_lines(report: ReportData, width: int = WIDTH, more: str = MORE) -> list[str]:
-    """Return the first screen of a report: some ten lines of that width at most, but
+    """Return the first screen of a report: some ten lines of that width at most, except
     for places that are longer. ``more``: how to see the rest."""
     room = min(width, WIDTH)
     rows = report.answer.rows

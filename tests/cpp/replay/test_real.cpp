@@ -28,7 +28,7 @@ using test::value_of;
 
 #define TTA_TRACE_OR_SKIP(variable, name) \
   const auto variable = trace_text(name); \
-  if (!variable) GTEST_SKIP() << name << ": the public traces are not at hand"
+  if (!variable) GTEST_SKIP() << name << ": the public traces are not available"
 
 // What is replayable, and that it is: of a trace that means something, ten times nearer
 // than a replay without waits and order.
@@ -238,7 +238,7 @@ class Cut : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const auto found = trace_text(GetParam());
-    if (!found) GTEST_SKIP() << "the public traces are not at hand";
+    if (!found) GTEST_SKIP() << "the public traces are not available";
     rows.emplace(*found);
     ASSERT_TRUE(judge(Replayed(rows->text()).model).replayable);
   }
