@@ -143,6 +143,10 @@ void bind_verdicts(py::module_& m, py::class_<Analysis>& report) {
                              [held](const py::object& self) {
                                return flags(view(held(self).abstained, self));
                              })
+      .def_property_readonly("follows",
+                             [held](const py::object& self) {
+                               return flags(rows_of(held(self).follows, 2, self));
+                             })
       .def_property_readonly("flagged",
                              [held](const py::object& self) {
                                return flags(rows_of(held(self).flagged, 2, self));
@@ -168,6 +172,15 @@ void bind_verdicts(py::module_& m, py::class_<Analysis>& report) {
              py::arg("trace_from"),
              "Verdicts from the result of `Model.say`; ValueError names an array "
              "of another shape.");
+  report.def(
+      "claimed_shares",
+      [](const Analysis& a) {
+        const auto shares = pipeline::claimed_shares(a.report);
+        const auto count = static_cast<py::ssize_t>(shares.size() / 2);
+        return py::array_t<float>({count, py::ssize_t{2}}, shares.data());
+      },
+      "float32 [n, 2]: what rules claim that a fix of the CPU's or GPU's side saves at "
+      "most, as a share of each window.");
 }
 
 }  // namespace

@@ -44,14 +44,18 @@ HeldModel loaded(const std::string& path, const std::string& device) {
 py::typing::Dict<py::str, py::array> say(const HeldModel& self,
                                          const HeldArrays& arrays, std::int64_t events,
                                          std::size_t batch_tokens, int threads,
-                                         bool bfloat16) {
+                                         bool bfloat16,
+                                         const std::optional<py::array>& claimed) {
   const auto checkpoint = heed_signals();
+  std::vector<py::array> kept;
+  const auto shares =
+      claimed ? view<float>(*claimed, "claimed", kept) : std::span<const float>();
   Said said;
   {
     const py::gil_scoped_release release;
     const std::scoped_lock lock(self.network->turn);
     said = self.model.say(arrays.views, {events, batch_tokens, threads, bfloat16},
-                          checkpoint);
+                          shares, checkpoint);
   }
   const auto rows = arrays.views.count();
   py::typing::Dict<py::str, py::array> out;
@@ -110,7 +114,26 @@ void bind_model(py::module_& m) {
           py::arg("path"))
       .def("say", &say, py::arg("arrays"), py::kw_only(), py::arg("events") = 0,
            py::arg("batch_tokens") = ScoreOptions().batch_tokens,
-           py::arg("threads") = 0, py::arg("bfloat16") = false)
+           py::arg("threads") = 0, py::arg("bfloat16") = false,
+           py::arg("claimed") = py::none(),
+           "All windows; `claimed` float32 [n, 2]: the shares that rules claim of CPU "
+           "and GPU; None: those in the arrays.")
+      .def(
+          "with_mix",
+          [](const HeldModel& self, const py::array& mix,
+             const std::array<py::array, 2>& calibration, Card card) {
+            const Mix usual;
+            auto stack = stack_of({std::nullopt, mix, usual.types, usual.recoverable,
+                                   calibration, std::nullopt});
+            auto mixed = self.model.stack();
+            mixed.mix.sides = stack.mix.sides;
+            mixed.calibration = std::move(stack.calibration);
+            Model model(self.network->detector, std::move(mixed), std::move(card));
+            return HeldModel{self.network, std::move(model)};
+          },
+          py::arg("mix"), py::arg("calibration"), py::arg("card"),
+          "The same network and trees, read together with other weights, and flagged "
+          "by other thresholds.")
       .def(
           "threshold",
           [](const HeldModel& self, std::size_t side, double false_alarms) {

@@ -25,15 +25,19 @@ void Model::save(const std::string& path) const {
 }
 
 Said Model::say(const Arrays& arrays, const ScoreOptions& options,
-                const Checkpoint& checkpoint) const {
-  auto scores = network_->score(arrays, options, checkpoint);
-  const auto threads = options.threads > 0 ? options.threads : usual_threads();
+                std::span<const float> claimed, const Checkpoint& checkpoint) const {
   const auto& matching = network_->matching();
+  const auto quiet =
+      silent(arrays.windows, matching.given_columns, matching.given_patterns);
+  auto beside = arrays;
+  beside.windows = quiet;
+  auto scores = network_->score(beside, options, checkpoint);
+  const auto threads = options.threads > 0 ? options.threads : usual_threads();
   std::vector<float> rows;
   if (!matching.windows.empty()) matching.add_windows(arrays.windows, rows);
   const auto windows = rows.empty() ? arrays.windows : std::span<const float>(rows);
-  auto out = read_together(stack_, windows, scores.logits, network_->tables(), threads,
-                           checkpoint);
+  auto out = read_together(stack_, windows, scores.logits, claimed, network_->tables(),
+                           threads, checkpoint);
   out.events = std::move(scores.events);
   out.event_shares = std::move(scores.event_shares);
   return out;

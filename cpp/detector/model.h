@@ -28,10 +28,10 @@ class Model {
   void save(const std::string& path) const;
 
   /// Scores all windows; time and memory are those of Detector::score() and, if there
-  /// are any, of the trees.
+  /// are any, of the trees. `claimed` is that of read_together().
   Said say(
       const Arrays& arrays, const ScoreOptions& options = {},
-      const Checkpoint& checkpoint = [] {}) const;
+      std::span<const float> claimed = {}, const Checkpoint& checkpoint = [] {}) const;
 
   const std::shared_ptr<Detector>& network() const { return network_; }
   const Stack& stack() const { return stack_; }

@@ -31,7 +31,10 @@ void check_finite(std::span<const float> values, const std::string& name) {
 }  // namespace
 
 void check(const Mix& mix) {
-  for (const auto& side : mix.sides) check_finite(side, "mix.sides");
+  for (const auto& side : mix.sides) {
+    check_finite(side, "mix.sides");
+    if (side[2] < 0) no_stack("mix.sides: a weight of the rules is negative");
+  }
   check_finite(mix.types, "mix.types");
   if (!(mix.recoverable >= 0 && mix.recoverable <= 1)) {
     no_stack("mix.recoverable must be 0 to 1");
@@ -78,9 +81,6 @@ void check(const Stack& stack, const Tables& tables) {
 }
 
 namespace {
-
-// Keeps the logit of the rules finite, within about 4.6.
-constexpr double kRulesEdge = 0.01;
 
 // What rules say that the i-th pattern wastes of a window; 0 where it is not known.
 double rules_share(std::span<const float> windows, const Tables& tables,
@@ -161,11 +161,6 @@ std::vector<float> Known::strangeness(std::span<const float> windows,
   return out;
 }
 
-double rules_logit(double share) {
-  const auto r = std::clamp(share, 0.0, 1.0);
-  return std::log((r + kRulesEdge) / (1 - r + kRulesEdge));
-}
-
 std::vector<float> rules_input(std::span<const float> windows, const Tables& tables) {
   const auto count = count_rows(windows, tables.window_columns());
   std::vector<float> out(2 * count);
@@ -181,31 +176,50 @@ std::vector<float> rules_input(std::span<const float> windows, const Tables& tab
   return out;
 }
 
+std::vector<float> silent(std::span<const float> windows, std::size_t columns,
+                          std::size_t patterns) {
+  std::vector<float> out(windows.begin(), windows.end());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (i % columns >= columns - patterns && !std::isnan(out[i])) out[i] = 0;
+  }
+  return out;
+}
+
 Said read_together(const Stack& stack, std::span<const float> windows,
-                   std::span<const float> logits, const Tables& tables, int threads,
-                   const Checkpoint& checkpoint) {
+                   std::span<const float> logits, std::span<const float> claimed,
+                   const Tables& tables, int threads, const Checkpoint& checkpoint) {
   const auto count = count_rows(windows, tables.window_columns());
   const auto outputs = tables.outputs(), types = tables.patterns.size();
   if (logits.size() != count * outputs)
     throw std::invalid_argument("logits must be of all windows");
-  const auto raw = stack.trees.none() ? std::vector<float>(count * outputs)
-                                      : stack.trees.raw(windows, threads, checkpoint);
-  const auto rules = rules_input(windows, tables);
+  if (!claimed.empty() && claimed.size() != 2 * count)
+    throw std::invalid_argument("claimed must have two shares for each window");
+  const auto quiet = silent(windows, tables.window_columns(), types);
+  const auto grown = [&](std::span<const float> rows) {
+    return stack.trees.none() ? std::vector<float>(count * outputs)
+                              : stack.trees.raw(rows, threads, checkpoint);
+  };
+  const auto raw = grown(windows), beside = grown(quiet);
+  auto rules = rules_input(windows, tables);
+  for (std::size_t i = 0; i < claimed.size(); ++i) {
+    rules[i] = static_cast<float>(rules_logit(static_cast<double>(claimed[i])));
+  }
   const auto& mix = stack.mix;
   Said out;
   out.types.resize(count * types);
-  out.strangeness = stack.known.strangeness(windows, tables);
+  out.strangeness = stack.known.strangeness(quiet, tables);
   std::vector<double> scores(types);
   for (std::size_t w = 0; w < count; ++w) {
     const auto network = [&](std::size_t i) -> double {
       return logits[w * outputs + i];
     };
     const auto trees = [&](std::size_t i) -> double { return raw[w * outputs + i]; };
+    const auto apart = [&](std::size_t i) -> double { return beside[w * outputs + i]; };
     for (std::size_t side = 0; side < 2; ++side) {
       out.probability.push_back(sigmoid(weighed(
-          mix.sides[side], {network(side), trees(side), rules[2 * w + side], 1})));
+          mix.sides[side], {network(side), apart(side), rules[2 * w + side], 1})));
       out.network.push_back(sigmoid(network(side)));
-      out.trees.push_back(stack.trees.none() ? NAN : sigmoid(trees(side)));
+      out.trees.push_back(stack.trees.none() ? NAN : sigmoid(apart(side)));
     }
     for (std::size_t i = 0; i < types; ++i) {
       scores[i] = weighed(mix.types, {network(2 + i), trees(2 + i),

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "detector/trees.h"
+#include "patterns/pattern.h"
 
 namespace tta::detector {
 
@@ -19,7 +20,9 @@ namespace tta::detector {
 /// alone speaks.
 struct Mix {
   /// Of the CPU's and the GPU's side: probability = sigmoid([0] network's logit + [1]
-  /// trees' raw + [2] rules' logit, see rules_input(), + [3]).
+  /// trees' raw + [2] rules' logit + [3]). Network and trees are asked about the window
+  /// as if rules claimed nothing in it, see silent(), and [2] is not negative: so a
+  /// larger claim never lowers a probability.
   std::array<std::array<float, 4>, 2> sides = {{{1, 0, 0, 0}, {1, 0, 0, 0}}};
   /// Score of a type = [0] network's logit + [1] trees' raw + [2] rules' logit of that
   /// pattern; shares are a softmax over the types of a side.
@@ -84,31 +87,36 @@ void check(const Stack& stack, const Tables& tables = own_tables());
 /// A model's output for the windows of a trace. For CPU and GPU each: [windows x 2].
 struct Said {
   std::vector<float> probability;  ///< Of a pattern, by all together.
-  std::vector<float> network;      ///< By the network alone.
-  std::vector<float> trees;        ///< By the trees alone; NaN where there are none.
+  std::vector<float> network;      ///< By the network alone, of silent() windows.
+  std::vector<float> trees;  ///< By the trees alone, likewise; NaN: there are none.
   /// For each pattern of the tables: its share in its side; a side's add up to 1.
   std::vector<float> types;
   std::vector<float> recoverable;    ///< The share of a window's time, 0 to 1.
   std::vector<std::int64_t> events;  ///< As in Scores.
   std::vector<float> event_shares;
-  std::vector<float> strangeness;
+  std::vector<float> strangeness;  ///< Of silent() windows.
 };
 
-/// A share that rules claim, 0 to 1 (beyond is cut), as a logit that stays finite:
-/// log((r + 0.01) / (1 - r + 0.01)).
-double rules_logit(double share);
+using patterns::rules_logit;
 
 /// Returns for each window the rules' verdict on CPU and GPU: rules_logit() of the
 /// share of its time that patterns of that side waste; unknown counts as 0.
 std::vector<float> rules_input(std::span<const float> windows,
                                const Tables& tables = own_tables());
 
-/// Reads rows of window columns and the network's logits of them, Tables::outputs() for
-/// each, together. Events are left empty. Throws std::invalid_argument if rows do not
-/// fit.
+/// Returns rows of windows, each with `patterns` shares by cause at its end, in which
+/// rules claim nothing: shares that are known are 0.
+std::vector<float> silent(std::span<const float> windows, std::size_t columns,
+                          std::size_t patterns);
+
+/// Reads rows of window columns together with the network's logits of them as silent(),
+/// Tables::outputs() for each. `claimed` are the shares that rules claim, of CPU and
+/// GPU of each window; none: those of the rows, as rules_input() has them. Trees name
+/// patterns and what is recoverable by the rows as they are. Events are left empty.
+/// Throws std::invalid_argument if rows do not fit.
 Said read_together(
     const Stack& stack, std::span<const float> windows, std::span<const float> logits,
-    const Tables& tables = own_tables(), int threads = 1,
-    const Checkpoint& checkpoint = [] {});
+    std::span<const float> claimed = {}, const Tables& tables = own_tables(),
+    int threads = 1, const Checkpoint& checkpoint = [] {});
 
 }  // namespace tta::detector

@@ -2,7 +2,9 @@
 // patterns/pattern.cpp: the list as a table.
 #include "patterns/pattern.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace tta::patterns {
 namespace {
@@ -39,6 +41,12 @@ constexpr std::array kTable = {
 }  // namespace
 
 std::span<const PatternInfo> patterns() { return kTable; }
+
+double rules_logit(double share) {
+  constexpr double kEdge = 0.01;  // keeps it within about 4.6
+  const auto r = std::clamp(share, 0.0, 1.0);
+  return std::log((r + kEdge) / (1 - r + kEdge));
+}
 
 std::string_view name_of(PatternFamily family) {
   constexpr std::array<std::string_view, 9> kNames = {

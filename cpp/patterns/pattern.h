@@ -102,4 +102,8 @@ enum class SyncKind : std::uint8_t {
   kExplicit,
 };
 
+/// A share of a window that rules claim, 0 to 1 (beyond is cut), as a logit that stays
+/// finite: log((r + 0.01) / (1 - r + 0.01)).
+double rules_logit(double share);
+
 }  // namespace tta::patterns

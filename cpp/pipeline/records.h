@@ -134,7 +134,8 @@ TTA_RECORD(Label, TTA_LABEL, "A pattern that a window shows.")
   FIELD(double, gpu_wasted_fraction, 0, "The same for the GPU side.")                 \
   FIELD(std::optional<double>, cpu_probability, {},                                   \
         "The learned detector's probability that CPU-side patterns cost 5 % and "     \
-        "more. None: it was not run, or abstains from this window.")                  \
+        "more; where the window is unlike its training data, that of the rules "      \
+        "alone. None: it was not run.")                                               \
   FIELD(std::optional<double>, gpu_probability, {},                                   \
         "The same for the GPU side; None also without a device.")
 TTA_RECORD(Window, TTA_WINDOW,

@@ -2499,7 +2499,7 @@ class Window:
     @property
     def cpu_probability(self) -> float | None:
         """
-        The learned detector's probability that CPU-side patterns cost 5 % and more. None: it was not run, or abstains from this window.
+        The learned detector's probability that CPU-side patterns cost 5 % and more; where the window is unlike its training data, that of the rules alone. None: it was not run.
         """
     @property
     def cpu_wasted_fraction(self) -> float:
@@ -2643,6 +2643,10 @@ class Report:
     ) -> int:
         """
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
+        """
+    def claimed_shares(self) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        float32 [n, 2]: what rules claim that a fix of the CPU's or GPU's side saves at most, as a share of each window.
         """
     def claims(self, finding: typing.SupportsInt | typing.SupportsIndex) -> list[Claim]:
         """
@@ -3687,7 +3691,7 @@ class Features:
 
 class Agreement:
     """
-    In how many windows rules and model see a loss on a side, of those with a verdict.
+    In how many windows rules and model see a loss on a side, of those with a verdict of the model's own.
     """
     @staticmethod
     def from_dict(form: typing.Any, where: str = "") -> Agreement:
@@ -3753,7 +3757,7 @@ class VerdictCounts:
     @property
     def abstained(self) -> int:
         """
-        Windows unlike those it learned from.
+        Windows unlike those it learned from, where it follows the rules.
         """
     @property
     def cpu(self) -> Agreement:
@@ -3807,6 +3811,8 @@ class Verdicts:
         """
     @property
     def flagged(self) -> numpy.ndarray: ...
+    @property
+    def follows(self) -> numpy.ndarray: ...
     @property
     def guess(self) -> numpy.ndarray: ...
     @property

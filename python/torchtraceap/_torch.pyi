@@ -322,12 +322,27 @@ class Model:
         batch_tokens: typing.SupportsInt | typing.SupportsIndex = 2048,
         threads: typing.SupportsInt | typing.SupportsIndex = 0,
         bfloat16: bool = False,
-    ) -> dict[str, numpy.ndarray]: ...
+        claimed: numpy.ndarray | None = None,
+    ) -> dict[str, numpy.ndarray]:
+        """
+        All windows; `claimed` float32 [n, 2]: the shares that rules claim of CPU and GPU; None: those in the arrays.
+        """
     def threshold(
         self,
         side: typing.SupportsInt | typing.SupportsIndex,
         false_alarms: typing.SupportsFloat | typing.SupportsIndex,
     ) -> float: ...
+    def with_mix(
+        self,
+        mix: numpy.ndarray,
+        calibration: typing.Annotated[
+            collections.abc.Sequence[numpy.ndarray], "FixedSize(2)"
+        ],
+        card: collections.abc.Mapping[str, str],
+    ) -> Model:
+        """
+        The same network and trees, read together with other weights, and flagged by other thresholds.
+        """
     def with_network(
         self, network: Network, card: collections.abc.Mapping[str, str]
     ) -> Model:

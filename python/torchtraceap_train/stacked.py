@@ -22,22 +22,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torchtraceap import _core
 from torchtraceap.base.errors import TrainingError
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.detection import CALIBRATED_FOR, NOT_ASKED
 from torchtraceap.detection.detection import sides_of
 from torchtraceap_train.checkpoint import Phase
-from torchtraceap_train.draws import shares_of
 from torchtraceap_train.forest import Forest, grow_forest
 from torchtraceap_train.loop import Progress, train_network
+from torchtraceap_train.mixing import LEAST_OF_BOTH, Choice, Side, choose
 from torchtraceap_train.traces import LearningTrace
 
 #: Of each source's groups; of what it has fewer than five of, none.
 CALIBRATED = 0.2
 #: Share of the calibration windows, and traces, that count as strange.
 _STRANGE_WINDOWS, _STRANGE_TRACES = 0.001, 0.01
-#: A side with fewer windows of both kinds is not mixed: the network's word stands.
-_LEAST_OF_BOTH = 20
 _ALONE = np.array([1, 0, 0, 0], np.float32)
 #: Weights of a voice in naming patterns.
 _GRID = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0)
@@ -148,83 +147,98 @@ def stack(
     """Return the model of a network and trees, mixed and calibrated on ``kept``."""
     module = load_torch_module()
     patterns = len(module.pattern_names())
-    mix = np.tile(_ALONE, (2, 1))
     types_mix, of_network = (1.0, 0.0, 0.0), 1.0
-    calibration: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * 2
-    if kept:
-        said = [network.score(trace.arrays) for trace in kept]
-        windows = np.concatenate([trace.windows for trace in kept])
-        raw = (
-            np.zeros((len(windows), patterns + 3), np.float32)
-            if forest is None
-            else module.trees_raw(forest, windows)
-        )
-        any_ = np.concatenate([trace.any for trace in kept])
-        # What thresholds are taken from is none of what the mix is fitted on.
+    if kept and forest is not None:
         first = {trace.name for trace in divide(kept, 0.5, seed)[0]}
         to_mix = np.repeat([t.name in first for t in kept], [len(t) for t in kept])
+        said = [network.score(trace.arrays) for trace in kept]
+        windows = np.concatenate([trace.windows for trace in kept])
+        raw = module.trees_raw(forest, windows)
         logits = np.concatenate([one["logits"] for one in said])
-        rules = module.rules_input(windows)
-        weights = _weights(kept)
-        for side in range(2):
-            rows = np.flatnonzero((any_[:, side] >= 0) & to_mix)
-            inputs = np.stack([logits[:, side], raw[:, side], rules[:, side]], axis=1)
-            mix[side] = _mixed(inputs[rows], any_[rows, side], weights[rows])
-            told = inputs @ mix[side, :3] + mix[side, 3]
-            negative = told[(any_[:, side] == 0) & ~to_mix]
-            calibration[side] = np.sort(1 / (1 + np.exp(-negative))).astype(np.float32)
         kind = np.concatenate([trace.kind for trace in kept])
-        if forest is not None:
-            by_rules = module.rules_logit(np.nan_to_num(windows[:, -patterns:]))
-            voices = np.stack([logits[:, 2:-1], raw[:, 2:-1], by_rules])
-            types_mix = _types_mixed(voices[:, to_mix], kind[to_mix])
-            recoverable = np.concatenate([trace.recoverable for trace in kept])
-            own = np.concatenate([one["recoverable"] for one in said])
-            of_network = _share_of(own, raw[:, -1], recoverable)
-    return module.Model(
+        by_rules = module.rules_logit(np.nan_to_num(windows[:, -patterns:]))
+        voices = np.stack([logits[:, 2:-1], raw[:, 2:-1], by_rules])
+        types_mix = _types_mixed(voices[:, to_mix], kind[to_mix])
+        recoverable = np.concatenate([trace.recoverable for trace in kept])
+        own = np.concatenate([one["recoverable"] for one in said])
+        of_network = _share_of(own, raw[:, -1], recoverable)
+    model = module.Model(
         network,
         trees=forest,
-        mix=mix,
         types_mix=types_mix,
         recoverable_mix=of_network,
-        calibration=tuple(calibration),
         known=know(fitted, kept or fitted),
         card=card,
     )
+    return mix(model, kept, seed)[0] if kept else model
 
 
-def _weights(traces: Sequence[LearningTrace]) -> NDArray[np.float64]:
-    """Return a weight for each window: sources count as they are drawn."""
-    shares = shares_of(sorted({trace.source for trace in traces}))
-    sizes: Counter[str] = Counter()
-    for trace in traces:
-        sizes[trace.source] += len(trace)
-    each = [shares[t.source] * sizes.total() / sizes[t.source] for t in traces]
-    return np.repeat(each, [len(trace) for trace in traces])
+def mix(
+    model: Any, kept: Sequence[LearningTrace], seed: int
+) -> tuple[Any, tuple[Choice | None, Choice | None]]:
+    """Return a model with the probabilities and thresholds of ``kept``, of which none
+    was learned from, and what the mix of each side rests on (mixing.py).
+
+    A side of which too little is known keeps the network's word alone.
+    """
+    said = [model.say(t.arrays, claimed=claimed(t)) for t in kept]
+    windows = np.concatenate([trace.windows for trace in kept])
+    rules = load_torch_module().rules_input(windows).astype(float)
+    told = [claimed(trace) for trace in kept]
+    begin = np.cumsum([0, *map(len, kept)])
+    for first, shares in zip(begin, told, strict=False):
+        if shares is not None:
+            logits = load_torch_module().rules_logit(shares.astype(float))
+            rules[first : first + len(shares)] = logits
+    any_ = np.concatenate([trace.any for trace in kept])
+    # What thresholds are taken from is none of what the mix is fitted on.
+    first_half = {trace.name for trace in divide(kept, 0.5, seed)[0]}
+    to_mix = np.repeat([t.name in first_half for t in kept], [len(t) for t in kept])
+    sources, groups = (
+        np.repeat([str(getattr(t, of)) for t in kept], [len(t) for t in kept])
+        for of in ("source", "group")
+    )
+    weights = np.tile(_ALONE, (2, 1))
+    calibration: list[NDArray[np.float32]] = []
+    choices: list[Choice | None] = []
+    for side in range(2):
+        network, trees = (
+            _logit(np.concatenate([one[voice][:, side] for one in said]))
+            for voice in ("network", "trees")
+        )
+        logits = np.stack([network, trees, rules[:, side]], axis=1)
+        rows = np.flatnonzero((any_[:, side] >= 0) & to_mix)
+        choice = choose(
+            Side(logits[rows], any_[rows, side], sources[rows], groups[rows])
+        )
+        if choice is not None:
+            weights[side] = choice.weights
+        choices.append(choice)
+        score = logits @ weights[side, :3] + weights[side, 3]
+        negative = score[(any_[:, side] == 0) & ~to_mix]
+        calibration.append(np.sort(1 / (1 + np.exp(-negative))).astype(np.float32))
+    mixed = model.with_mix(weights, tuple(calibration), dict(model.card))
+    return mixed, (choices[0], choices[1])
 
 
-def _mixed(
-    inputs: NDArray[np.float32], truth: NDArray[np.int8], weights: NDArray[np.float64]
-) -> NDArray[np.float32]:
-    """Return the four weights of a side: of network, trees and rules, and the bias."""
-    if np.bincount(truth, minlength=2).min() < _LEAST_OF_BOTH:
-        return _ALONE
-    from sklearn.linear_model import LogisticRegression
+def _logit(shares: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return logits of probabilities; 0 of those that no one told."""
+    kept = np.clip(np.nan_to_num(shares.astype(float), nan=0.5), 1e-7, 1 - 1e-7)
+    logits: NDArray[np.float64] = np.log(kept / (1 - kept))
+    return logits
 
-    model = LogisticRegression(C=1.0, max_iter=500)
-    used = np.ptp(inputs, axis=0) > 0
-    while used.any():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(inputs[:, used], truth, sample_weight=weights)
-        if model.coef_[0].min() >= 0:
-            out = np.zeros(4, np.float32)
-            out[:3][used] = model.coef_[0]
-            out[3] = model.intercept_[0]
-            return out
-        # A voice that counts against itself is one that says nothing of its own.
-        used[np.flatnonzero(used)[model.coef_[0].argmin()]] = False
-    return _ALONE
+
+def claimed(trace: LearningTrace) -> NDArray[np.float32] | None:
+    """Return the largest share that rules say a fix of each side saves, float32 [n, 2],
+    as ``Report.claimed_shares`` has it of a report; None: only the columns tell."""
+    if trace.rules is None:
+        return None
+    names = load_torch_module().pattern_names()
+    never = [row.name for row in _core.patterns() if not row.user_finding]
+    counts = ~np.isin(names, never)
+    sides = sides_of(names)
+    most = [trace.rules[:, counts & (sides == s)].max(axis=1) for s in range(2)]
+    return np.ascontiguousarray(np.stack(most, axis=1).clip(0, 1), np.float32)
 
 
 def _types_mixed(
@@ -235,7 +249,7 @@ def _types_mixed(
     voices [3, n, P] are the logits that each gives a pattern; kind [n] is it, or -1.
     """
     rows = np.flatnonzero(kind >= 0)
-    if len(rows) < _LEAST_OF_BOTH:
+    if len(rows) < LEAST_OF_BOTH:
         return 1.0, 0.0, 0.0
     sides = sides_of(load_torch_module().pattern_names())
     mine = sides[None, :] == sides[kind[rows]][:, None]
@@ -254,7 +268,7 @@ def _share_of(
 ) -> float:
     """Return the network's share in the share that is saved: of the least error."""
     rows = np.flatnonzero(np.isfinite(truth))
-    if len(rows) < _LEAST_OF_BOTH:
+    if len(rows) < LEAST_OF_BOTH:
         return 1.0
 
     def error(share: float) -> float:

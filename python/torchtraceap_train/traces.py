@@ -6,7 +6,8 @@ A training set is a folder, which ``benchmarks/lab/corpus`` writes:
     set.json      fingerprint of the features, names of patterns, a row for each trace:
                   name, group, source, bad (true, false, null), twin (a name or null),
                   learn (false: a trace for tests, which training leaves alone)
-    windows.npz   features [N, F], run [N] (which trace a window is of, in order)
+    windows.npz   features [N, F], run [N] (which trace a window is of, in order); maybe
+                  rules [N, P]: the share that a fix saves by the label of a rule
     labels.npz    any [N, 2], types [N, P]: 1, 0, -1 (not known); recoverable [N]: NaN
                   where not known; kind [N]: the pattern that costs most, -1 none
     tokens/       <name>.npz: the token columns of a trace, and token_begin
@@ -75,6 +76,8 @@ class LearningTrace:
     recoverable: NDArray[np.float32]  # [n]; NaN: not known.
     bad: bool | None = None  # The whole trace is slow, good, or unknown.
     twin: str = ""  # Name of its other form, slow or fixed; "": none.
+    #: [n, P]: what rules say that a fix saves; None: only the window columns tell.
+    rules: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -140,6 +143,9 @@ def _read_set(folder: Path, wanted: set[str] | None) -> list[LearningTrace]:
     features, run = arrays["features"].astype(np.float32), arrays["run"]
     labels = _load(folder / "labels.npz", *_LABELS)
     _check(folder, len(features), len(told["patterns"]), labels)
+    rules = arrays.get("rules")
+    if rules is not None and rules.shape != labels["types"].shape:
+        raise TrainingError(f"{folder}: rules in windows.npz fits no labels. {_ANEW}")
     if len(run) != len(features) or (np.diff(run.astype(np.int64)) < 0).any():
         raise TrainingError(f"{folder}: run in windows.npz is out of order. {_ANEW}")
     rows = _checked_rows(folder, told["traces"])
@@ -169,6 +175,7 @@ def _read_set(folder: Path, wanted: set[str] | None) -> list[LearningTrace]:
                 np.ascontiguousarray(of["recoverable"], np.float32),
                 row["bad"],
                 row["twin"] or "",
+                None if rules is None else rules[first:last].astype(np.float32),
             )
         )
     return out

@@ -50,8 +50,9 @@ class MadeUp:
             "strangeness": np.zeros(windows, np.float32),
         }
 
-    def say(self, arrays: object, events: int = 3) -> dict[str, Any]:
-        self.asked += 1
+    def say(self, arrays: object, events: int, claimed: Any) -> dict[str, Any]:
+        assert claimed.shape == self.told["probability"].shape
+        self.asked, self.claimed = self.asked + 1, claimed
         return self.told
 
     def threshold(self, side: int, false_alarms: float) -> float:
@@ -141,8 +142,9 @@ def test_labels_stand_beside_those_of_rules(
     assert both.rule_labels == exact.windows[both.index].labels
     assert both.cpu_probability == pytest.approx(0.99)
     assert both.gpu_probability == pytest.approx(0.1)
-    # Nothing is reported that the model does not know.
-    assert report.windows[-1].cpu_probability is None
+    # Of what the model does not know it says what rules say.
+    assert report.windows[-1].cpu_probability == pytest.approx(0.1367521)
+    assert report.windows[-1].labels == exact.windows[-1].labels == ()
     # The accounting is that of rules, to the nanosecond.
     for window, before in zip(report.windows, exact.windows, strict=True):
         assert window.wasted_us == before.wasted_us
@@ -192,7 +194,7 @@ def test_agreement_is_counted_and_reported_in_a_line(
     assert (cpu.both, cpu.model) == (1, 2) and cpu.rules > 0
     line = " ".join(report.summary().split())
     assert f"Detector (made-up): 4 of {count} windows flagged, 1 also by rules" in line
-    assert "3 only by it;" in line and "1 have no verdict" in line
+    assert "3 only by it;" in line and "In 1 it follows the rules: they" in line
     assert "unexplained, look here" in report.summary(findings=50)
     assert "Detector" not in exact.summary()
     assert "unexplained" not in report.to_sarif()
@@ -227,7 +229,7 @@ def test_the_json_form_is_of_the_schema(
     assert detector["thresholds"] == {"cpu": 0.5, "gpu": 0.6}
     assert detector["flagged_windows"] == 4
     assert form["findings"][-1]["docs"] == "docs/detector.md"
-    assert form["windows"][-1]["cpu_probability"] is None
+    assert 0 < form["windows"][-1]["cpu_probability"] < 0.5
     off = json.loads(exact.to_json())["detector"]
     assert not off["run"] and off["why"] == "it is switched off"
 
@@ -243,7 +245,7 @@ def test_comparisons_leave_the_model_out(
 def test_tables_have_the_probabilities(report: torchtraceap.Report) -> None:
     pytest.importorskip("pandas")
     frames = report.to_pandas()
-    assert frames.windows["cpu_probability"].isna().sum() == 1
+    assert frames.windows["cpu_probability"].isna().sum() == 0
     labels = frames.labels
     assert (labels["probability"].notna() == (labels["origin"] == "model")).all()
     assert set(frames.findings["origin"]) == {"rule", "model"}
@@ -288,13 +290,32 @@ def test_the_queue_has_what_is_worth_a_look_first(
         exact.review_queue()
 
 
-def test_a_strange_trace_gets_no_word(trace: torchtraceap.Trace, model: MadeUp) -> None:
+def test_on_a_strange_trace_it_follows_the_rules(
+    trace: torchtraceap.Trace, model: MadeUp
+) -> None:
     model.told["strangeness"][:] = 4.5
     report = torchtraceap.analyze(trace)
-    assert report.detection.run and report.detection.abstained.all()
-    assert report.windows == report.rule_windows
+    told = report.detection
+    assert told.run and told.abstained.all() and not told.judged.any()
+    assert (told.flagged == told.by_rules).all() and told.flagged.any()
+    assert np.isfinite(told.probability).all()
+    assert (told.flagged == (told.probability >= 0.5)).all()
+    for window, rules in zip(report.windows, report.rule_windows, strict=True):
+        assert window.labels == rules.labels
     assert report.findings == report.rule_findings and report.review_queue() == []
-    assert "no verdict, because the trace is unlike" in report.summary()
+    assert "follows the rules in all windows, because the trace is" in report.summary()
+
+
+def test_rules_are_heard_by_what_a_fix_saves(
+    report: torchtraceap.Report, model: MadeUp
+) -> None:
+    assert report.detection.run
+    for window in report.rule_windows:
+        for side, name in enumerate(("cpu", "gpu")):
+            saved = [it.saved_fraction for it in window.labels if it.side == name]
+            most = max(saved, default=0.0)
+            assert model.claimed[window.index, side] == np.float32(most)
+    assert model.claimed.max() > 0.5
 
 
 def test_quality_speaks_first(data: Path, model: MadeUp) -> None:

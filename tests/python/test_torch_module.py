@@ -242,7 +242,12 @@ def test_a_model_comes_back(
         card={"name": "größer"},
     )
     said = model.say(arrays, events=2)
-    logits = network.score(arrays)["logits"].astype(float)
+    # Network and trees are asked as if rules claimed nothing.
+    quiet = features.windows.copy()
+    causes = quiet[:, -len(module.pattern_names()) :]
+    causes[np.isfinite(causes)] = 0
+    beside = module.Arrays(quiet, features.tokens, features.token_begin)
+    logits = network.score(beside)["logits"].astype(float)
     raw = module.trees_raw(one_tree(module), features.windows)
     first = features.windows[:, 0]
     assert (raw[:, 0] == np.where(first > 0.5, 1, 2)).all() and not raw[:, 1:].any()
@@ -250,6 +255,12 @@ def test_a_model_comes_back(
     mixed = 0.5 * logits[:, 0] + raw[:, 0] + 0.1 * rules[:, 0] - 1
     limit = 1e-5 if device == "cpu" else 1e-2
     assert np.abs(1 / (1 + np.exp(-mixed)) - said["probability"][:, 0]).max() < limit
+    claimed = np.full((len(arrays), 2), 0.25, np.float32)
+    mixed += 0.1 * (module.rules_logit(0.25) - rules[:, 0])
+    other = model.say(arrays, claimed=claimed)["probability"]
+    assert np.abs(1 / (1 + np.exp(-mixed)) - other[:, 0]).max() < limit
+    with pytest.raises(ValueError, match="two shares for each window"):
+        model.say(arrays, claimed=claimed[1:])
     assert said["types"].shape == (len(arrays), len(module.pattern_names()))
     assert said["strangeness"].all()
 

@@ -8,6 +8,7 @@ It has over 400 lines: one made-up set is made once for all of it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from torchtraceap_train.checkpoint import Phase
 from torchtraceap_train.draws import Draws, DrawSettings
 from torchtraceap_train.forest import flatten
 from torchtraceap_train.loop import Progress, train_network
+from torchtraceap_train.mixing import Side
 from torchtraceap_train.own import OwnTraces, read_answers
 from torchtraceap_train.stacked import Plan, divide, know, stack, train_model
 from torchtraceap_train.traces import LearningTrace, read_set
@@ -351,32 +353,22 @@ def test_thresholds_are_of_other_traces_than_the_mix(
     fitted, kept = divide(traces, 0.8, 0)
     first, last = divide(kept, 0.5, 5)
     assert first and last
-    truths: list[int] = []
-    monkeypatch.setattr(
-        stacked,
-        "_mixed",
-        lambda inputs, truth, weights: (
-            truths.append(len(truth)) or np.array([1, 0, 0, 0], np.float32)
-        ),
-    )
+    sides: list[Side] = []
+    monkeypatch.setattr(stacked, "choose", sides.append)  # Tells nothing: None.
     module = load_torch_module()
     network = module.Network(module.Config(**TINY), seed=1)
-    caught: dict[str, Any] = {}
-    monkeypatch.setattr(
-        module, "Model", lambda network, **settings: caught.update(settings)
-    )
-    stack(network, stub(), fitted, kept, 5, {})
+    model = stack(network, stub(), fitted, kept, 5, {})
     for side in range(2):
-        assert truths[side] == sum((t.any[:, side] >= 0).sum() for t in first)
-        told = np.sort(
-            np.concatenate(
-                [
-                    network.score(t.arrays)["any"][t.any[:, side] == 0, side]
-                    for t in last
-                ]
-            )
+        known = [trace.any[:, side] for trace in first]
+        truth = np.concatenate([some[some >= 0] for some in known])
+        assert (sides[side].truth == truth).all()
+        told = np.concatenate(
+            [model.say(t.arrays)["network"][t.any[:, side] == 0, side] for t in last]
         )
-        assert np.allclose(caught["calibration"][side], told, atol=1e-5)
+        # Above the threshold is one negative in five, as they are ranked.
+        rank = math.ceil((len(told) + 1) * 0.8 - 1e-9)
+        wanted = np.sort(told)[rank - 1]
+        assert model.threshold(side, 0.2) == pytest.approx(wanted, abs=1e-5)
 
 
 def test_a_model_of_a_set(traces: list[LearningTrace], tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ class ModelPatterns {
 // The verdict of rules on a window.
 struct ByRules {
   std::array<bool, 2> loss{};
+  std::array<double, 2> share{};  // what is lost, by the larger of both accounts
   std::array<std::int64_t, 2> blamed = {kNone, kNone};  // columns of the model
   bool explained = false;
 };
@@ -120,7 +121,8 @@ ByRules by_rules(const Window& window, const ModelPatterns& known) {
     }
   }
   for (std::size_t side = 0; side < 2; ++side) {
-    out.loss[side] = std::max(wasted[side], saved[side]) >= kLoss;
+    out.share[side] = std::max(wasted[side], saved[side]);
+    out.loss[side] = out.share[side] >= kLoss;
   }
   out.explained = std::max(window.cpu_wasted_fraction + window.gpu_wasted_fraction,
                            most) >= kExplained;
@@ -154,7 +156,7 @@ Window labeled(const Window& window, const ModelScores& s, const Verdicts& v,
     if (std::isnan(v.probability[at])) continue;
     const auto probability = static_cast<double>(v.probability[at]);
     (side == 0 ? out.cpu_probability : out.gpu_probability) = probability;
-    if (v.flagged[at] == 0) continue;
+    if (v.flagged[at] == 0 || v.follows[at] != 0) continue;
     // The accounting is exact, and the rules': a model claims no time.
     Label label;
     label.pattern = s.patterns[static_cast<std::size_t>(v.guess[at])];
@@ -168,6 +170,27 @@ Window labeled(const Window& window, const ModelScores& s, const Verdicts& v,
 }
 
 }  // namespace
+
+double rules_probability(double share) {
+  const auto over = patterns::rules_logit(share) - patterns::rules_logit(kLoss);
+  return 1 / (1 + std::exp(-over));
+}
+
+std::vector<float> claimed_shares(const Report& report) {
+  std::set<std::string_view> no_loss;
+  for (const auto& row : report.patterns.rows()) {
+    if (!row.user_finding) no_loss.insert(row.name);
+  }
+  std::vector<float> out(2 * report.windows.size());
+  for (std::size_t i = 0; i < report.windows.size(); ++i) {
+    for (const auto& label : report.windows[i].labels) {
+      if (no_loss.count(label.pattern) > 0) continue;
+      auto& most = out[2 * i + (label.side == PatternSide::kGpu ? 1 : 0)];
+      most = std::max(most, static_cast<float>(label.saved_fraction));
+    }
+  }
+  return out;
+}
 
 Verdicts model_verdicts(const Report& report, const ModelScores& s) {
   const auto n = report.windows.size();
@@ -186,18 +209,25 @@ Verdicts model_verdicts(const Report& report, const ModelScores& s) {
     bool any = false, with_rules = false, missed = false;
     for (std::size_t side = 0; side < 2; ++side) {
       auto& probability = out.probability[2 * i + side];
-      const bool without = side == 1 && !window.device;
-      if (abstained || without || !known.names_any(side)) probability = kNoVerdict;
-      const bool flagged = static_cast<double>(probability) > s.thresholds[side];
-      any = any || flagged;
-      out.flagged[2 * i + side] = flagged;
-      out.by_rules.push_back(rules.loss[side]);
       // Where rules name a pattern they are right more often (docs/detector.md).
       const bool named = rules.loss[side] && rules.blamed[side] != kNone;
       out.guess.push_back(named ? rules.blamed[side] : known.likely(i, side));
-      if (!std::isnan(probability)) {
+      const bool without = side == 1 && !window.device;
+      const bool follows = !without && (abstained || !known.names_any(side));
+      if (follows) {
+        probability = static_cast<float>(rules_probability(rules.share[side]));
+      }
+      if (without) probability = kNoVerdict;
+      const bool flagged = follows
+                               ? rules.loss[side]
+                               : static_cast<double>(probability) > s.thresholds[side];
+      any = any || flagged;
+      with_rules = with_rules || (flagged && rules.loss[side]);
+      out.flagged[2 * i + side] = flagged;
+      out.follows.push_back(follows);
+      out.by_rules.push_back(rules.loss[side]);
+      if (!follows && !without) {
         count(side == 0 ? out.counts.cpu : out.counts.gpu, rules.loss[side], flagged);
-        with_rules = with_rules || (flagged && rules.loss[side]);
         missed = missed || (!flagged && rules.loss[side]);
       }
     }

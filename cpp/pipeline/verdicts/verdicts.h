@@ -30,7 +30,7 @@ struct ModelScores {
   std::span<const std::int64_t> tokens;
   std::span<const std::uint32_t> token_rows;  ///< The row in the trace of each token.
   std::array<double, 2> thresholds;           ///< A side is flagged above its own.
-  /// A stranger window gets no verdict; none does if the median one is stranger.
+  /// A stranger window gets the rules' verdict; all do if the median one is stranger.
   double window_from = 0, trace_from = 0;
 };
 
@@ -41,22 +41,23 @@ struct ModelScores {
   FIELD(std::uint64_t, neither, 0, "Neither.")
 TTA_RECORD(Agreement, TTA_AGREEMENT,
            "In how many windows rules and model see a loss on a side, of those with a "
-           "verdict.")
+           "verdict of the model's own.")
 
 #define TTA_VERDICT_COUNTS(FIELD)                                                     \
   FIELD(std::uint64_t, flagged, 0, "Windows with a flagged side.")                    \
   FIELD(std::uint64_t, with_rules, 0, "Those where rules see a loss on that side.")   \
   FIELD(std::uint64_t, rules_alone, 0,                                                \
         "Windows with a verdict where rules see a loss and the model flags no side.") \
-  FIELD(std::uint64_t, abstained, 0, "Windows unlike those it learned from.")         \
+  FIELD(std::uint64_t, abstained, 0,                                                  \
+        "Windows unlike those it learned from, where it follows the rules.")          \
   FIELD(Agreement, cpu, {}, "Of the CPU side.")                                       \
   FIELD(Agreement, gpu, {}, "Of the GPU side.")
 TTA_RECORD(VerdictCounts, TTA_VERDICT_COUNTS, "Windows by the verdict of a model.")
 
 struct Verdicts {
   bool strange = false;  ///< The trace as a whole is unlike the training traces.
-  /// [n x 2]: as given; NaN without a verdict: abstained, the GPU's side of a window
-  /// without a device, or a side of which the model can name no pattern.
+  /// [n x 2]: as given; rules_probability() where the window is too strange, or the
+  /// model can name no pattern of the side; NaN: the GPU's side without a device.
   std::vector<float> probability;
   /// [n x 2]: the column of the most likely pattern of each side: where rules see a
   /// loss, the one that they blame most, if the model knows it. -1: none.
@@ -64,18 +65,28 @@ struct Verdicts {
   std::vector<std::int64_t> events;     ///< As ModelScores::tokens: rows of the trace.
   std::size_t events_each = 0;          ///< How many of them a window has.
   std::vector<std::uint8_t> abstained;  ///< [n]: too strange.
-  std::vector<std::uint8_t> flagged;    ///< [n x 2]: above the threshold.
-  std::vector<std::uint8_t> by_rules;   ///< [n x 2]: rules see a loss.
+  std::vector<std::uint8_t> follows;    ///< [n x 2]: as the rules say.
+  std::vector<std::uint8_t> flagged;  ///< [n x 2]: above the threshold, or as by_rules.
+  std::vector<std::uint8_t> by_rules;  ///< [n x 2]: rules see a loss.
   /// [n]: flagged, and rules see next to nothing.
   std::vector<std::uint8_t> unexplained;
   VerdictCounts counts;
-  /// Those of the report with probabilities, and a label for each flagged side after
-  /// those of rules.
+  /// Those of the report with probabilities, and a label for each side that the model
+  /// itself flags after those of rules.
   std::vector<Window> windows;
   /// Of unexplained windows, one for each place, the one that saves most first; at most
   /// ten, then one without a place. They claim no time and are graded low.
   std::vector<Finding> findings;
 };
+
+/// The probability of a loss by rules alone that claim this share of a window: 0.5 at
+/// kLoss, and the odds of the others as patterns::rules_logit() has them. Rises with
+/// it.
+double rules_probability(double share);
+
+/// Returns [n x 2]: the largest share that a fix saves by a rule's label, of each side
+/// of each window. Time that no one can save, such as the profiler's, does not count.
+std::vector<float> claimed_shares(const Report& report);
 
 /// Compares scores with what rules found. Linear in the windows and their labels, plus
 /// looking up the lines of unexplained ones (timeline::user_frames).

@@ -47,14 +47,15 @@ def detect(
         loaded = load_model(path)
         begin = time.perf_counter()
         features = read_features()
+        claimed = report.claimed_shares()
         try:
-            said = loaded.say(features, EVENTS)
+            said = loaded.say(features, EVENTS, claimed)
         except RuntimeError:
             # A GPU that the program in which this runs has filled, or may not fork.
             if loaded.device == CPU:
                 raise
             loaded = load_model(path, CPU)
-            said = loaded.say(features, EVENTS)
+            said = loaded.say(features, EVENTS, claimed)
     except _FAILURES as error:
         # Of what torch throws the rest is where in torch it was.
         why = str(error).partition("\n")[0] or "there is not enough memory"

@@ -35,7 +35,7 @@ class Detection:
     #: "run"; or why not: "off", "missing" (no torch, no weights), "failed", "unusable"
     #: (the trace is), "empty" (it has no windows).
     status: str
-    #: In words why it was not run or, if it was, why it has no verdict; None: it has.
+    #: In words why it was not run or, if it was, why it follows the rules everywhere.
     why: str | None = None
     weights: str | None = None  #: The file.
     card: dict[str, str] = field(default_factory=dict)  #: Its file's description.
@@ -95,8 +95,8 @@ class Detection:
 
     @property
     def probability(self) -> NDArray[np.float32]:
-        """float32 [n, 2]: that patterns of a side cost 5 % and more of a window. NaN
-        without a verdict: abstained, or the GPU's side of a window without a device."""
+        """float32 [n, 2]: that patterns of a side cost 5 % and more of a window; where
+        it abstains, by the rules alone. NaN: the GPU's side without a device."""
         return self.verdicts.probability
 
     @property
@@ -112,12 +112,12 @@ class Detection:
 
     @property
     def abstained(self) -> NDArray[np.bool_]:
-        """bool [n]: the window is unlike those that the model learned from."""
+        """bool [n]: unlike the windows it learned from, so that it follows rules."""
         return self.verdicts.abstained
 
     @property
     def flagged(self) -> NDArray[np.bool_]:
-        """bool [n, 2]: the probability is above the threshold."""
+        """bool [n, 2]: above the threshold or, where it follows rules, by these."""
         return self.verdicts.flagged
 
     @property
@@ -127,8 +127,10 @@ class Detection:
 
     @property
     def judged(self) -> NDArray[np.bool_]:
-        """bool [n, 2]: there is a probability."""
-        return np.isfinite(self.probability)
+        """bool [n, 2]: there is a probability that is not the rules' alone."""
+        judged: NDArray[np.bool_] = np.isfinite(self.probability)
+        judged &= ~self.verdicts.follows
+        return judged
 
     @property
     def differs(self) -> NDArray[np.bool_]:
@@ -138,7 +140,7 @@ class Detection:
 
     def agreement(self, side: int) -> Agreement:
         """Return in how many windows of a side, 0 or 1, rules and model agree, of those
-        with a verdict."""
+        that it judged itself."""
         return (self.counts.cpu, self.counts.gpu)[side]
 
     def told(self, window: int, side: int) -> float | None:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from torchtraceap.base.errors import WeightsError
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.data.features import Features
@@ -29,12 +32,14 @@ class LoadedModel:
     path: str
     device: str
 
-    def say(self, features: Features, events: int) -> dict[str, Any]:
-        """Return what ``Model.say`` does of all windows of a report."""
+    def say(
+        self, features: Features, events: int, claimed: NDArray[np.float32]
+    ) -> dict[str, Any]:
+        """Return what ``Model.say`` does of all windows; rules claim these shares."""
         arrays = self.module.Arrays(
             features.windows, features.tokens, features.token_begin
         )
-        told: dict[str, Any] = self.model.say(arrays, events=events)
+        told: dict[str, Any] = self.model.say(arrays, events=events, claimed=claimed)
         return told
 
 

@@ -26,7 +26,7 @@ _MOST_ALIKE = 5  # Windows of one place and guess: a loop repeats the same ones.
 def review_queue(report: ReportData, most: int = MOST) -> list[dict[str, Any]]:
     """Return at most ``most`` windows, the most useful first: those on which rules and
     model disagree, the surest of these first; then those nearest to a threshold.
-    Windows on which the model abstains are left out.
+    Windows in which the model follows the rules are left out.
 
     Raises ValueError if no model was run.
     """
@@ -93,7 +93,7 @@ def _line(report: ReportData, number: int, place: str | None) -> dict[str, Any]:
     rows = detection.events[number : number + 1].ravel()  # None if no model was run.
     guess: dict[str, str | None] = {
         side: detection.guessed(number, i)
-        if detection.run and detection.told(number, i) is not None
+        if detection.run and detection.judged[number, i]
         else None
         for i, side in enumerate(SIDES)
     }

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
+
 from torchtraceap._core import Label, Window
 from torchtraceap.report_data import ReportData
 
@@ -20,6 +22,7 @@ class Stretch:
     """Windows of one device or process and one step that follow one another."""
 
     windows: tuple[Window, ...]
+    judged: bool  #: The learned detector judged one, rather than follow the rules.
 
     @property
     def first(self) -> Window:
@@ -50,9 +53,8 @@ class Stretch:
     @property
     def flagged(self) -> str:
         """How many of the windows the learned detector flags: "3 of 4"; "-": it says
-        nothing of them."""
-        told = (window.cpu_probability is not None for window in self.windows)
-        if not any(told):
+        nothing of its own."""
+        if not self.judged:
             return "-"
         count = sum(
             any(label.probability is not None for label in window.labels)
@@ -78,10 +80,13 @@ class Stretch:
 def labeled_stretches(report: ReportData) -> list[Stretch]:
     """Return the windows that rules label in stretches of the same labels, those first
     of which a fix saves most time."""
+    judged = set(np.flatnonzero(report.detection.judged.any(axis=1)).tolist())
+
+    def made(windows: tuple[Window, ...]) -> Stretch:
+        return Stretch(windows, any(window.index in judged for window in windows))
+
     stretches = [
-        Stretch(tuple(group))
-        for key, group in groupby(report.windows, _alike)
-        if key[-1]
+        made(tuple(group)) for key, group in groupby(report.windows, _alike) if key[-1]
     ]
     return sorted(stretches, key=lambda stretch: -stretch.saved_us)
 

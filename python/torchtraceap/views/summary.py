@@ -148,7 +148,8 @@ def detector_text(detection: Detection) -> str:
         return headed("Detector not run", f"{printable(detection.why or '', 400)}.")
     name = printable(detection.name or "", NAME_WIDTH)
     if detection.why:
-        return headed(f"Detector ({name})", f"no verdict, because {detection.why}.")
+        text = f"follows the rules in all windows, because {detection.why}."
+        return headed(f"Detector ({name})", text)
     counts = detection.counts
     text = (
         f"{counts.flagged:,} of {len(detection.flagged):,} windows flagged, "
@@ -158,7 +159,8 @@ def detector_text(detection: Detection) -> str:
     )
     if counts.abstained:
         text += (
-            f" {counts.abstained:,} have no verdict: they are unlike its training data."
+            f" In {counts.abstained:,} it follows the rules: they are unlike its "
+            "training data."
         )
     return headed(f"Detector ({name})", text)
 

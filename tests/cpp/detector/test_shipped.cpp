@@ -195,6 +195,48 @@ TEST(Shipped, ANewKindIsTheGeneralOneOfItsSort) {
   expect_same(next.say(), general.say());
 }
 
+// Of any pattern, in all windows or one: neither network nor trees counteract.
+TEST(Shipped, ALargerClaimNeverLowersAProbability) {
+  const auto model = Model::load(kShipped, "cpu");
+  const auto columns = own_tables().window_columns();
+  const auto statistics = own_tables().statistics.size();
+  for (const auto* name :
+       {"h100-vit-nsfw-inference.json.gz", "mi300-torch-compile-triton.json.gz",
+        "nccl-rank000of128-sampled.json.gz"}) {
+    const Traced traced(name);
+    auto arrays = traced.arrays;
+    auto claims = traced.features.windows;  // in which nothing is known of rules
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      if (i % columns >= statistics) claims[i] = i % 3 == 0 ? 0.01f : 0;
+    }
+    arrays.windows = claims;
+    const auto before = model.say(arrays);
+    std::size_t raised = 0;
+    for (std::size_t i = 0; i < own_tables().patterns.size(); i += 3) {
+      auto windows = claims;
+      for (std::size_t w = i % 2; w < arrays.count(); w += 1 + i % 2) {
+        windows[w * columns + statistics + i] += 0.25f;
+      }
+      arrays.windows = windows;
+      const auto after = model.say(arrays);
+      EXPECT_EQ(after.strangeness, before.strangeness);
+      for (std::size_t at = 0; at < before.probability.size(); ++at) {
+        EXPECT_GE(after.probability[at], before.probability[at]) << name << i;
+        raised += after.probability[at] > before.probability[at];
+      }
+    }
+    EXPECT_GT(raised, arrays.count()) << name;
+    // Nor of the shares that a report hands over.
+    std::vector<float> told(2 * arrays.count(), 0.03f);
+    const auto little = model.say(arrays, {}, told);
+    for (auto& share : told) share = 0.2f;
+    const auto much = model.say(arrays, {}, told);
+    for (std::size_t at = 0; at < told.size(); ++at) {
+      EXPECT_GT(much.probability[at], little.probability[at]) << name;
+    }
+  }
+}
+
 TEST(Shipped, TooLittleInCommonIsRefused) {
   auto other = today();
   for (auto& column : other.tables.statistics) ++column.version;

@@ -103,6 +103,50 @@ TEST(Stack, ReadsAllTogetherAsByHand) {
   }
 }
 
+TEST(Stack, RulesMayClaimOtherSharesThanTheRowsHave) {
+  const auto made = drawn(2, 1);
+  const std::vector<float> logits(2 * own_tables().outputs());
+  const std::vector<float> claimed = {0.25f, 0, 1, 0.5f};
+  const auto said = read_together(small_stack(), made.windows, logits, claimed);
+  const auto rows = read_together(small_stack(), made.windows, logits);
+  EXPECT_NEAR(said.probability[1], sigmoid_of(rules_logit(0) + 0.5), 1e-6);
+  EXPECT_NEAR(said.probability[3], sigmoid_of(0.5), 1e-6);
+  EXPECT_EQ(said.types, rows.types);
+  EXPECT_THROW(
+      read_together(small_stack(), made.windows, logits, std::span(claimed).first(3)),
+      std::invalid_argument);
+  auto against = small_stack();
+  against.mix.sides[1][2] = -0.5f;
+  EXPECT_TRUE(says(why_refused([&] { check(against); }), "rules is negative"));
+}
+
+// Trees that take a claim for a sign that all is well, and a distance that it adds to.
+TEST(Stack, ALargerClaimNeverLowersAProbability) {
+  auto stack = small_stack();
+  auto trees = small_trees();
+  const auto claim = column_of("cause_sync_stall");
+  trees.column[2] = static_cast<std::int64_t>(claim);
+  trees.value = {0, 1, 0, 4, -4, 0.125f};
+  stack.trees = Forest(std::move(trees));
+  stack.known.whiten[claim] = 9;
+  const auto columns = own_tables().window_columns();
+  for (unsigned seed = 1; seed < 20; ++seed) {
+    auto made = drawn(10, seed);
+    const std::vector<float> logits(10 * own_tables().outputs(), 0.5f);
+    const auto before = read_together(stack, made.windows, logits);
+    for (std::size_t w = 0; w < 10; ++w) {
+      auto& share = made.windows[w * columns + claim];
+      share = std::min(1.0f, share + 0.07f * static_cast<float>(seed));
+    }
+    const auto after = read_together(stack, made.windows, logits);
+    for (std::size_t i = 0; i < before.probability.size(); ++i) {
+      EXPECT_GE(after.probability[i], before.probability[i]);
+    }
+    EXPECT_EQ(after.strangeness, before.strangeness);
+    EXPECT_EQ(after.trees, before.trees);
+  }
+}
+
 TEST(Stack, WithoutPartsTheNetworkSpeaks) {
   const auto made = drawn(3, 1);
   std::vector<float> logits(3 * own_tables().outputs());

@@ -21,6 +21,7 @@ from benchmarks.lab.detector.baselines.task import NotHere, Task
 from benchmarks.lab.detector.compact_corpus import Corpus
 from benchmarks.lab.detector.judging.judged import Scores
 from benchmarks.lab.detector.training_set import types_to_learn
+from torchtraceap_train.stacked import claimed
 
 #: Of the table. The shipped detector has many times more.
 STEPS = 500
@@ -161,7 +162,9 @@ def said_of_runs(
     every = all_traces(corpus.folder)
     parts: dict[str, list[np.ndarray]] = {}
     for line in lines:
-        said = model.say(every[corpus.runs[line].name].arrays, threads=1)
+        trace = every[corpus.runs[line].name]
+        shares = claimed(trace)
+        said = model.say(trace.arrays, threads=1, claimed=shares)
         for name, values in said.items():
             parts.setdefault(name, []).append(values)
         parts.setdefault("at", []).append(np.arange(begin[line], begin[line + 1]))

@@ -90,7 +90,8 @@ def _model_cell(detection: Detection, cell: Cell) -> Cell:
     group = range(cell.first, cell.last + 1)
     found: Counter[str] = Counter()
     for window in group:
-        sides = [side for side in (0, 1) if detection.flagged[window, side]]
+        own = detection.flagged[window] & detection.judged[window]
+        sides = [side for side in (0, 1) if own[side]]
         if sides:
             side = max(sides, key=lambda side: detection.probability[window, side])
             found[detection.guessed(window, side)] += 1
@@ -119,7 +120,8 @@ def _model_title(
         for side, values in zip(SIDES, told, strict=True)
         if values
     ]
-    parts = parts or ["no verdict: unlike its training data"]
+    if not detection.judged[group.start : group.stop].any():
+        parts.append("follows the rules: unlike its training data")
     parts += [
         f"taken for {printable(name)}" + (f" ×{count:g}" if len(group) > 1 else "")
         for name, count in found

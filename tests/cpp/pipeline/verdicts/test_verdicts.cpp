@@ -103,27 +103,59 @@ TEST(Verdicts, FlagsAreAboveTheThresholdsOfTheirSide) {
   EXPECT_EQ(out.unexplained, (Flags{1, 0, 1}));
 }
 
-TEST(Verdicts, NothingIsSaidOfWhatIsStrangeOrHasNoDevice) {
+TEST(Verdicts, WhatIsStrangeFollowsTheRules) {
   Scored scored(5);
   for (std::size_t i = 0; i < 5; ++i) scored.flag(i, 0, 0.9f).flag(i, 1, 0.9f);
   scored.strangeness = {5.5f, 5, 3, 1, 1};
   scored.report.windows[2].device.reset();
   const auto out = scored.verdicts();
   EXPECT_EQ(out.abstained, (Flags{1, 0, 0, 0, 0}));
+  EXPECT_EQ(out.follows, (Flags{1, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(out.flagged, (Flags{0, 0, 1, 1, 1, 0, 1, 1, 1, 1}));
-  for (const auto at : {0, 1, 5}) EXPECT_TRUE(std::isnan(out.probability[at])) << at;
+  EXPECT_TRUE(std::isnan(out.probability[5]));
+  EXPECT_FLOAT_EQ(out.probability[0], static_cast<float>(rules_probability(0)));
   EXPECT_EQ(out.counts.cpu, (Agreement{0, 0, 4, 0}));
   EXPECT_EQ(out.counts.gpu, (Agreement{0, 0, 3, 0}));
   EXPECT_EQ(out.counts.flagged, 4u);
   EXPECT_EQ(out.counts.abstained, 1u);
-  EXPECT_FALSE(out.windows[0].cpu_probability || out.windows[2].gpu_probability);
+  EXPECT_TRUE(out.windows[0].cpu_probability && !out.windows[2].gpu_probability);
   EXPECT_TRUE(out.windows[0].labels.empty());
+  // By whichever account of a side's loss is larger; the labels stay those of rules.
+  scored.label(0, "sync_stall", 0.02, 0.2).label(0, "gc_pause", 0.02, 0.01);
+  scored.label(0, "small_grid", 0.03, 0.01, PatternSide::kGpu);
+  const auto ruled = scored.verdicts();
+  EXPECT_FLOAT_EQ(ruled.probability[0], static_cast<float>(rules_probability(0.2)));
+  EXPECT_FLOAT_EQ(ruled.probability[1], static_cast<float>(rules_probability(0.03)));
+  EXPECT_EQ(ruled.flagged[0], 1);
+  EXPECT_EQ(ruled.flagged[1], 0);
+  EXPECT_EQ(ruled.windows[0].labels.size(), 3u);
+  EXPECT_EQ(ruled.counts.flagged, 5u);
+  EXPECT_EQ(ruled.counts.with_rules, 1u);
+  EXPECT_EQ(ruled.counts.cpu, out.counts.cpu);
   // A trace is strange if its median window is.
   scored.strangeness = {9, 4.5f, 4.5f, 1, 1};
   EXPECT_TRUE(scored.verdicts().strange);
   EXPECT_EQ(scored.verdicts().abstained, (Flags{1, 1, 1, 1, 1}));
   scored.strangeness = {9, 9, 4, 1, 1};
   EXPECT_FALSE(scored.verdicts().strange);
+}
+
+TEST(Verdicts, ByRulesAloneALossIsAsLikelyAsNotAtTheLeastLoss) {
+  EXPECT_DOUBLE_EQ(rules_probability(kLoss), 0.5);
+  // Odds of 0.21 : 0.81 over those of 0.06 : 0.96.
+  EXPECT_NEAR(rules_probability(0.2) / (1 - rules_probability(0.2)),
+              0.21 / 0.81 * 0.96 / 0.06, 1e-9);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_LT(rules_probability(i / 100.0), rules_probability((i + 1) / 100.0)) << i;
+  }
+}
+
+TEST(Verdicts, RulesClaimTheLargestSavingOfASide) {
+  Scored scored(2);
+  scored.label(1, "sync_stall", 0.4, 0.2).label(1, "gc_pause", 0.1, 0.25);
+  scored.label(1, "small_grid", 0.3, 0.5, PatternSide::kGpu);
+  scored.label(0, "profiler_artifact", 0.9, 0.9);
+  EXPECT_EQ(claimed_shares(scored.report), (std::vector<float>{0, 0, 0.25f, 0.5f}));
 }
 
 TEST(Verdicts, TheMedianOfAnEvenNumberIsBetweenTwo) {
@@ -143,12 +175,13 @@ TEST(Verdicts, WhatIsNotAskedForIsNeverNamed) {
   // A pattern that this report does not have is none either.
   scored.not_asked = {};
   EXPECT_EQ(scored.verdicts().guess, (Columns{2, 1}));
-  // A side without any pattern to name gets no verdict.
+  // Of a side without any pattern to name it says what rules say.
   scored.not_asked = {"small_grid"};
   scored.flag(0, 1, 0.9f);
   const auto out = scored.verdicts();
   EXPECT_EQ(out.guess, (Columns{2, -1}));
-  EXPECT_TRUE(std::isnan(out.probability[1]));
+  EXPECT_FLOAT_EQ(out.probability[1], static_cast<float>(rules_probability(0)));
+  EXPECT_EQ(out.follows, (Flags{0, 1}));
   EXPECT_TRUE(out.windows[0].labels.empty());
 }
 
