@@ -30,6 +30,10 @@ constexpr std::array kApart = {
 
 using ByLane = std::map<std::uint32_t, std::vector<Interval>>;
 
+// No path of torch to a launch takes so long without an event: where a loop launches
+// once a pass, most gaps are pauses, and the median tells nothing of them.
+constexpr std::int64_t kNotLaunching = 1'000'000;
+
 class Launching {
  public:
   Launching(const Context& context, std::vector<std::vector<Mark>>& sites)
@@ -97,7 +101,9 @@ class Launching {
 
   void read(std::uint32_t lane, std::span<const std::uint32_t> launches) {
     auto apart = timeline::unite(apart_[lane]);
-    const auto least = has_frames(t_, lane) ? kFramePause : least_pause(t_, lane);
+    const auto least = has_frames(t_, lane)
+                           ? kFramePause
+                           : std::min(least_pause(t_, lane), kNotLaunching);
     // Nothing else goes on inside of a graph's launch, however long it is.
     std::vector<Interval> graphs;
     for (const auto launch : launches) {

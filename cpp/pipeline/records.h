@@ -316,7 +316,7 @@ TTA_RECORD(Stage, TTA_STAGE, "One question about the trace, answered in figures.
   FIELD(std::string, fix, {}, "What to do, in a few words: `advice` has the rest.")    \
   FIELD(Basis, basis, Basis::kMeasured, "As of a finding.")                            \
   FIELD(std::uint64_t, count, 0, "Occurrences.")                                       \
-  FIELD(double, cost_fraction, 0,                                                      \
+  FIELD(double, observed_fraction, 0,                                                  \
         "What was observed, as a share of the time of all devices, or of all "         \
         "processes in a trace without device work. Rows may share some of it: unlike " \
         "`wasted_us` it is not divided among them.")                                   \
@@ -325,7 +325,7 @@ TTA_RECORD(Stage, TTA_STAGE, "One question about the trace, answered in figures.
   FIELD(std::optional<double>, middle_fraction, {}, "The share to expect.")            \
   FIELD(std::optional<double>, high_fraction, {}, "The share that it saves at most.")  \
   FIELD(std::vector<std::uint32_t>, findings, {},                                      \
-        "Indices into `Report.findings`, costliest first.")
+        "Indices into `Report.findings`, in their order.")
 TTA_RECORD(AnswerRow, TTA_ANSWER_ROW,
            "A pattern that matters, in all places of one sub-type.")
 
@@ -335,6 +335,7 @@ TTA_RECORD(AnswerRow, TTA_ANSWER_ROW,
         "to save that; what to fix first comes first.")                               \
   FIELD(std::string, otherwise, {},                                                   \
         "Without rows: where the time goes, or why that is unknown; else \"\".")      \
+  FIELD(std::string, caveat, {}, "Why the figures of the rows are rough; or \"\".")   \
   FIELD(std::uint32_t, rest, 0, "Findings that are in no row.")
 TTA_RECORD(Answer, TTA_ANSWER, "What to do about a trace, in a few rows.")
 

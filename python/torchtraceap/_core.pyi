@@ -574,7 +574,7 @@ class Finding:
     @property
     def subtype(self) -> str | None:
         """
-        None if the pattern has none.
+        None if the pattern has no sub-types.
         """
     @property
     def waits(self) -> int | None:
@@ -2877,11 +2877,6 @@ class AnswerRow:
         As of a finding.
         """
     @property
-    def cost_fraction(self) -> float:
-        """
-        What was observed, as a share of the time of all devices, or of all processes in a trace without device work. Rows may share some of it: unlike `wasted_us` it is not divided among them.
-        """
-    @property
     def count(self) -> int:
         """
         Occurrences.
@@ -2889,7 +2884,7 @@ class AnswerRow:
     @property
     def findings(self) -> tuple[int, ...]:
         """
-        Indices into `Report.findings`, costliest first.
+        Indices into `Report.findings`, in their order.
         """
     @property
     def fix(self) -> str:
@@ -2912,6 +2907,11 @@ class AnswerRow:
         The share to expect.
         """
     @property
+    def observed_fraction(self) -> float:
+        """
+        What was observed, as a share of the time of all devices, or of all processes in a trace without device work. Rows may share some of it: unlike `wasted_us` it is not divided among them.
+        """
+    @property
     def pattern(self) -> str:
         """
         Name of the pattern.
@@ -2924,7 +2924,7 @@ class AnswerRow:
     @property
     def subtype(self) -> str | None:
         """
-        None if the pattern has none.
+        None if the pattern has no sub-types.
         """
 
 class Answer:
@@ -2948,6 +2948,11 @@ class Answer:
     def to_dict(self) -> dict[str, typing.Any]:
         """
         Return its JSON form.
+        """
+    @property
+    def caveat(self) -> str:
+        """
+        Why the figures of the rows are rough; or "".
         """
     @property
     def otherwise(self) -> str:

@@ -184,7 +184,7 @@ bool is_compiled(const timeline::Timeline& t, std::uint32_t row) {
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kUnrecorded) {
-    return "Find out which code it is: record with with_stack=True. Then: " +
+    return "Record with with_stack=True to find the code. Then: " +
            std::string(info(f.pattern).advice);
   }
   const auto call = costliest_call(context, stretches_of(f));

@@ -75,8 +75,6 @@ std::string in_short(std::string_view advice) {
 }
 
 AnswerRow row_of(const Report& r, const Totals& sum, Group group) {
-  std::ranges::stable_sort(group.findings, std::ranges::greater(),
-                           [&](auto i) { return seen_ns(r.findings[i]); });
   const auto& first = r.findings[group.findings.front()];
   const auto& info = r.patterns[first.pattern];
   AnswerRow row;
@@ -85,13 +83,18 @@ AnswerRow row_of(const Report& r, const Totals& sum, Group group) {
   row.problem = info.summary.substr(0, info.summary.rfind('.'));
   row.fix = in_short(first.advice);
   row.basis = basis_of(r, first);
-  row.cost_fraction = share(group.seen_ns, sum.span_ns);
+  row.observed_fraction = share(group.seen_ns, sum.span_ns);
   for (const auto i : group.findings) row.count += r.findings[i].count;
   if (group.gain) {
     const auto span = r.timeline->span.length();
     row.low_fraction = share(group.gain->low, span);
     row.middle_fraction = share(group.gain->middle, span);
     row.high_fraction = share(group.gain->high, span);
+  }
+  // Waits for other ranks have no gain that one trace could tell.
+  if (first.pattern == patterns::PatternId::kCommExposed && group.gain &&
+      group.gain->high == 0 && r.trace.world_size.value_or(1) > 1) {
+    row.fix = "Analyze the traces of all ranks together";
   }
   row.findings = std::move(group.findings);
   return row;
@@ -123,7 +126,16 @@ Answer answer_of(const Report& r) {
     out.rest -= static_cast<std::uint32_t>(group.findings.size());
     out.rows.push_back(row_of(r, sum, std::move(group)));
   }
-  if (!out.rows.empty()) return out;
+  if (!out.rows.empty()) {
+    const auto id = r.findings[out.rows[0].findings[0]].pattern;
+    const bool of_host = id == patterns::PatternId::kLaunchBound ||
+                         id == patterns::PatternId::kHostBoundPython;
+    if (of_host && !stacks_text(r).empty()) {
+      out.caveat = "Python stacks were recorded, which slows the host: check without. ";
+    }
+    if (r.replay->model) out.caveat += caveat_of(fidelity_of(r.replay->fidelity));
+    return out;
+  }
   out.otherwise = r.quality.verdict == Verdict::kOk
                       ? gain_stage(r, sum).answer
                       : "No verdict: too much of the recording is missing.";

@@ -90,6 +90,9 @@ class Comparison:
             ]
         return "\n\n".join("\n".join(block) for block in blocks if block)
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def _repr_html_(self) -> str:
         """Return the form in a notebook."""
         from torchtraceap.views.html.document import notebook

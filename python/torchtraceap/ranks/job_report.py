@@ -70,6 +70,9 @@ class JobReport(Sequence["Report"]):
     def __iter__(self) -> Iterator[Report]:
         return (make() for make in self._reports)
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def __repr__(self) -> str:
         if self._joined is None:
             return f"<JobReport of {len(self)} traces that are not ranks of one job>"

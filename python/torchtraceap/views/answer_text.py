@@ -75,6 +75,9 @@ def verdict_texts(report: ReportData) -> Iterator[str]:
     row = rows[0]
     cost = cost_of(row).replace("≤", "up to") + " of the time"
     where = _cut(place_of(report, row), _SENTENCE)
+    if others := len(row.findings) - 1:
+        more = counted(others, "other place")
+        where = where.replace(f" (+{others})", f" and {more}")
     yield f"{printable(row.problem)}, {cost}{f', at {where}' if where else ''}."
     saves = f"A fix saves {gain_of(row)}."
     if not row.high_fraction:
@@ -86,7 +89,7 @@ def verdict_texts(report: ReportData) -> Iterator[str]:
 def cost_of(row: AnswerRow) -> str:
     """Write how much of the time was observed; of an estimate its bound."""
     most = "≤ " if row.basis == "estimate" else ""
-    return most + share_text(row.cost_fraction, 1)
+    return most + share_text(row.observed_fraction, 1)
 
 
 def gain_of(row: AnswerRow) -> str:
@@ -108,7 +111,7 @@ def _percent(share: float) -> str:
 
 
 def _table(report: ReportData, width: int) -> list[str]:
-    heads = ("cost", "a fix saves", "pattern", "where")
+    heads = ("observed", "a fix saves", "pattern", "where")
     rows = [
         (
             cost_of(row),
@@ -215,6 +218,8 @@ def _notes(report: ReportData) -> Iterator[str]:
             )
     if len(answer.rows) > 1 and (saved := together_text(report)):
         yield f"All findings fixed together: {saved} saved."
+    if answer.caveat:
+        yield printable(answer.caveat)
     if answer.rows and report.recovery.refusal:
         why = f"a replay would mislead: {report.recovery.refusal}."
         yield headed("No gains", why)

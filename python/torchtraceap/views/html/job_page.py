@@ -13,6 +13,7 @@ from torchtraceap.views.html.job_timeline_json import job_timeline_json
 from torchtraceap.views.job_drawing import cause_text, drawing_of
 from torchtraceap.views.job_tables import job_tables
 from torchtraceap.views.job_words import (
+    is_slow_by_transfers,
     job_fact_texts,
     late_place,
     late_why,
@@ -54,6 +55,9 @@ def job_page(job: JobData) -> str:
         "waited_text": waited_text,
         "more_cards": len(job.late) - len(cards),
         "step": step_text(job),
+        "even": "with usual transfers"
+        if is_slow_by_transfers(job)
+        else "with even ranks",
         "span_us": max((row.end_us for row in job.ranks), default=0.0),
         "left_out": _left_out(drawing.left_out, drawing.left_out_us),
     }

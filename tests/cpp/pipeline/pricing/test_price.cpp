@@ -97,6 +97,20 @@ TEST(Price, ALoopsFixTakesItsBackwardPassToo) {
   EXPECT_EQ(finding.gain->replayed - alone.gain->replayed, 19 * 50'000);
 }
 
+TEST(Price, CapturingLaunchesSavesNoPausesWhereEachPassLaunchesOnce) {
+  TraceText text;
+  for (int i = 0; i < 50; ++i) {
+    const double at = i * 5'100.0;
+    text.op("aten::mm", at, 30).launched(at + 10, at + 20, 50, i + 1);
+  }
+  const Analyzed report(text);
+  const auto span = report.timeline->span.length();
+  for (const auto& f : report.findings) {
+    if (f.pattern != patterns::PatternId::kLaunchBound || !f.gain) continue;
+    EXPECT_LT(f.gain->replayed, span / 20);
+  }
+}
+
 TEST(Price, AllFixesTogetherPromiseNoLessThanOneAlone) {
   using replay::Gain;
   JointTrust trust;

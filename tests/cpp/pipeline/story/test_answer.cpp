@@ -42,7 +42,7 @@ TEST(Answer, PlacesOfOneKindAreOneRow) {
   EXPECT_EQ(loader->problem, "The program waited for the next batch");
   EXPECT_EQ(loader->fix, "Load in the background");
   // 2 of each 4 ms are seen in the loader, and all of it goes in the replay.
-  EXPECT_NEAR(loader->cost_fraction, 0.5, 0.02);
+  EXPECT_NEAR(loader->observed_fraction, 0.5, 0.02);
   ASSERT_TRUE(loader->high_fraction);
   EXPECT_GE(*loader->high_fraction, 0.5);
   EXPECT_LE(*loader->low_fraction, *loader->middle_fraction);
