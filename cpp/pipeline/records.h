@@ -308,34 +308,37 @@ TTA_RECORD(Step, TTA_STEP, "One ProfilerStep#N.")
   FIELD(Figures, figures, {}, "Times end in `_us`; the rest are counts.")
 TTA_RECORD(Stage, TTA_STAGE, "One question about the trace, answered in figures.")
 
-#define TTA_ANSWER_ROW(FIELD)                                                          \
-  FIELD(std::string, pattern, {}, "Name of the pattern.")                              \
-  FIELD(std::optional<std::string>, subtype, {},                                       \
-        "None if the pattern has no sub-types.")                                       \
-  FIELD(std::string, problem, {}, "What happened, without a full stop.")               \
-  FIELD(std::string, fix, {}, "What to do, in a few words: `advice` has the rest.")    \
-  FIELD(Basis, basis, Basis::kMeasured, "As of a finding.")                            \
-  FIELD(std::uint64_t, count, 0, "Occurrences.")                                       \
-  FIELD(double, observed_fraction, 0,                                                  \
-        "What was observed, as a share of the time of all devices, or of all "         \
-        "processes in a trace without device work. Rows may share some of it: unlike " \
-        "`wasted_us` it is not divided among them.")                                   \
-  FIELD(std::optional<double>, low_fraction, {},                                       \
-        "Share of the span that fixing all of them saves at least. None: unknown.")    \
-  FIELD(std::optional<double>, middle_fraction, {}, "The share to expect.")            \
-  FIELD(std::optional<double>, high_fraction, {}, "The share that it saves at most.")  \
-  FIELD(std::vector<std::uint32_t>, findings, {},                                      \
+#define TTA_ANSWER_ROW(FIELD)                                                         \
+  FIELD(std::string, pattern, {}, "Name of the pattern.")                             \
+  FIELD(std::optional<std::string>, subtype, {},                                      \
+        "None if the pattern has no sub-types.")                                      \
+  FIELD(std::string, problem, {}, "What happened, without a full stop.")              \
+  FIELD(std::string, fix, {}, "What to do, in a few words: `advice` has the rest.")   \
+  FIELD(Basis, basis, Basis::kMeasured, "As of a finding.")                           \
+  FIELD(std::uint64_t, count, 0, "Occurrences.")                                      \
+  FIELD(double, observed_fraction, 0,                                                 \
+        "What its rule saw, as a share of the time of all devices, or of all "        \
+        "processes in a trace without device work: without what a pattern of higher " \
+        "precedence explains, but, unlike `wasted_us`, not divided by replay.")       \
+  FIELD(std::optional<double>, low_fraction, {},                                      \
+        "Share of the span that fixing all of them saves at least. None: unknown.")   \
+  FIELD(std::optional<double>, middle_fraction, {}, "The share to expect.")           \
+  FIELD(std::optional<double>, high_fraction, {}, "The share that it saves at most.") \
+  FIELD(std::vector<std::uint32_t>, findings, {},                                     \
         "Indices into `Report.findings`, in their order.")
 TTA_RECORD(AnswerRow, TTA_ANSWER_ROW,
            "A pattern that matters, in all places of one sub-type.")
 
-#define TTA_ANSWER(FIELD)                                                             \
-  FIELD(std::vector<AnswerRow>, rows, {},                                             \
-        "Five at most: what costs 3 % of the time or more, or whose fix is expected " \
-        "to save that; what to fix first comes first.")                               \
-  FIELD(std::string, otherwise, {},                                                   \
-        "Without rows: where the time goes, or why that is unknown; else \"\".")      \
-  FIELD(std::string, caveat, {}, "Why the figures of the rows are rough; or \"\".")   \
+#define TTA_ANSWER(FIELD)                                                              \
+  FIELD(std::vector<AnswerRow>, rows, {},                                              \
+        "Five at most: what costs 3 % of the time or more, or whose fix is expected "  \
+        "to save that; what to fix first comes first.")                                \
+  FIELD(std::string, otherwise, {},                                                    \
+        "Without rows: where the time goes, or why that is unknown; else \"\".")       \
+  FIELD(std::optional<double>, busy_fraction, {},                                      \
+        "Busy share of the time of all devices, or in operators without device work. " \
+        "None: unusable.")                                                             \
+  FIELD(std::string, caveat, {}, "Why the figures of the rows are rough; or \"\".")    \
   FIELD(std::uint32_t, rest, 0, "Findings that are in no row.")
 TTA_RECORD(Answer, TTA_ANSWER, "What to do about a trace, in a few rows.")
 

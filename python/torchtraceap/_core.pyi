@@ -2909,7 +2909,7 @@ class AnswerRow:
     @property
     def observed_fraction(self) -> float:
         """
-        What was observed, as a share of the time of all devices, or of all processes in a trace without device work. Rows may share some of it: unlike `wasted_us` it is not divided among them.
+        What its rule saw, as a share of the time of all devices, or of all processes in a trace without device work: without what a pattern of higher precedence explains, but, unlike `wasted_us`, not divided by replay.
         """
     @property
     def pattern(self) -> str:
@@ -2948,6 +2948,11 @@ class Answer:
     def to_dict(self) -> dict[str, typing.Any]:
         """
         Return its JSON form.
+        """
+    @property
+    def busy_fraction(self) -> float | None:
+        """
+        Busy share of the time of all devices, or in operators without device work. None: unusable.
         """
     @property
     def caveat(self) -> str:

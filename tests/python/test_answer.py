@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 import torchtraceap
 from torchtraceap.cli import main
+from torchtraceap.detection.model import BUNDLED
 from torchtraceap.views.answer_text import WIDTH, answer_line, answer_lines
 
 from .conftest import Run
@@ -80,6 +82,34 @@ def test_options_of_the_whole_report_print_it(
     assert program("analyze", path, "--brief", "--full").returncode == 2
     refused = program("analyze", path, "--brief", "--tables")
     assert refused.returncode == 2 and b"--brief is one line" in refused.stderr
+
+
+def test_the_words_of_a_rule_of_ones_own_are_whole(data: Path) -> None:
+    @torchtraceap.rule(
+        side="cpu",
+        summary="torch.load took long",
+        advice="Read less",
+        before="gc_pause",
+    )
+    def reads_files(view: torchtraceap.RuleView) -> Iterable[torchtraceap.Claim]:
+        for row in view.rows(name="enumerate(DataLoader)*"):
+            yield torchtraceap.Claim(row)
+
+    report = torchtraceap.analyze(data / LOADER, detector="off", rules=[reads_files])
+    (row,) = [row for row in report.answer.rows if row.pattern == "reads_files"]
+    assert (row.problem, row.fix) == ("torch.load took long", "Read less")
+
+
+def test_named_weights_have_a_line(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    trace = str(data / LOADER)
+    assert main(["analyze", trace, "--detector", str(BUNDLED)]) == 0
+    named = capsys.readouterr().out
+    assert main(["analyze", trace]) == 0
+    assert named.startswith(capsys.readouterr().out)
+    assert "\nDetector (torchtraceap " in named
 
 
 def test_the_json_has_the_same_rows(slow_loader: torchtraceap.Report) -> None:

@@ -80,7 +80,8 @@ AnswerRow row_of(const Report& r, const Totals& sum, Group group) {
   AnswerRow row;
   row.pattern = info.name;
   if (!info.subtypes.empty()) row.subtype = info.subtypes[first.subtype];
-  row.problem = info.summary.substr(0, info.summary.rfind('.'));
+  row.problem =
+      info.summary.substr(0, info.summary.size() - info.summary.ends_with('.'));
   row.fix = in_short(first.advice);
   row.basis = basis_of(r, first);
   row.observed_fraction = share(group.seen_ns, sum.span_ns);
@@ -100,23 +101,56 @@ AnswerRow row_of(const Report& r, const Totals& sum, Group group) {
   return row;
 }
 
+// Leaves out groups that neither cost enough nor, by what is known so far, save enough.
+void keep_what_matters(const Report& r, const Totals& sum, std::vector<Group>& groups) {
+  const auto saved = [&](const Group& g) {
+    if (g.gain) return g.gain->middle;
+    std::int64_t out = 0;  // At most, of several.
+    for (const auto i : g.findings) {
+      if (const auto& gain = r.findings[i].gain) out += gain->high;
+    }
+    return out;
+  };
+  std::erase_if(groups, [&](const Group& g) {
+    return share(g.seen_ns, sum.span_ns) < kMatters &&
+           share(saved(g), r.timeline->span.length()) < kMatters;
+  });
+}
+
+std::string caveat(const Report& r, const AnswerRow& first) {
+  const auto id = r.findings[first.findings[0]].pattern;
+  std::string out;
+  if ((id == patterns::PatternId::kLaunchBound ||
+       id == patterns::PatternId::kHostBoundPython) &&
+      !stacks_text(r).empty()) {
+    out = "Python stacks were recorded, which slows the host: check without.";
+  }
+  if (r.replay->model == nullptr) return out;
+  const auto rough = caveat_of(fidelity_of(r.replay->fidelity));
+  return out + (out.empty() || rough.empty() ? "" : " ") + rough;
+}
+
 }  // namespace
 
 Answer answer_of(const Report& r) {
   Answer out;
   out.rest = static_cast<std::uint32_t>(r.findings.size());
   if (r.quality.verdict == Verdict::kUnusable) {
-    out.otherwise = "No verdict: device time cannot be judged.";
+    out.otherwise = "No verdict: the recording is unusable.";
     return out;
   }
   const auto sum = add_up(r);
-  const auto span = r.timeline->span.length();
+  out.busy_fraction = share(sum.busy_ns, sum.span_ns);
+  if (out.otherwise = too_little(r); !out.otherwise.empty()) return out;
+  if (mostly_profiler(r, sum)) {
+    out.otherwise =
+        "No verdict: the devices waited for the profiler nearly all the time.";
+    return out;
+  }
   auto groups = groups_of(r);
+  keep_what_matters(r, sum, groups);
   price(r, groups);
-  std::erase_if(groups, [&](const Group& g) {
-    return share(g.seen_ns, sum.span_ns) < kMatters &&
-           share(g.gain ? g.gain->middle : 0, span) < kMatters;
-  });
+  keep_what_matters(r, sum, groups);
   std::ranges::stable_sort(groups, std::ranges::greater(), [&](const Group& g) {
     if (r.timeline->host) return static_cast<double>(g.seen_ns);
     return rank_of(r.patterns, r.findings[g.findings.front()].pattern, g.gain);
@@ -127,18 +161,12 @@ Answer answer_of(const Report& r) {
     out.rows.push_back(row_of(r, sum, std::move(group)));
   }
   if (!out.rows.empty()) {
-    const auto id = r.findings[out.rows[0].findings[0]].pattern;
-    const bool of_host = id == patterns::PatternId::kLaunchBound ||
-                         id == patterns::PatternId::kHostBoundPython;
-    if (of_host && !stacks_text(r).empty()) {
-      out.caveat = "Python stacks were recorded, which slows the host: check without. ";
-    }
-    if (r.replay->model) out.caveat += caveat_of(fidelity_of(r.replay->fidelity));
-    return out;
+    out.caveat = caveat(r, out.rows[0]);
+  } else if (r.quality.verdict == Verdict::kDegraded) {
+    out.otherwise = "No verdict: the recording is degraded.";
+  } else {
+    out.otherwise = gain_stage(r, sum).answer;
   }
-  out.otherwise = r.quality.verdict == Verdict::kOk
-                      ? gain_stage(r, sum).answer
-                      : "No verdict: too much of the recording is missing.";
   return out;
 }
 

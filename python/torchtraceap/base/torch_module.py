@@ -31,9 +31,12 @@ def load_torch_module() -> ModuleType:
             f"detector: {_BUILD} where torch is installed"
         )
     if "torch" not in sys.modules and _load_library(built):
-        from torchtraceap import _torch
-
-        return _torch
+        try:
+            from torchtraceap import _torch
+        except ImportError:
+            pass  # Of another build: what follows says so.
+        else:
+            return _torch
     install = f"pip install 'torch=={built}.*'"
     try:
         # First, so that its libraries are those that the module finds.
@@ -71,7 +74,9 @@ def _load_library(built: str) -> bool:
         spec = util.find_spec("torch")
     except (metadata.PackageNotFoundError, ValueError):
         return False
-    if version.split(".")[:2] != built.split(".") or spec is None or not spec.origin:
+    if not version or version.split(".")[:2] != built.split("."):
+        return False
+    if spec is None or not spec.origin:
         return False
     folder = Path(spec.origin).parent / "lib"
     if any(

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from torchtraceap._core import Trace
 from torchtraceap.analysis import analyze, load
 from torchtraceap.analysis_plan import of_torch
-from torchtraceap.base.text_table import joined
+from torchtraceap.base.text_table import joined, wrapped
 from torchtraceap.cli.analyze_job import (
     TRACES,
     is_joined,
@@ -46,7 +46,7 @@ from torchtraceap.ranks.merged import merged_ranks
 from torchtraceap.report import Report
 from torchtraceap.views.answer_text import answer_line, answer_lines, screen_width
 from torchtraceap.views.outputs import OUTPUTS, Output
-from torchtraceap.views.summary import summary_lines
+from torchtraceap.views.summary import detector_text, summary_lines
 from torchtraceap.views.work_tables import work_lines
 
 EXAMPLES = (
@@ -135,7 +135,8 @@ def run(options: argparse.Namespace) -> int:
         raise Refused(
             "--brief is one line for each trace: leave out --windows, --tables"
         )
-    asks = (shown and full) or any(output.asks_detector for output in wanted)
+    named = detector not in (AUTO, OFF)
+    asks = (shown and (full or named)) or any(out.asks_detector for out in wanted)
     reports: list[Report] = []
     failed: list[str] = []
     for path in options.traces:
@@ -148,9 +149,9 @@ def run(options: argparse.Namespace) -> int:
                 if not several and (job := _merged_job(trace, options, detector)):
                     refuse_forms(wanted, options)
                     return show_job(job, options, wanted)
-                report = _analyze(trace, options, detector, asks)
+                report = _analyze(trace, options, detector, asks, shown)
                 # Part of it is read from the file again, which may have changed since.
-                lines = _lines(report, options, full) if shown else []
+                lines = _lines(report, options, full, named) if shown else []
         except Refused as error:
             complain(str(error))
             failed.append(path)
@@ -169,12 +170,17 @@ def run(options: argparse.Namespace) -> int:
     return BAD_INPUT if failed else OK
 
 
-def _lines(report: Report, options: argparse.Namespace, full: bool) -> list[str]:
-    """Return what is printed of a report."""
+def _lines(
+    report: Report, options: argparse.Namespace, full: bool, named: bool
+) -> list[str]:
+    """Return what is printed of a report; ``named``: the detector's weights were."""
     if options.brief:
         return [answer_line(report)]
     if not full:
-        return answer_lines(report, screen_width())
+        lines = answer_lines(report, screen_width())
+        if named:
+            lines += wrapped(detector_text(report.detection), "")
+        return lines
     blocks = [summary_lines(report, 5 if options.windows is None else options.windows)]
     if options.tables:
         blocks.append(work_lines(report))
@@ -209,14 +215,16 @@ def _analyze(
     options: argparse.Namespace,
     detector: str,
     asks: bool,
+    shown: bool,
 ) -> Report:
-    """Do all that takes long, saying what it is; ``asks``: the detector too."""
+    """Do all that takes long, saying what it is; ``asks``: the detector too, and
+    ``shown``: if rules have no answer to show."""
     name = os.path.basename(trace.path)
     with stage(f"analyzing {name}", options.quiet):
         report = of_torch(analyze(trace, **options.analysis, detector=detector))
     with stage(f"replaying {name} with fixes", options.quiet):
         _ = report.rule_findings
-    if asks:
+    if asks or (shown and not report.answer.rows):
         with stage(f"running the learned detector on {name}", options.quiet):
             _ = report.detection
     return report

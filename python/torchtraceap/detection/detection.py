@@ -83,8 +83,8 @@ class Detection:
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """The report's windows with probabilities, and a label for each flagged side
-        after those of rules; computed at each use."""
+        """The report's windows with probabilities, and a label for each side
+        that it flags itself after those of rules; computed at each use."""
         return self.verdicts.windows
 
     @property
@@ -156,14 +156,14 @@ class Detection:
         self, windows: Iterable[int], *, only_flagged: bool = False
     ) -> Counter[str]:
         """Count the most likely patterns of both sides of windows, or of those sides
-        that are flagged; nothing if no model was run."""
+        that it flags itself; nothing if no model was run."""
         if not self.run:
             return Counter()
         chosen = list(windows)
         guess = self.guess[chosen]
         counted = guess >= 0
         if only_flagged:
-            counted &= self.flagged[chosen]
+            counted &= (self.flagged & self.judged)[chosen]
         return Counter(self.patterns[int(column)] for column in guess[counted])
 
 

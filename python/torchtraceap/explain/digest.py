@@ -285,7 +285,8 @@ class _Writer:
             out.append(f"rule: {', '.join(told) or 'nothing'}")
         detection = report.detection
         if detection.run and not detection.why:
-            flagged = detection.flagged[list(windows)].any(axis=1)
+            own = detection.flagged & detection.judged
+            flagged = own[list(windows)].any(axis=1)
             guess = detection.guesses(windows, only_flagged=True)
             text = f"detector: flags {int(flagged.sum()):,} of these windows"
             out.append(text + "".join(f", {name}" for name, _ in guess.most_common(1)))

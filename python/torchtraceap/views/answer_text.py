@@ -27,10 +27,11 @@ _NAME = 60  # A function, an operator or a file's name.
 
 def screen_width() -> int:
     """Return the columns of the terminal on standard output; 100 without one."""
-    out = sys.stdout
-    if out is None or not out.isatty():
-        return WIDTH
-    return max(40, shutil.get_terminal_size((WIDTH, 24)).columns)
+    try:
+        watched = sys.stdout.isatty()
+    except (AttributeError, ValueError):  # None, a stand-in, or closed.
+        watched = False
+    return max(40, shutil.get_terminal_size((WIDTH, 24)).columns) if watched else WIDTH
 
 
 def answer_lines(report: ReportData, width: int = WIDTH, more: str = MORE) -> list[str]:
@@ -58,11 +59,10 @@ def answer_line(report: ReportData) -> str:
 
 def _facts(report: ReportData) -> list[str]:
     facts = fact_texts(report)
-    span_us = sum(row.span_us for row in report.balance)
-    if report.trace.working_devices and span_us:
-        busy_us = sum(row.busy_us for row in report.balance)
+    busy = report.answer.busy_fraction
+    if report.trace.working_devices and busy is not None:
         least = "at least " if report.quality.incomplete else ""
-        facts.append(f"busy {least}{share_text(busy_us, span_us)}")
+        facts.append(f"busy {least}{share_text(busy, 1)}")
     return facts
 
 
@@ -82,7 +82,7 @@ def verdict_texts(report: ReportData) -> Iterator[str]:
     saves = f"A fix saves {gain_of(row)}."
     if not row.high_fraction:
         known = row.high_fraction is not None
-        saves = "A fix alone gains nothing." if known else "The gain is not known."
+        saves = "By itself it gains nothing." if known else "The gain is not known."
     yield f"{printable(row.fix)}. {saves}"
 
 
@@ -140,7 +140,7 @@ def kind_of(row: AnswerRow) -> str:
 
 
 def place_of(report: ReportData, row: AnswerRow) -> str:
-    """Write the costliest place, the user's own frame before the library's."""
+    """Write the place to begin with, the user's own frame before the library's."""
     every = [report.findings[i] for i in row.findings]
     placed = next((f for f in every if f.location is not None), every[0])
     text = _of_finding(placed)

@@ -154,12 +154,12 @@
         if (!card.open) select(index); // It is about to open.
       });
     });
-    const openTarget = () => {
-      const target = cards.find((card) => `#${card.id}` === decoded(location.hash));
+    const openTarget = (hash) => {
+      const target = cards.find((card) => `#${card.id}` === decoded(hash));
       if (target) target.open = true;
     };
-    openTarget();
-    addEventListener("hashchange", openTarget);
+    openTarget(location.hash);
+    for (const link of all(".answer a")) link.addEventListener("click", () => openTarget(link.hash));
     addEventListener("beforeprint", () => { for (const d of all("details")) d.open = true; });
   }
 

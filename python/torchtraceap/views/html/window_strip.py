@@ -111,7 +111,11 @@ def _model_title(
     differs: int,
 ) -> str:
     told = [
-        [p for w in group if (p := detection.told(w, side)) is not None]
+        [
+            p
+            for w in group
+            if detection.judged[w, side] and (p := detection.told(w, side)) is not None
+        ]
         for side in (0, 1)
     ]
     upto = "up to " if len(group) > 1 else ""

@@ -104,10 +104,10 @@ TEST(Price, CapturingLaunchesSavesNoPausesWhereEachPassLaunchesOnce) {
     text.op("aten::mm", at, 30).launched(at + 10, at + 20, 50, i + 1);
   }
   const Analyzed report(text);
-  const auto span = report.timeline->span.length();
+  ASSERT_TRUE(report.replay->fidelity.replayable);
+  // Launching is late by 0.03 of 5.1 ms; the pauses before it are not its own.
   for (const auto& f : report.findings) {
-    if (f.pattern != patterns::PatternId::kLaunchBound || !f.gain) continue;
-    EXPECT_LT(f.gain->replayed, span / 20);
+    EXPECT_NE(f.pattern, patterns::PatternId::kLaunchBound) << f.message;
   }
 }
 

@@ -70,6 +70,20 @@ TEST(Answer, WithoutARowItSaysWhereTheTimeGoes) {
   EXPECT_TRUE(says(answer_of(few).otherwise, "No verdict"));
 }
 
+TEST(Answer, OfTooLittleThereIsNoVerdict) {
+  auto text = TraceText().step(0, 0, 30'000);
+  text.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 20'000);
+  for (int i = 0; i < 9; ++i) {
+    text.launched(20'010 + 100 * i, 20'020 + 100 * i, 90, i + 1);
+  }
+  const Analyzed report(text);
+  ASSERT_FALSE(report.findings.empty());
+  const auto answer = answer_of(report);
+  EXPECT_EQ(answer.rows.size(), 0);
+  EXPECT_TRUE(says(answer.otherwise, "Too little is recorded")) << answer.otherwise;
+  EXPECT_EQ(answer.rest, report.findings.size());
+}
+
 TEST(Answer, OnlyWhatMattersAndFiveRowsAtMost) {
   const Analyzed analyzed(loading(2000));
   Report report = analyzed;
