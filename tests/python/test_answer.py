@@ -90,7 +90,7 @@ def test_the_words_of_a_rule_of_ones_own_are_whole(data: Path) -> None:
         side="cpu",
         summary="torch.load took long",
         advice="Read less",
-        before="gc_pause",
+        before="profiler_artifact",
     )
     def reads_files(view: torchtraceap.RuleView) -> Iterable[torchtraceap.Claim]:
         for row in view.rows(name=re.compile("^enumerate.DataLoader")):
