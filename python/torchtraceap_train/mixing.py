@@ -1,31 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""mixing.py: how much of network and trees is added to the rules' word, chosen across
-sources.
+"""mixing.py: the weights of network and trees beside the rules, chosen across sources.
 
-Programs that were kept from training still come of its sources, and there network and
-trees look better than anywhere else: a regression on them all but forgets the rules,
-and abroad, on traces of strangers and of other generators, it ranks windows worse than
-rules alone do. So a voice is weighed by what it is worth on a source that the choice
-has not seen:
+Programs that were kept from training still come from its sources, where network and
+trees look better than elsewhere. A regression on them gives the rules almost no weight,
+and the result ranks the windows of other users' traces and of other generators worse
+than the rules alone do. So the weights are judged on sources that their choice has not
+seen:
 
-- The score of a side is the rules' logit, plus a weight of GRID for the network, plus
-  one for the trees. Only the order of the windows depends on these two, so there is
-  nothing else to fit before they are compared.
-- A combination's worth on a source is the share that it removes of what rules rank
-  wrong there: of 1 - AUROC. Sought is the one that is worth most in its worst source.
-  If none is worth anything everywhere, rules stand alone. Areas can hardly tell the
-  best ones apart: of those within CLOSE of the best the likeliest is taken, against the
-  probabilities of rules alone, sources counting evenly; one that is less likely than
-  these in any source only if all are. A source that rules rank all but without fault
-  tells nothing of what to add.
-- Each source is then left out in turn, the choice is made on the others, and judged on
-  it. If it ranks worse there than rules do, by more than a bootstrap interval over
-  groups, rules stand alone as well.
-- Slope and bias turn scores into probabilities, by logistic regression, sources
-  counting evenly.
+- The score of a side is the rules' logit, plus a weight from GRID times the network's
+  logit, plus another times the trees'. Only the order of the windows depends on these
+  two weights, so nothing else is fitted before they are compared.
+- The worth of a combination on a source is the share of the rules' ranking errors
+  there, 1 - AUROC, that it removes. The combination with the largest worth in its worst
+  source is chosen; if none has a positive worth in all sources, the rules stand alone.
+  Areas hardly distinguish the best ones: among those within CLOSE of the best, the
+  likeliest is taken, with all sources of the same weight. One that is less likely than
+  the rules alone in any source is taken only if all are. A source that the rules rank
+  almost without error is left out: there is nothing to add.
+- Each source is then left out in turn: the choice is made on the others and judged on
+  it. If it ranks worse there than the rules do, by more than a bootstrap interval over
+  groups, the rules stand alone as well.
+- Slope and bias turn scores into probabilities, by logistic regression in which all
+  sources have the same weight.
 
-Weights are not negative, and both voices are asked as if rules claimed nothing
-(detector/stack.h), so a larger claim of rules never lowers a probability.
+Weights are not negative, and network and trees are evaluated as if the rules claimed
+nothing (detector/stack.h), so a larger claim of the rules never lowers a probability.
 """
 
 from __future__ import annotations
