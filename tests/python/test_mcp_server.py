@@ -408,7 +408,7 @@ def test_names_are_data(agent: Agent) -> None:
 
 
 def test_answers_are_bounded(folder: Path) -> None:
-    limits = ("--max-answer-bytes", 8000, "--max-text-bytes", 90_000_000)
+    limits = ("--max-answer-bytes", 9000, "--max-text-bytes", 90_000_000)
     (folder / "large.json").write_bytes(b" " * 90_000_001)
     with serving("--root", folder, *limits) as agent:
         page = agent.ask("findings", trace=f"runs/{SLOW}")
@@ -419,7 +419,7 @@ def test_answers_are_bounded(folder: Path) -> None:
         told = agent.ask("analyze", trace=f"runs/{SLOW}")
         assert len(told["findings"]) < 5 and "tool findings lists all" in str(told)
         for tool in ("analyze", "findings"):
-            assert agent.size(tool, trace=f"runs/{SLOW}") <= 8000
+            assert agent.size(tool, trace=f"runs/{SLOW}") <= 9000
         why = agent.refused("analyze", trace="large.json")
         assert why.startswith("large.json: has 90000001 bytes, and this server takes")
     with serving("--root", folder, "--max-answer-bytes", 2000) as agent:

@@ -24,6 +24,7 @@ def summary(form: Mapping[str, Any], findings: int) -> dict[str, Any]:
     return {
         "trace": {**trace, "devices": trace["devices"][:_MOST_DEVICES]},
         "step_us": _steps(form["steps"]),
+        "answer": form["answer"],
         "story": form["story"],
         "balance": [_balance(row) for row in form["balance"][:_MOST_DEVICES]],
         "unlisted_devices": max(0, len(form["balance"]) - _MOST_DEVICES),
