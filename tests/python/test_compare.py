@@ -57,6 +57,24 @@ def test_a_fix_is_seen(fixed: torchtraceap.Comparison, slow_loader: Report) -> N
     assert [worse.kind for worse in fixed.worse()] == ["new"]
 
 
+def test_a_prediction_is_held_against_what_came(
+    fixed: torchtraceap.Comparison, slow_loader: Report
+) -> None:
+    said = fixed.prediction
+    assert said is not None and said.finding == slow_loader.findings[0]
+    assert said.middle == pytest.approx(319 / 1066, abs=0.002)
+    assert said.achieved == pytest.approx(1 - 126.5 / 176.2, abs=0.002)
+    assert said.holds
+    line = (
+        "Predicted of dataloader_bound (single_process): 29.9 % (16.6 % to 35.4 %) of"
+    )
+    assert f"{line} a step; achieved: 28.2 %" in fixed.summary()
+    form = fixed.to_dict()["prediction"]
+    assert (form["pattern"], form["holds"]) == ("dataloader_bound", True)
+    back = torchtraceap.compare(fixed.after.trace.path, fixed.before.trace.path)
+    assert back.prediction is None or back.prediction.achieved < 0
+
+
 def test_a_notebook_shows_it(fixed: torchtraceap.Comparison) -> None:
     shown = fixed._repr_html_()
     assert '<p class="headline">Median step: ' in shown

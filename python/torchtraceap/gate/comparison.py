@@ -43,6 +43,25 @@ class Worse:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """What the earlier report said that a fix saves, and what it did: shares of a step.
+
+    It rests on `Finding.recoverable_us`, so the shares are of the earlier span.
+    """
+
+    finding: Finding  #: The only one that is gone.
+    low: float
+    middle: float
+    high: float
+    achieved: float  #: Of the median step; negative if it takes longer.
+
+    @property
+    def holds(self) -> bool:
+        """Whether what was achieved lies in the range."""
+        return self.low <= self.achieved <= self.high
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What changed between two traces. Made by ``torchtraceap.compare``."""
 
@@ -61,6 +80,27 @@ class Comparison:
     def of(self, status: str) -> tuple[FindingChange, ...]:
         """Return the findings of one status whose change counts."""
         return tuple(f for f in self.findings if f.status == status and f.cost.counts)
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """Whether a gain came true; None unless one finding is gone, whose gain the
+        earlier report gives, and both sides have steps."""
+        gone, step = self.of("gone"), self.step_us
+        span_us = self.before.trace.span_us
+        if len(gone) != 1 or step is None or not step.before or not span_us:
+            return None
+        found = gone[0].before
+        if found is None or found.recoverable_us is None:
+            return None
+        low, middle, high = (
+            (us or 0.0) / span_us
+            for us in (
+                found.recoverable_low_us,
+                found.recoverable_us,
+                found.recoverable_high_us,
+            )
+        )
+        return Prediction(found, low, middle, high, -(step.relative or 0.0))
 
     def worse(self, kinds: Iterable[str] = ("new", "grown", "slower")) -> list[Worse]:
         """Return what got worse, of these kinds or of one.
@@ -121,6 +161,7 @@ class Comparison:
             "after": _side_form(self.after),
             "step_us": self.step_us and asdict(self.step_us),
             "busy": self.busy and asdict(self.busy),
+            "prediction": _prediction_form(self.prediction),
             "causes": {name: asdict(change) for name, change in self.causes.items()},
             "findings": [
                 {
@@ -227,6 +268,12 @@ def _heading(comparison: Comparison) -> Iterator[str]:
         yield f"Median step: {_step(comparison.step_us)}"
     if comparison.busy is not None:
         yield f"Busy: {_busy(comparison.busy)}"
+    if (said := comparison.prediction) is not None:
+        yield (
+            f"Predicted of {said.finding.kind}: {share_text(said.middle, 1)} "
+            f"({share_text(said.low, 1)} to {share_text(said.high, 1)}) of a step; "
+            f"achieved: {100 * said.achieved:.1f} %"
+        )
 
 
 def _side(side: Side) -> str:
@@ -317,6 +364,19 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
         if len(rows) > _ROWS:
             yield f"and {len(rows) - _ROWS} more"
         yield f"Figures are {_unit(comparison)}."
+
+
+def _prediction_form(said: Prediction | None) -> dict[str, Any] | None:
+    if said is None:
+        return None
+    figures = {name: getattr(said, name) for name in ("low", "middle", "high")}
+    return {
+        "finding": said.finding.id,
+        "pattern": said.finding.pattern,
+        **figures,
+        "achieved": said.achieved,
+        "holds": said.holds,
+    }
 
 
 def _side_form(side: Side) -> dict[str, Any]:
