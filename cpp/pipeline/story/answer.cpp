@@ -82,6 +82,12 @@ AnswerRow row_of(const Report& r, const Totals& sum, Group group) {
   if (!info.subtypes.empty()) row.subtype = info.subtypes[first.subtype];
   row.problem =
       info.summary.substr(0, info.summary.size() - info.summary.ends_with('.'));
+  // A cost of the first use is paid once, however long the program then runs.
+  if (first.pattern == patterns::PatternId::kRecompileOrLazyLoad &&
+      (row.subtype == "first_iteration" || row.subtype == "module_loading" ||
+       row.subtype == "context_creation")) {
+    row.problem += " for the first time";
+  }
   row.fix = in_short(first.advice);
   row.basis = basis_of(r, first);
   row.observed_fraction = share(group.seen_ns, sum.span_ns);
