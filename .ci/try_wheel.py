@@ -116,7 +116,7 @@ class Room:
 
 def use(room: Room, wheel: Path) -> None:
     """Use a wheel without torch, with the torch it was built for, with another one."""
-    analyze = ("torchtraceap", "analyze", str(TRACE))
+    analyze = ("torchtraceap", "analyze", "--full", str(TRACE))
     dry_run = ("torchtraceap", "dryrun", "script.py")
     pytest = ("pytest", "-W", "error", "-p", "no:cacheprovider", "-q")
     room.run("pip", "install", "--quiet", "--only-binary=:all:", str(wheel))
