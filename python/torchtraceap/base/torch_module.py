@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from types import ModuleType
 
@@ -70,13 +71,13 @@ def _load_library(built: str) -> bool:
     that is not enough: another version, a build for GPUs, whose library needs what
     ``import torch`` loads, or none where it is expected."""
     try:
-        version = metadata.version("torch")
         spec = util.find_spec("torch")
-    except (metadata.PackageNotFoundError, ValueError):
+        if spec is None or not spec.origin:
+            return False
+        version = Path(spec.origin).with_name("version.py").read_text("utf-8")
+    except (ValueError, OSError):
         return False
-    if not version or version.split(".")[:2] != built.split("."):
-        return False
-    if spec is None or not spec.origin:
+    if not re.search(rf"(?m)^__version__ = ['\"]{re.escape(built)}\.", version):
         return False
     folder = Path(spec.origin).parent / "lib"
     if any(
