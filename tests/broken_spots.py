@@ -174,7 +174,7 @@ SPOTS = (
     ),
     Spot(
         "nothing-sure-without-a-device",
-        "cpp/pipeline/pricing/price.cpp",
+        "cpp/pipeline/pricing/trust.cpp",
         "return {0, 0.85, 1.1};",
         "return {0.5, 0.85, 1.1};",
         (f"{TESTS}/test_what_if.py",),

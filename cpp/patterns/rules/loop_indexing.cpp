@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -265,6 +264,7 @@ std::vector<Claim> propose(const Context& context) {
   };
   auto loops =
       find_loops(t, {count(kMinRepeats), count(kMaxBody), count(kMinUnproven)});
+  if (loops.empty()) return {};
   // With a device, an operator's time on the host is spent calling, however long.
   const auto real_work = t.host ? context.limits.ns(kRealWork) : trace::kTimeLimit;
   const auto max_pause = context.limits.ns(kMaxPause);
@@ -273,8 +273,7 @@ std::vector<Claim> propose(const Context& context) {
   });
   std::map<std::uint32_t, std::int64_t> reached;  // on each thread
   const auto& launched = launched_work(context);
-  std::optional<timeline::Gradients> gradients;
-  if (!loops.empty()) gradients.emplace(t);
+  const timeline::Gradients gradients(t);
   std::vector<Mark> marks, sites;
   for (const auto& loop : loops) {
     // A loop inside a loop is part of it.
@@ -297,7 +296,7 @@ std::vector<Claim> propose(const Context& context) {
         }
       };
       add_work(lane, {c.ts[row], end});
-      for (const auto node : gradients->backward_of(lane, {c.ts[row], end})) {
+      for (const auto node : gradients.backward_of(lane, {c.ts[row], end})) {
         const auto time = node_time(t, node, max_pause);
         for (const auto& part : backward_time(t, node, time, real_work, max_pause)) {
           sites.push_back({part, node, 0, kNoRow, 1, row});

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,11 +126,12 @@ class Detection:
         """bool [n, 2]: by rules, the side costs 5 % and more."""
         return self.verdicts.by_rules
 
-    @property
+    @cached_property
     def judged(self) -> NDArray[np.bool_]:
-        """bool [n, 2]: there is a probability that is not the rules' alone."""
+        """bool [n, 2], read-only: the probability is not the rules' alone."""
         judged: NDArray[np.bool_] = np.isfinite(self.probability)
         judged &= ~self.verdicts.follows
+        judged.flags.writeable = False  # views ask once per window: made once
         return judged
 
     @property

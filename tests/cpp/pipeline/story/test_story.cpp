@@ -11,13 +11,17 @@
 namespace tta::pipeline {
 namespace {
 
-std::map<std::string, Stage> story_of(const trace::Trace& trace) {
+std::map<std::string, Stage> story_of(const Report& report) {
   std::map<std::string, Stage> out;
-  for (auto& stage : tell_story(analyze(trace))) {
+  for (auto& stage : tell_story(report)) {
     const auto id = stage.id;
     out.emplace(id, std::move(stage));
   }
   return out;
+}
+
+std::map<std::string, Stage> story_of(const trace::Trace& trace) {
+  return story_of(analyze(trace));
 }
 
 std::int64_t figure(const Stage& stage, const std::string& name) {
@@ -115,12 +119,7 @@ TEST(Story, APatternWithoutACostIsNotTheHeadline) {
   idle.pattern = patterns::PatternId::kGcPause;
   idle.wasted_ns = idle.idle_ns = 0;
   idle.gain.emplace().middle = report.timeline->span.length() / 20;
-  const auto answer = [&] {
-    for (const auto& stage : tell_story(report)) {
-      if (stage.id == "gain") return stage;
-    }
-    return Stage{};
-  };
+  const auto answer = [&] { return story_of(report).at("gain"); };
   // Its part is nothing, its fix saves something: told so, and behind what costs more.
   const auto costly = answer().verdict;
   report.findings.insert(report.findings.begin(), idle);
@@ -145,11 +144,9 @@ TEST(Story, ASavingIsAShareOfTheSpanHoweverManyDevicesWorked) {
   only.wasted_ns = only.idle_ns = 0;
   only.gain.emplace().middle = report.timeline->span.length() / 25;
   report.findings = {only};
-  for (const auto& stage : tell_story(report)) {
-    if (stage.id != "gain") continue;
-    EXPECT_EQ(stage.verdict, "gc_pause") << stage.answer;
-    EXPECT_TRUE(says(stage.answer, "(4.0 %)")) << stage.answer;
-  }
+  const auto stage = story_of(report).at("gain");
+  EXPECT_EQ(stage.verdict, "gc_pause") << stage.answer;
+  EXPECT_TRUE(says(stage.answer, "(4.0 %)")) << stage.answer;
 }
 
 TEST(Story, OperatorsOfACpuAreNamedAndSoAreFallbacks) {
