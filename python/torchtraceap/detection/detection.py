@@ -128,10 +128,9 @@ class Detection:
 
     @cached_property
     def judged(self) -> NDArray[np.bool_]:
-        """bool [n, 2], read-only: the probability is not the rules' alone."""
+        """bool [n, 2]: the probability is not the rules' alone."""
         judged: NDArray[np.bool_] = np.isfinite(self.probability)
-        judged &= ~self.verdicts.follows
-        judged.flags.writeable = False  # views ask once per window: made once
+        judged &= ~self.verdicts.follows  # made once: views ask for every window
         return judged
 
     @property
