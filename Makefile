@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup package module build demo wheel try-wheel test verify broken no-torch notebook docs linkcheck bench \
+.PHONY: help setup package modules build demo wheel try-wheel test verify broken no-torch notebook docs linkcheck bench \
   asan tsan fuzz libfuzzer large coverage corpus corpus-small lint format stubs clean distclean
 .SECONDARY:
 
@@ -37,8 +37,7 @@ help:  ## List these targets
 
 # --- Set-up ----------------------------------------------------------------------
 #
-# Each target installs only what it uses: `make demo` no torch and no tests, `make test`
-# no browser.
+# Each target installs only what it uses: `make demo` no tests, `make test` no browser.
 
 setup: build extra-dev extra-verify  ## Install the requirements of all targets and build
 
@@ -54,7 +53,7 @@ PIP = pip install --quiet --quiet
 EDITABLE = --no-build-isolation --config-settings=wheel.cmake=false \
   --config-settings=editable.mode=inplace --editable
 
-package: $(VENV)/.package
+package: $(VENV)/.package $(VENV)/.torch
 $(VENV)/.package: pyproject.toml $(VENV)/.system-build
 	@echo "setup: installing the build tools and the requirements of the package"
 	@$(PIP) $(BUILD_TOOLS)
@@ -86,20 +85,20 @@ build/dev/build.ninja: CMakePresets.json $(VENV)/.package
 	@cmake --preset dev --log-level=WARNING >/dev/null
 	@touch $@
 
-module: build/dev/build.ninja  ## Build the extension module _core only
-	cmake --build --preset dev --target _core
-
 # Configure again if torch was installed since: there is more to build then.
 build/dev/.with-torch: $(VENV)/.torch | build/dev/build.ninja
 	@cmake --preset dev --log-level=WARNING >/dev/null
 	@touch $@
+
+modules: build/dev/.with-torch  ## Build the extension modules only
+	cmake --build --preset dev --target _core $(if $(TORCH_SPEC),_torch)
 
 build: build/dev/.with-torch  ## Build the C++ parts, their tests and the modules
 	cmake --build --preset dev
 
 # --- Use -------------------------------------------------------------------------
 
-demo:  ## Analyze a real trace (DEMO_TRACE=...), with a minimal set-up
+demo:  ## Analyze a real trace (DEMO_TRACE=...) with rules and detector, with a minimal set-up
 	@.ci/demo $(DEMO_TRACE)
 
 # For the installed torch; for a wheel without it: `make wheel TORCH_SPEC=` in a new .venv.
