@@ -66,8 +66,8 @@ PARTS = [
     package("integrations", 1_300, 800),
     package("mcp_server", 700, 400),
     package("profiling", 1_850, 1_600),
-    package("ranks", 1_800, 1_000),
-    package("views", 4_780, 2_900),
+    package("ranks", 1_810, 1_000),
+    package("views", 4_870, 2_900),
     package("waits", 1_000, 800),
 ]
 BUDGETS = [
@@ -80,9 +80,9 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 55_200, 48_000, ("cpp",)),
-    Budget("cpp", 414, 350, ("cpp",), unit="files"),
-    Budget("tests", 64_000, 50_000, ("tests",)),
+    Budget("cpp", 55_300, 48_000, ("cpp",)),
+    Budget("cpp", 415, 350, ("cpp",), unit="files"),
+    Budget("tests", 64_150, 50_000, ("tests",)),
     Budget("benchmarks", 42_500, 30_000, ("benchmarks",)),
     Budget("docs", 61, 60, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),

@@ -28,6 +28,7 @@ OF_REPORT = (
 OF_JOB = (
     *("Location", "Note", "RankRow", "RankFinding", "Late", "Arrival", "JobFacts"),
     *("JoinedCollective", "CollectiveRow", "Culprit", "LateRank", "SharedFinding"),
+    *("JobAnswerRow", "JobAnswer"),
 )
 SCHEMAS = {"report.schema.json": OF_REPORT, "job.schema.json": OF_JOB}
 RECORDS = frozenset(OF_REPORT) | frozenset(OF_JOB)

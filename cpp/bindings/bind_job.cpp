@@ -154,6 +154,8 @@ void bind_result(py::module_& m) {
   bind_record<pipeline::CollectiveRow>(m);
   bind_record<pipeline::Culprit>(m);
   bind_record<pipeline::JobFacts>(m);
+  bind_record<pipeline::JobAnswerRow>(m);
+  bind_record<pipeline::JobAnswer>(m);
   py::class_<pipeline::RankRecord>(m, "RankRecord",
                                    "The data of one rank that a job needs.")
       .def(py::init(&record_of), py::arg("row"), py::arg("findings"), py::arg("work"),
@@ -169,6 +171,7 @@ void bind_result(py::module_& m) {
            }),
            py::arg("ranks"), "Raises RuntimeError if ranks contradict each other.")
       .def_readonly("facts", &JobResult::facts)
+      .def_readonly("answer", &JobResult::answer)
       .def_property_readonly("ranks", rows(&JobResult::ranks))
       .def_property_readonly("late", rows(&JobResult::late))
       .def_property_readonly("late_ranks", rows(&JobResult::late_ranks))

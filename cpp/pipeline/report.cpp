@@ -12,6 +12,15 @@ Basis basis_of(const Report& r, const patterns::Finding& f) {
                                        : Basis::kMeasured;
 }
 
+std::string first_clause(std::string_view advice) {
+  auto end = advice.size();
+  for (const std::string_view stop : {": ", "; ", ", ", ". ", " ("}) {
+    end = std::min(end, advice.find(stop));
+  }
+  if (end == advice.size() && advice.ends_with('.')) --end;
+  return std::string(advice.substr(0, end));
+}
+
 namespace {
 
 TimesByName by_pattern(const Report& r, const std::vector<std::int64_t>& ns) {

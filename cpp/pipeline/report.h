@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "patterns/finding.h"
@@ -123,6 +124,8 @@ using LineOfCall = std::function<std::optional<std::int64_t>(
 
 /// What a finding's figures rest on.
 Basis basis_of(const Report& report, const patterns::Finding& finding);
+/// Returns the first clause of an advice: what to do, in a few words.
+std::string first_clause(std::string_view advice);
 std::vector<Finding> list_findings(const Report& report, const LineOfCall& line_of);
 /// Returns what each occurrence of a finding cost, in ns, in order of time: claims with
 /// one evidence are one occurrence. Throws std::out_of_range.

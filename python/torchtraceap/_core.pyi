@@ -36,6 +36,8 @@ __all__: list[str] = [
     "Gain",
     "Gpu",
     "Job",
+    "JobAnswer",
+    "JobAnswerRow",
     "JobFacts",
     "JobResult",
     "JoinedCollective",
@@ -1776,6 +1778,97 @@ class JobFacts:
         None if no trace has it.
         """
 
+class JobAnswerRow:
+    """
+    A reason why a job is slow.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> JobAnswerRow:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> JobAnswerRow:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def fix(self) -> str:
+        """
+        What to do, in a few words; "" if that is unknown.
+        """
+    @property
+    def index(self) -> int:
+        """
+        Place in that list.
+        """
+    @property
+    def observed_fraction(self) -> float | None:
+        """
+        Share of the time of all ranks: of a shared pattern its own, of late ranks what others waited for them. None: not a time in the traces.
+        """
+    @property
+    def of(self) -> str:
+        """
+        The list of `JobReport` that it is about; "late_ranks": all of its rows together.
+        """
+    @property
+    def saved_fraction(self) -> float | None:
+        """
+        Share of a step that is saved at most, if this alone took the time that it takes on other ranks. None: unknown.
+        """
+
+class JobAnswer:
+    """
+    What to do about a job, in a few rows.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> JobAnswer:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> JobAnswer:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def caveat(self) -> str:
+        """
+        Why the figures are rough; or "".
+        """
+    @property
+    def rows(self) -> tuple[JobAnswerRow, ...]:
+        """
+        Five at most, of 3 % or more; what saves most comes first, shared patterns last.
+        """
+    @property
+    def saved_fraction(self) -> float:
+        """
+        Share of a step that is saved if all of it took its usual time.
+        """
+    @property
+    def verdict(self) -> str:
+        """
+        "ranks" or "transfers": what makes it slow; "even": neither does, by 2 % of a step; "unknown": no collective in common.
+        """
+
 class RankRecord:
     """
     The data of one rank that a job needs.
@@ -1798,6 +1891,8 @@ class JobResult:
         """
         Raises RuntimeError if ranks contradict each other.
         """
+    @property
+    def answer(self) -> JobAnswer: ...
     @property
     def causes(self) -> tuple[CollectiveWait, ...]: ...
     @property

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "pipeline/ranks/job_answer.h"
 #include "pipeline/ranks/late_rows.h"
 
 namespace tta::pipeline {
@@ -246,6 +247,7 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
   }
   if (works.empty()) {
     out.facts.unjoined = std::move(unjoined);
+    out.answer = job_answer_of(out);
     return out;
   }
   const Job job(std::move(works), replay::Usual::kPeers);
@@ -276,6 +278,7 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
   out.joined_collectives = rows.joined_collectives();
   out.collectives = rows.collectives();
   out.culprits = rows.culprits(out);
+  out.answer = job_answer_of(out);
   return out;
 }
 

@@ -6,10 +6,12 @@
 // that was waited is summed over ranks: GPU time, where they are GPUs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/report.h"
@@ -225,6 +227,45 @@ TTA_RECORD(Culprit, TTA_CULPRIT,
   FIELD(std::vector<Note>, notes, {}, "On the ranks, and on how they were joined.")
 TTA_RECORD(JobFacts, TTA_JOB_FACTS, "The job as a whole.")
 
+// How a job stands: `unknown` without a common collective, `even` if it loses less than
+// healthy steps differ by, else slow by late ranks or by transfers, whichever costs
+// more.
+enum class JobVerdict : std::uint8_t { kUnknown, kEven, kRanks, kTransfers };
+constexpr auto words_of(JobVerdict) {
+  return std::array<std::string_view, 4>{"unknown", "even", "ranks", "transfers"};
+}
+
+enum class JobRowOf : std::uint8_t { kLate, kLateRanks, kCulprits, kShared };
+constexpr auto words_of(JobRowOf) {
+  return std::array<std::string_view, 4>{"late", "late_ranks", "culprits", "shared"};
+}
+
+#define TTA_JOB_ANSWER_ROW(FIELD)                                                     \
+  FIELD(JobRowOf, of, JobRowOf::kLate,                                                \
+        "The list of `JobReport` that it is about; \"late_ranks\": all of its rows "  \
+        "together.")                                                                  \
+  FIELD(std::uint32_t, index, 0, "Place in that list.")                               \
+  FIELD(std::string, fix, {}, "What to do, in a few words; \"\" if that is unknown.") \
+  FIELD(std::optional<double>, observed_fraction, {},                                 \
+        "Share of the time of all ranks: of a shared pattern its own, of late ranks " \
+        "what others waited for them. None: not a time in the traces.")               \
+  FIELD(std::optional<double>, saved_fraction, {},                                    \
+        "Share of a step that is saved at most, if this alone took the time that it " \
+        "takes on other ranks. None: unknown.")
+TTA_RECORD(JobAnswerRow, TTA_JOB_ANSWER_ROW, "A reason why a job is slow.")
+
+#define TTA_JOB_ANSWER(FIELD)                                                         \
+  FIELD(JobVerdict, verdict, JobVerdict::kUnknown,                                    \
+        "\"ranks\" or \"transfers\": what makes it slow; \"even\": neither does, by " \
+        "2 % of a step; \"unknown\": no collective in common.")                       \
+  FIELD(double, saved_fraction, 0,                                                    \
+        "Share of a step that is saved if all of it took its usual time.")            \
+  FIELD(std::vector<JobAnswerRow>, rows, {},                                          \
+        "Five at most, of 3 % or more; what saves most comes first, shared patterns " \
+        "last.")                                                                      \
+  FIELD(std::string, caveat, {}, "Why the figures are rough; or \"\".")
+TTA_RECORD(JobAnswer, TTA_JOB_ANSWER, "What to do about a job, in a few rows.")
+
 struct JobResult {
   JobFacts facts;              ///< Without the source, its recording, ranks and notes.
   std::vector<RankRow> ranks;  ///< In the order given.
@@ -236,6 +277,7 @@ struct JobResult {
   std::vector<JoinedCollective> joined_collectives;  ///< By time.
   std::vector<CollectiveRow> collectives;            ///< Most time first.
   std::vector<Culprit> culprits;                     ///< Largest gain first.
+  JobAnswer answer;
 };
 
 /// Replays with one rank, or one cause, at its usual time: of those that others waited

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,16 +63,6 @@ void price(const Report& r, std::vector<Group>& groups) {
   }
 }
 
-// The first clause of an advice.
-std::string in_short(std::string_view advice) {
-  auto end = advice.size();
-  for (const std::string_view stop : {": ", "; ", ", ", ". ", " ("}) {
-    end = std::min(end, advice.find(stop));
-  }
-  if (end == advice.size() && advice.ends_with('.')) --end;
-  return std::string(advice.substr(0, end));
-}
-
 AnswerRow row_of(const Report& r, const Totals& sum, Group group) {
   const auto& first = r.findings[group.findings.front()];
   const auto& info = r.patterns[first.pattern];
@@ -88,7 +77,7 @@ AnswerRow row_of(const Report& r, const Totals& sum, Group group) {
        row.subtype == "context_creation")) {
     row.problem += " for the first time";
   }
-  row.fix = in_short(first.advice);
+  row.fix = first_clause(first.advice);
   row.basis = basis_of(r, first);
   row.observed_fraction = share(group.seen_ns, sum.span_ns);
   for (const auto i : group.findings) row.count += r.findings[i].count;

@@ -32,8 +32,10 @@ from torchtraceap.ranks.job import job_of_ranks
 from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.ranks.rank_files import find_ranks
 from torchtraceap.ranks.recordings import RankFiles
+from torchtraceap.views.answer_text import screen_width
+from torchtraceap.views.job_answer import job_answer_line, job_answer_lines
 from torchtraceap.views.job_json import job_json_text
-from torchtraceap.views.job_text import job_line, job_lines
+from torchtraceap.views.job_text import job_lines
 from torchtraceap.views.outputs import Output
 
 TRACES = (
@@ -148,7 +150,12 @@ def show_job(
 ) -> int:
     """Print and write a job as it was asked for, and return the exit code."""
     if prints_summary(options, wanted.values()):
-        say_lines([job_line(job)] if options.brief else job_lines(job))
+        if options.brief:
+            say_lines([job_answer_line(job)])
+        elif options.full:
+            say_lines(job_lines(job))
+        else:
+            say_lines(job_answer_lines(job, screen_width()))
     for output, target in wanted.items():
         with stage(f"writing {target.path}", options.quiet):
             if text := _TEXTS.get(output.name):

@@ -13,6 +13,7 @@ from torchtraceap._core import (
     CollectiveRow,
     CollectiveWait,
     Culprit,
+    JobAnswer,
     JobFacts,
     JoinedCollective,
     Late,
@@ -28,6 +29,8 @@ class JobData(Protocol):
 
     @property
     def facts(self) -> JobFacts: ...
+    @property
+    def answer(self) -> JobAnswer: ...
     @property
     def ranks(self) -> tuple[RankRow, ...]: ...
     @property

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         CollectiveRow,
         CollectiveWait,
         Culprit,
+        JobAnswer,
         JobFacts,
         JoinedCollective,
         Late,
@@ -71,7 +72,13 @@ class JobReport(Sequence["Report"]):
         return (make() for make in self._reports)
 
     def __str__(self) -> str:
-        return self.summary()
+        """Return the first screen: who makes the others wait, why, and the gain."""
+        if self._joined is None:
+            return "\n\n".join(map(str, self))
+        from torchtraceap.views.answer_text import screen_width
+        from torchtraceap.views.job_answer import job_answer_lines
+
+        return "\n".join(job_answer_lines(self, screen_width()))
 
     def __repr__(self) -> str:
         if self._joined is None:
@@ -89,6 +96,11 @@ class JobReport(Sequence["Report"]):
     def facts(self) -> JobFacts:
         """The job as a whole: its ranks, the missing ones, its steps, its slowdown."""
         return self._job().facts
+
+    @property
+    def answer(self) -> JobAnswer:
+        """The verdict and what to do about it, in a few rows."""
+        return self._job().answer
 
     @property
     def ranks(self) -> tuple[RankRow, ...]:

@@ -121,6 +121,7 @@ class JoinedJob:
             missing=recording.missing,
             notes=tuple(notes),
         )
+        self.answer = job.answer
         self.ranks = job.ranks
         self.late = job.late
         self.late_ranks = job.late_ranks

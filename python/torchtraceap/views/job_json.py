@@ -25,6 +25,7 @@ def job_json(job: JobData) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "torchtraceap", "version": _core.__version__},
+        "answer": job.answer.to_dict(),
         "job": job.facts.to_dict(),
         "ranks": [row.to_dict() for row in job.ranks],
         "late": [row.to_dict() for row in job.late],

@@ -4,7 +4,6 @@ table of ranks, the collectives, and the accuracy of the figures."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchtraceap._core import Late
@@ -16,10 +15,12 @@ from torchtraceap.views.job_tables import job_tables
 from torchtraceap.views.job_words import (
     is_slowed,
     job_fact_texts,
+    job_name,
     late_place,
     late_rank_text,
     late_ranks_text,
     late_why,
+    look_closer,
     notable_causes,
     on_gpus,
     shared_text,
@@ -39,19 +40,6 @@ def write_job(job: JobData, rows: int) -> str:
     return "\n".join(job_lines(job, rows))
 
 
-def job_line(job: JobData) -> str:
-    """Return the verdict in one line: the slowdown, and who is late first and why."""
-    causes = notable_causes(job)
-    parts = [slowdown_text(job)]
-    if causes:
-        late = causes[0]
-        where = (f"rank {late.rank}", late_place(late), late_why(late))
-        parts.append(f"Late first: {', '.join(filter(None, where))}.")
-    elif job.late_ranks[1:]:
-        parts.append(late_ranks_text(job))
-    return f"{printable(_name(job))}: {' '.join(parts)}"
-
-
 def job_lines(job: JobData, rows: int = 10) -> list[str]:
     """Return the lines, with at most ``rows`` causes, ranks, collectives and notes."""
     causes = notable_causes(job)
@@ -62,13 +50,13 @@ def job_lines(job: JobData, rows: int = 10) -> list[str]:
             _paragraphs(filter(None, [shared_text(job)])),
             *(table_lines(table, rows) for table in job_tables(job, rows)),
             _paragraphs(trust_texts(job)),
-            _closer(job, causes),
+            _closer(job),
         )
     )
 
 
 def _heading(job: JobData, rows: int) -> Iterator[str]:
-    yield marked(printable(_name(job)), "title")
+    yield marked(printable(job_name(job)), "title")
     yield from wrapped(", ".join(job_fact_texts(job)), "  ")
     yield from wrapped(slowdown_text(job), "  ")
     notes = [headed("Note", printable(note.detail, 600)) for note in job.facts.notes]
@@ -80,16 +68,6 @@ def _heading(job: JobData, rows: int) -> Iterator[str]:
 def _paragraphs(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         yield from wrapped(text, "  ")
-
-
-def _name(job: JobData) -> str:
-    """Return the named source; for several files, the first of them."""
-    paths = list(dict.fromkeys(row.path for row in job.ranks))
-    if job.facts.source != job.facts.recording and len(paths) > 1:
-        return job.facts.source
-    return " and ".join(
-        [*paths[:1], *([f"{len(paths) - 1} more"] if paths[1:] else [])]
-    )
 
 
 def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
@@ -154,13 +132,7 @@ def _unexplained(job: JobData, causes: Sequence[Late]) -> str:
     )
 
 
-def _closer(job: JobData, causes: Sequence[Late]) -> Iterator[str]:
-    rows = {row.rank: row for row in job.ranks}
-    worst = max(job.ranks, key=lambda row: row.caused_us, default=None)
-    row = rows.get(causes[0].rank) if causes else worst
-    if row is None:
-        return
-    how = f"torchtraceap analyze {shlex.quote(row.path)}"
-    if sum(other.path == row.path for other in job.ranks) > 1:  # A merged file.
-        how = f"torchtraceap.analyze([{row.path!r}]).rank({row.rank}) in Python"
-    yield headed(f"Look closer at rank {row.rank}", printable(how))
+def _closer(job: JobData) -> Iterator[str]:
+    if job.ranks:
+        rank, how = look_closer(job)
+        yield headed(f"Look closer at rank {rank}", how)

@@ -5,6 +5,7 @@ budgets.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from torchtraceap._core import Culprit, Late, LateRank, RankRow
@@ -18,6 +19,10 @@ from torchtraceap.data.job import JobData
 #: differ by more from one step to the next.
 NOTABLE = 0.02
 
+NOT_JOINED = (
+    "It is unknown which rank waited for which: no two of these traces have a "
+    "collective or message in common."
+)
 _WORK = {
     "host": "host work",
     "runtime_calls": "runtime calls",
@@ -34,8 +39,17 @@ _KINDS = {
 
 def is_slowed(job: JobData) -> bool:
     """Tell whether a job loses time that even ranks would not."""
-    facts = job.facts
-    return facts.replayed_us - facts.even_us >= NOTABLE * facts.replayed_us > 0
+    return job.answer.verdict in ("ranks", "transfers")
+
+
+def job_name(job: JobData) -> str:
+    """Return the named source; for several files, the first of them."""
+    paths = list(dict.fromkeys(row.path for row in job.ranks))
+    if job.facts.source != job.facts.recording and len(paths) > 1:
+        return job.facts.source
+    return " and ".join(
+        [*paths[:1], *([f"{len(paths) - 1} more"] if paths[1:] else [])]
+    )
 
 
 def notable_causes(job: JobData) -> tuple[Late, ...]:
@@ -114,11 +128,8 @@ def culprit_text(culprit: Culprit) -> str:
 def slowdown_text(job: JobData) -> str:
     """Write the verdict in one sentence."""
     facts, what = job.facts, step_text(job)
-    if not facts.joined_collectives:
-        return (
-            "It is unknown which rank waited for which: no two of these traces have a "
-            "collective or message in common."
-        )
+    if job.answer.verdict == "unknown":
+        return NOT_JOINED
     took = f"{what} takes {time_text(facts.replayed_us)}"
     even = time_text(facts.even_us)
     among = among_text(job)
@@ -158,9 +169,29 @@ def among_text(job: JobData) -> str:
 
 def is_slow_by_transfers(job: JobData) -> bool:
     """Tell whether more is lost by transfers that take long than by ranks."""
-    facts = job.facts
-    by_ranks = facts.replayed_us - facts.even_ranks_us
-    return is_slowed(job) and facts.even_ranks_us - facts.even_us > by_ranks
+    return job.answer.verdict == "transfers"
+
+
+def late_ranks_name(job: JobData) -> str:
+    """Write the late ranks: ``rank 3``, ``ranks 0, 2 and 6``."""
+    numbers = [str(one.rank) for one in job.late_ranks]
+    if not numbers[1:]:
+        return f"rank {numbers[0]}"
+    return f"ranks {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def look_closer(job: JobData) -> tuple[int, str]:
+    """Return the rank to look at first, that of the costliest cause or else the one
+    that others waited for most, and how to see its report."""
+    causes = notable_causes(job)
+    worst = max(job.ranks, key=lambda row: row.caused_us)
+    of_cause = [row for row in job.ranks if causes and row.rank == causes[0].rank]
+    row = of_cause[0] if of_cause else worst
+    if sum(other.path == row.path for other in job.ranks) > 1:  # A merged file.
+        how = f"torchtraceap.analyze([{row.path!r}]).rank({row.rank}) in Python"
+    else:
+        how = f"torchtraceap analyze {shlex.quote(row.path)}"
+    return row.rank, printable(how)
 
 
 def late_ranks_text(job: JobData) -> str:
@@ -171,15 +202,11 @@ def late_ranks_text(job: JobData) -> str:
         return ""
     facts = job.facts
     rows = {row.rank: row for row in job.ranks}
-    numbers = [str(one.rank) for one in late]
-    named = " and ".join(
-        [", ".join(numbers[:-1]), numbers[-1]] if late[1:] else numbers
-    )
     times = sum(rows[one.rank].last for one in late)
     share = share_text(sum(one.caused_us for one in late), facts.waited_us)
+    turn, come = (", in turn", "They come") if late[1:] else ("", "It comes")
     text = (
-        f"{'ranks' if late[1:] else 'rank'} {named}"
-        f"{', in turn' if late[1:] else ''}. {'They come' if late[1:] else 'It comes'} "
+        f"{late_ranks_name(job)}{turn}. {come} "
         f"last in {times:,} of {counted(facts.joined_collectives, 'collective')}, and "
         f"{share} of the {together_text(facts.waited_us, on_gpus(job))} that ranks "
         f"waited was for {'them' if late[1:] else 'it'}."

@@ -11,6 +11,8 @@ from torchtraceap._core import (
     CollectiveRow,
     CollectiveWait,
     Culprit,
+    JobAnswer,
+    JobAnswerRow,
     JobFacts,
     JoinedCollective,
     Late,
@@ -39,6 +41,21 @@ LOADER = RankFinding(
 )
 
 
+SLOW = JobAnswer(
+    verdict="ranks",
+    saved_fraction=1 / 3,
+    rows=(
+        JobAnswerRow(
+            of="late",
+            index=0,
+            fix="Load in the background",
+            observed_fraction=462 / 1440,
+            saved_fraction=8.3 / 30,
+        ),
+    ),
+)
+
+
 @dataclass(frozen=True)
 class SmallJob:
     """What a view sees of a job."""
@@ -53,6 +70,7 @@ class SmallJob:
     steps: tuple[StepOfRank, ...] = ()
     late_ranks: tuple[LateRank, ...] = ()
     shared: tuple[SharedFinding, ...] = ()
+    answer: JobAnswer = SLOW
 
     def with_facts(self, **changes: Any) -> SmallJob:
         return replace(self, facts=self.facts.replace(**changes))
@@ -179,7 +197,17 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
 def even() -> SmallJob:
     """No rank is late, though ranks waited for each other."""
     job = slow_loader().with_facts(even_us=29.8e3)
-    return replace(job, late=(late(gain_us=100.0), late(5, gain_us=90.0)))
+    return replace(
+        job,
+        late=(late(gain_us=100.0), late(5, gain_us=90.0)),
+        answer=JobAnswer(verdict="even", saved_fraction=0.2 / 30),
+    )
+
+
+def apart() -> SmallJob:
+    """Its ranks have no collective in common."""
+    job = slow_loader().with_facts(joined_collectives=0)
+    return replace(job, late=(), collectives=(), answer=JobAnswer())
 
 
 def failed(path: str) -> Note:

@@ -16,7 +16,7 @@ from torchtraceap.cli import main
 
 from ..terminal import on_terminal
 
-LATE = "rank 2  train_ranks.py in slow_read()"
+LATE = "rank 2, train_ranks.py in slow_read()"
 
 
 @pytest.mark.parametrize("how", ["folder", "pattern", "list"])
@@ -33,12 +33,12 @@ def test_ranks_are_told_together(
     assert "4 of 4 ranks, 6 steps" in out and LATE in out
     assert main(["analyze", "--brief", *map(str, traces)]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert "Slowdown " in line and "Late first: rank 2, train_ranks.py in slow" in line
+    assert "Rank 2 is late, at train_ranks.py in slow_read() (from line" in line
 
 
 def test_a_notebook_shows_the_job(slow_job: Path) -> None:
     shown = torchtraceap.analyze(slow_job)._repr_html_()
-    assert '<p class="headline">Slowdown ' in shown and "Latest: rank 2" in shown
+    assert '<p class="headline">Rank 2 is late, at ' in shown
     assert "<h3>Ranks" in shown and " id=" not in shown and "<script" not in shown
 
 

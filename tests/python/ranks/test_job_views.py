@@ -19,17 +19,80 @@ import jsonschema
 import pytest
 
 import torchtraceap
+from torchtraceap._core import JobAnswerRow, LateRank, SharedFinding
 from torchtraceap.data.job import JobData
 from torchtraceap.gate.ratchet import ranks_toml
 from torchtraceap.views import job_json
 from torchtraceap.views.html.job_page import job_page
+from torchtraceap.views.job_answer import job_answer_line, job_answer_lines
 from torchtraceap.views.job_drawing import drawing_of
 from torchtraceap.views.job_text import write_job
 from torchtraceap.views.job_words import notable_causes, notable_culprits
 
 from ..test_schema import closed
 from .sample_jobs import data_parallel_job
-from .small_job import LOADER, even, failed, late, row, slow_loader
+from .small_job import LOADER, apart, even, failed, late, row, slow_loader
+
+# --- The first screen -----------------------------------------------------------------
+
+
+def test_the_first_screen_says_who_is_late_where_what_to_do_and_the_gain() -> None:
+    assert job_answer_lines(slow_loader()) == [
+        "runs",
+        "8 of 8 ranks, 6 steps, NVIDIA H100 80GB HBM3, recording rank*.json, a step "
+        "takes 30 ms",
+        "Rank 3 is late, at data.py:41 load: others wait for it 32.1 % of all ranks' "
+        "time.",
+        "Load in the background. A fix saves up to 27.7 % of a step.",
+        "",
+        "  observed  a fix saves   what              where",
+        "    32.1 %  up to 27.7 %  dataloader_bound  rank 3, data.py:41 load",
+        "",
+        "More: --full, --html FILE, torchtraceap analyze runs/rank3.json",
+    ]
+
+
+def test_the_first_screen_of_other_jobs() -> None:
+    job = slow_loader()
+    in_turn = replace(
+        job.with_facts(late_gain_us=6e3),
+        late_ranks=(LateRank(rank=3), LateRank(rank=5)),
+        shared=(SharedFinding(pattern="comm_exposed", ranks=8, of=8, share=0.4),),
+        answer=job.answer.replace(
+            rows=(
+                JobAnswerRow(of="culprits", index=1, saved_fraction=0.27),
+                JobAnswerRow(
+                    of="late_ranks", observed_fraction=0.33, saved_fraction=0.2
+                ),
+                JobAnswerRow(of="shared", observed_fraction=0.4),
+            ),
+            caveat="Take these gains as rough.",
+        ),
+    )
+    lines = job_answer_lines(in_turn, 80)
+    assert lines[3:5] == [
+        "Ranks 3 and 5 are late in turn: others wait for them 33.0 % of all ranks' "
+        "time.",
+        "All ranks at the others' speed would save up to 33.3 % of a step.",
+    ]
+    assert [line.split("  ")[-1] for line in lines[7:10]] == [
+        "all ranks",
+        "ranks 3 and 5",
+        "8 of 8 ranks",
+    ]
+    assert lines[11].startswith("Gains overlap: ") and "as rough" in lines[12]
+    slow = replace(job, answer=job.answer.replace(verdict="transfers", rows=()))
+    assert "Transfers are slow: at the usual time of their" in job_answer_line(slow)
+    assert job_answer_line(even()) == (
+        "runs: No rank is late: equal speed would save up to 0.7 % of a step."
+    )
+    missing = even().with_facts(ranks=6, missing=(1, 2))
+    assert "late among the 6 of 8 ranks available: " in job_answer_line(missing)
+    noted = apart().with_facts(notes=tuple(map(failed, "abc")))
+    told = " ".join(job_answer_lines(noted))
+    assert "It is unknown which rank waited for which" in told
+    assert "Note: a: it is cut off. (2 more)" in told
+
 
 # --- As text --------------------------------------------------------------------------
 
@@ -96,10 +159,7 @@ def test_what_is_not_known_is_said() -> None:
     assert "Note: runs/rank1.json: it is cut off." in text
     assert "and 2 more notes" in text
     assert "Not joined: 4 collectives of a single rank and 2 whose ranks" in text
-    apart = replace(
-        slow_loader().with_facts(joined_collectives=0), late=(), collectives=()
-    )
-    text = write_job(apart, 10)
+    text = write_job(apart(), 10)
     assert "no two of these traces have a collective" in " ".join(text.split())
     assert "Who is late" not in text and "Clocks" not in text
 
@@ -203,8 +263,8 @@ def slices_of(rank: Any) -> list[tuple[int, int, int, int]]:
 
 def test_it_says_who_was_late_and_why() -> None:
     page = job_page(slow_loader())
-    assert "Slowdown 1.5" in page
-    assert "Latest: rank 3: dataloader_bound at data.py:41 load" in page
+    assert "<b>Rank 3 is late, at data.py:41 load: others wait" in page
+    assert "<dt>Slowdown</dt><dd>1.500" in page
     assert LOADER.message in page and LOADER.advice in page
     assert "8 of 8 ranks" in page and "462 ms" in page
     assert 'id="ranks"' in page and 'id="collectives"' in page
@@ -213,7 +273,7 @@ def test_it_says_who_was_late_and_why() -> None:
 
 def test_nobody_is_named_where_ranks_are_even() -> None:
     page = job_page(even())
-    assert "No stragglers" in page and "Late most" not in page
+    assert "<b>No rank is late: " in page and "Late most" not in page
 
 
 def test_every_rank_is_a_row_on_the_common_clock() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchtraceap._core import Late
 from torchtraceap.base.units import counted, time_text
 from torchtraceap.data.job import JobData
 from torchtraceap.views.html.document import MOST_ROWS, document, notebook
 from torchtraceap.views.html.job_timeline_json import job_timeline_json
-from torchtraceap.views.job_drawing import cause_text, drawing_of
+from torchtraceap.views.job_answer import job_verdict_texts
+from torchtraceap.views.job_drawing import drawing_of
 from torchtraceap.views.job_tables import job_tables
 from torchtraceap.views.job_words import (
     is_slow_by_transfers,
@@ -19,7 +19,6 @@ from torchtraceap.views.job_words import (
     late_why,
     notable_causes,
     on_gpus,
-    slowdown_text,
     step_text,
     together_text,
     trust_texts,
@@ -71,21 +70,14 @@ def job_notebook(job: JobData) -> str:
 
 def _values(job: JobData) -> dict[str, Any]:
     """Return what page and notebook show alike."""
-    worst = notable_causes(job)
     return {
         "job": job,
         "facts": list(job_fact_texts(job)),
-        "verdict": slowdown_text(job),
-        "worst": _sentence(worst[0], on_gpus(job)) if worst else "",
+        "verdict": list(job_verdict_texts(job)),
         "notes": [note.detail for note in job.facts.notes],
         "trust": list(trust_texts(job)),
         "tables": job_tables(job, MOST_ROWS),
     }
-
-
-def _sentence(late: Late, gpus: bool) -> str:
-    """Write the costliest cause: who, where, why, and what others waited."""
-    return f"Latest: {cause_text(late)}; {waited_text(late, gpus)}."
 
 
 def _left_out(count: int, us: float) -> str:

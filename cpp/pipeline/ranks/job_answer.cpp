@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/ranks/job_answer.cpp: the verdict on a job, and its rows.
+#include "pipeline/ranks/job_answer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "patterns/rule.h"
+
+namespace tta::pipeline {
+namespace {
+
+constexpr std::size_t kMostRows = 5;
+// Healthy ranks differ by more from one step to the next.
+constexpr double kEven = 0.02;
+// As in the answer for one trace: a finding of medium severity. A replay that is off by
+// as much could make such a gain up.
+constexpr double kLeastSaved = 0.03;
+
+JobVerdict verdict_of(const JobFacts& facts) {
+  if (facts.joined_collectives == 0) return JobVerdict::kUnknown;
+  const auto lost = facts.replayed_us - facts.even_us;
+  if (facts.replayed_us <= 0 || lost < kEven * facts.replayed_us) {
+    return JobVerdict::kEven;
+  }
+  const auto by_ranks = facts.replayed_us - facts.even_ranks_us;
+  return facts.even_ranks_us - facts.even_us > by_ranks ? JobVerdict::kTransfers
+                                                        : JobVerdict::kRanks;
+}
+
+class Reasons {
+ public:
+  explicit Reasons(const JobResult& job) : job_(job) {
+    for (const auto& rank : job.ranks) span_ns_ += static_cast<double>(rank.span_ns);
+  }
+
+  void add_late() {
+    for (std::uint32_t i = 0; i < job_.late.size(); ++i) {
+      const auto& late = job_.late[i];
+      if (!late.culprit) continue;
+      auto& row = add(JobRowOf::kLate, i);
+      if (late.finding) row.fix = first_clause(late.finding->advice);
+      row.observed_fraction = waited(late.waited_ns);
+      row.saved_fraction = saved(late.gain_us);
+    }
+  }
+
+  // Where several are late in turn, or one whose cause is not known.
+  void add_late_ranks() {
+    const auto& late = job_.late_ranks;
+    if (late.empty() || (late.size() == 1 && job_.facts.culprit)) return;
+    auto& row = add(JobRowOf::kLateRanks, 0);
+    if (late[0].finding) row.fix = first_clause(late[0].finding->advice);
+    std::int64_t caused_ns = 0;
+    for (const auto& one : late) caused_ns += one.caused_ns;
+    row.observed_fraction = waited(caused_ns);
+    row.saved_fraction = saved(job_.facts.late_gain_us);
+  }
+
+  // Single ranks are in the rows above, and what a late one does is mostly of a kind.
+  void add_stages_and_kinds() {
+    double by_ranks = 0;
+    for (const auto& row : rows_) {
+      by_ranks = std::max(by_ranks, row.saved_fraction.value_or(0));
+    }
+    for (std::uint32_t i = 0; i < job_.culprits.size(); ++i) {
+      const auto share = saved(job_.culprits[i].gain_us);
+      if (job_.culprits[i].what == "rank" || *share < by_ranks + kLeastSaved) continue;
+      add(JobRowOf::kCulprits, i).saved_fraction = share;
+    }
+  }
+
+  void add_shared() {
+    for (std::uint32_t i = 0; i < job_.shared.size(); ++i) {
+      const auto& shared = job_.shared[i];
+      add(JobRowOf::kShared, i).observed_fraction = shared.share *
+                                                    static_cast<double>(shared.ranks) /
+                                                    static_cast<double>(shared.of);
+    }
+  }
+
+  std::vector<JobAnswerRow> most() {
+    std::erase_if(rows_, [](const auto& row) {
+      return row.saved_fraction.value_or(0) < kLeastSaved &&
+             row.observed_fraction.value_or(0) < kLeastSaved;
+    });
+    std::ranges::stable_sort(rows_, std::ranges::greater(),
+                             [](const auto& row) { return row.saved_fraction; });
+    rows_.resize(std::min(rows_.size(), kMostRows));
+    return std::move(rows_);
+  }
+
+ private:
+  JobAnswerRow& add(JobRowOf of, std::uint32_t index) {
+    auto& row = rows_.emplace_back();
+    row.of = of;
+    row.index = index;
+    return row;
+  }
+  std::optional<double> waited(std::int64_t ns) const {
+    if (span_ns_ <= 0) return std::nullopt;
+    return static_cast<double>(ns) / span_ns_;
+  }
+  std::optional<double> saved(std::optional<double> us) const {
+    if (!us) return std::nullopt;
+    return std::max(0.0, *us / job_.facts.replayed_us);
+  }
+
+  const JobResult& job_;
+  double span_ns_ = 0;
+  std::vector<JobAnswerRow> rows_;
+};
+
+}  // namespace
+
+JobAnswer job_answer_of(const JobResult& job) {
+  const auto& facts = job.facts;
+  JobAnswer out;
+  out.verdict = verdict_of(facts);
+  Reasons reasons(job);
+  if (out.verdict == JobVerdict::kRanks || out.verdict == JobVerdict::kTransfers) {
+    reasons.add_late();
+    if (out.verdict == JobVerdict::kRanks) reasons.add_late_ranks();
+    reasons.add_stages_and_kinds();
+  }
+  reasons.add_shared();
+  out.rows = reasons.most();
+  if (facts.replayed_us > 0) {
+    out.saved_fraction = std::max(0.0, 1 - facts.even_us / facts.replayed_us);
+  }
+  if (facts.replay_error >= kLeastSaved) {
+    out.caveat = "Take these gains as rough: the replay of the unchanged job is " +
+                 patterns::share_text(facts.replay_error) + " off the recording.";
+  }
+  return out;
+}
+
+}  // namespace tta::pipeline

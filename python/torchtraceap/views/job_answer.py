@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""job_answer.py: the first screen of a job: who makes the others wait, the gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtraceap._core import JobAnswerRow
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.text_table import align, headed, marked, wrapped
+from torchtraceap.base.units import counted, share_text, time_text
+from torchtraceap.data.job import JobData
+from torchtraceap.views.job_words import (
+    NOT_JOINED,
+    among_text,
+    culprit_text,
+    job_fact_texts,
+    job_name,
+    late_place,
+    late_ranks_name,
+    late_why,
+    look_closer,
+    step_text,
+)
+
+WIDTH = 100
+
+
+def job_answer_lines(job: JobData, width: int = WIDTH) -> list[str]:
+    """Return the first screen of a job, some ten lines of that width at most."""
+    room = min(width, WIDTH)
+    lines = [
+        marked(printable(job_name(job)), "title"),
+        *wrapped(", ".join(_facts(job)), "", width=room),
+    ]
+    for sentence in job_verdict_texts(job):
+        lines += wrapped(marked(sentence, "heading"), "", width=room)
+    if job.answer.rows:
+        lines += ["", *_table(job), ""]
+    for note in _notes(job):
+        lines += wrapped(note, "", width=room)
+    look = f", {look_closer(job)[1]}" if job.ranks else ""
+    return [*lines, f"More: --full, --html FILE{look}"]  # Whole, to be copied.
+
+
+def job_answer_line(job: JobData) -> str:
+    """Return the verdict in one line."""
+    return f"{printable(job_name(job))}: {' '.join(job_verdict_texts(job))}"
+
+
+def _facts(job: JobData) -> Iterator[str]:
+    yield from job_fact_texts(job)
+    if job.facts.joined_collectives:
+        yield f"{step_text(job)} takes {time_text(job.facts.replayed_us)}"
+
+
+def job_verdict_texts(job: JobData) -> Iterator[str]:
+    """Yield one or two sentences: who makes the others wait, what to do, the gain."""
+    answer = job.answer
+    if answer.verdict == "unknown":
+        yield NOT_JOINED
+        return
+    saves = f"{_at_most(answer.saved_fraction)} of {step_text(job)}"
+    if answer.verdict == "even":
+        yield f"No rank is late{among_text(job)}: equal speed would save {saves}."
+    elif answer.verdict == "transfers":
+        yield (
+            "Transfers are slow: at the usual time of their name and size they would "
+            f"save {saves}."
+        )
+    else:
+        first = next((row for row in answer.rows if row.of.startswith("late")), None)
+        yield _late_sentence(job, first)
+        if first is not None and first.of == "late" and first.saved_fraction:
+            fix = f"{first.fix}. " if first.fix else ""
+            alone = f"{_at_most(first.saved_fraction)} of {step_text(job)}"
+            yield f"{printable(fix)}A fix saves {alone}."
+        else:
+            yield f"All ranks at the others' speed would save {saves}."
+
+
+def _late_sentence(job: JobData, row: JobAnswerRow | None) -> str:
+    if row is None:
+        return f"Ranks wait for each other in turn{among_text(job)}, for many causes."
+    cost = share_text(row.observed_fraction or 0.0, 1)
+    if row.of == "late":
+        late = job.late[row.index]
+        place = f", at {late_place(late)}" if late.location or late.name else ""
+        who, them = f"Rank {late.rank} is late{among_text(job)}{place}", "it"
+    else:
+        several = len(job.late_ranks) > 1
+        are, them = ("are late in turn", "them") if several else ("is late", "it")
+        who = f"{late_ranks_name(job).capitalize()} {are}{among_text(job)}"
+    return f"{who}: others wait for {them} {cost} of all ranks' time."
+
+
+def _at_most(share: float | None) -> str:
+    return "-" if share is None else f"up to {share_text(share, 1)}"
+
+
+def _table(job: JobData) -> list[str]:
+    rows = [
+        (
+            "-"
+            if row.observed_fraction is None
+            else share_text(row.observed_fraction, 1),
+            _at_most(row.saved_fraction),
+            *_what_and_where(job, row),
+        )
+        for row in job.answer.rows
+    ]
+    heads = ("observed", "a fix saves", "what", "where")
+    return align([heads, *rows], right=(0,), indent="  ")
+
+
+def _what_and_where(job: JobData, row: JobAnswerRow) -> tuple[str, str]:
+    if row.of == "late":
+        late = job.late[row.index]
+        place = late_place(late)
+        at = f", {place}" if place != "-" else ""
+        return late_why(late), f"rank {late.rank}{at}"
+    if row.of == "late_ranks":
+        return "late in turn" if job.late_ranks[1:] else "late", late_ranks_name(job)
+    if row.of == "culprits":
+        return culprit_text(job.culprits[row.index]), "all ranks"
+    shared = job.shared[row.index]
+    return shared.pattern, f"{shared.ranks} of {counted(shared.of, 'rank')}"
+
+
+def _notes(job: JobData) -> Iterator[str]:
+    notes = job.facts.notes
+    if notes:
+        more = f" ({len(notes) - 1} more)" if notes[1:] else ""
+        yield headed("Note", f"{printable(notes[0].detail, 600)}{more}")
+    if sum(bool(row.saved_fraction) for row in job.answer.rows) > 1:
+        yield "Gains overlap: once one cause is gone, ranks wait for the next."
+    if job.answer.caveat:
+        yield printable(job.answer.caveat)

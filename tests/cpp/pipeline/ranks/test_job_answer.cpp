@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The answer for jobs whose rows were written by hand.
+#include "pipeline/ranks/job_answer.h"
+
+#include <gtest/gtest.h>
+
+namespace tta::pipeline {
+namespace {
+
+// Four ranks of 1,000 us, whose step of 100 us would take `even` with even ranks and
+// transfers, and `even_ranks` with even ranks alone.
+JobResult job_of(double even, double even_ranks) {
+  JobResult out;
+  out.facts.joined_collectives = 10;
+  out.facts.replayed_us = 100;
+  out.facts.even_us = even;
+  out.facts.even_ranks_us = even_ranks;
+  for (int r = 0; r < 4; ++r) {
+    out.ranks.emplace_back();
+    out.ranks.back().rank = r;
+    out.ranks.back().span_ns = 1'000'000;
+  }
+  return out;
+}
+
+Late late_of(bool culprit, double gain_us) {
+  Late out;
+  out.rank = 2;
+  out.culprit = culprit;
+  out.gain_us = gain_us;
+  out.waited_ns = 400'000;
+  out.finding.emplace();
+  out.finding->advice = "Load in the background: DataLoader(num_workers=4).";
+  return out;
+}
+
+TEST(JobAnswer, TheVerdictIsWhateverCostsMore) {
+  EXPECT_EQ(job_answer_of(JobResult()).verdict, JobVerdict::kUnknown);
+  EXPECT_EQ(job_answer_of(job_of(98.1, 98.1)).verdict, JobVerdict::kEven);
+  EXPECT_EQ(job_answer_of(job_of(98, 98)).verdict, JobVerdict::kRanks) << "2 %";
+  EXPECT_EQ(job_answer_of(job_of(60, 80)).verdict, JobVerdict::kRanks) << "as much";
+  EXPECT_EQ(job_answer_of(job_of(60, 81)).verdict, JobVerdict::kTransfers);
+  EXPECT_DOUBLE_EQ(job_answer_of(job_of(60, 81)).saved_fraction, 0.4);
+  EXPECT_EQ(job_answer_of(job_of(101, 101)).saved_fraction, 0);
+}
+
+TEST(JobAnswer, ACulpritHasItsWaitingItsGainAndWhatToDo) {
+  auto job = job_of(80, 80);
+  job.facts.culprit = 2;
+  job.late = {late_of(true, 20), late_of(false, 9)};
+  job.late_ranks.emplace_back();
+  job.culprits = {{"kind", "host", 22, 1}, {"rank", "2", 20, 1}, {"stage", "1", 30, 1}};
+  const auto answer = job_answer_of(job);
+  ASSERT_EQ(answer.rows.size(), 2u);
+  EXPECT_EQ(answer.rows[0].of, JobRowOf::kCulprits);
+  EXPECT_EQ(answer.rows[0].index, 2u) << "the kind saves no more than the rank does";
+  EXPECT_EQ(answer.rows[1].of, JobRowOf::kLate);
+  EXPECT_EQ(answer.rows[1].index, 0u);
+  EXPECT_EQ(answer.rows[1].fix, "Load in the background");
+  EXPECT_DOUBLE_EQ(*answer.rows[1].observed_fraction, 0.1);
+  EXPECT_DOUBLE_EQ(*answer.rows[1].saved_fraction, 0.2);
+}
+
+TEST(JobAnswer, RanksThatAreLateInTurnAreOneRow) {
+  auto job = job_of(50, 50);
+  job.facts.late_gain_us = 4;
+  job.late_ranks.resize(2);
+  for (auto& one : job.late_ranks) one.caused_ns = 1'000'000;
+  job.shared = {{"comm_exposed", 2, 4, 0.5, 0.4, 0.6}, {"launch_bound", 4, 4, 0.02}};
+  auto answer = job_answer_of(job);
+  ASSERT_EQ(answer.rows.size(), 2u) << "launch_bound is below 3 %";
+  EXPECT_EQ(answer.rows[0].of, JobRowOf::kLateRanks);
+  EXPECT_DOUBLE_EQ(*answer.rows[0].observed_fraction, 0.5);
+  EXPECT_DOUBLE_EQ(*answer.rows[0].saved_fraction, 0.04);
+  EXPECT_EQ(answer.rows[1].of, JobRowOf::kShared);
+  EXPECT_DOUBLE_EQ(*answer.rows[1].observed_fraction, 0.25) << "on half of the ranks";
+  EXPECT_FALSE(answer.rows[1].saved_fraction);
+
+  job.facts.even_us = job.facts.even_ranks_us = 99;
+  answer = job_answer_of(job);
+  ASSERT_EQ(answer.rows.size(), 1u) << "no rank is named where they are even";
+  EXPECT_EQ(answer.rows[0].of, JobRowOf::kShared);
+}
+
+TEST(JobAnswer, AReplayThatIsOffMakesTheGainsRough) {
+  auto job = job_of(50, 50);
+  job.facts.replay_error = 0.029;
+  EXPECT_EQ(job_answer_of(job).caveat, "");
+  job.facts.replay_error = 0.03;
+  EXPECT_NE(job_answer_of(job).caveat.find("is 3.0 % off"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tta::pipeline
