@@ -62,7 +62,7 @@ PARTS = [
     package("data", 2_000, 1_200),
     package("detection", 420, 400),
     package("explain", 3_350, 2_000),
-    package("gate", 2_320, 1_500),
+    package("gate", 2_340, 1_500),
     package("integrations", 1_300, 800),
     package("mcp_server", 700, 400),
     package("profiling", 1_850, 1_600),

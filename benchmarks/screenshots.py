@@ -4,23 +4,30 @@
 
 Writes the page wide and narrow, light and dark, with a finding shown in the timeline,
 and as printed, and what a notebook shows. Needs selenium, chromium and chromedriver.
+
+    python -m benchmarks.screenshots --jupyterlab docs/images
+
+writes what JupyterLab shows for a report, a job and a comparison, for the docs.
 """
 
 from __future__ import annotations
 
 import base64
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 import torchtraceap
+from notebooks.jupyter_lab import RESULTS, jupyter_lab
 
 WIDE, NARROW = 1360, 360
 # Around what a notebook shows: the marks by which JupyterLab tells its theme.
@@ -28,6 +35,10 @@ NOTEBOOK = """<!DOCTYPE html><meta charset="utf-8"><title>A notebook</title>
 <body data-jp-theme-light="{light}" style="--jp-layout-color0: {page}; margin: 16px;
 background: {page}; color: {text}">{shown}"""
 THEMES = {"light": ("true", "#fff", "#212121"), "dark": ("false", "#111", "#e0e0e0")}
+# Without the marks of the cell that is selected.
+PLAIN = """const style = document.createElement('style');
+style.textContent = '.jp-cell-toolbar, .jp-Collapser { display: none !important }';
+document.head.append(style)"""
 
 
 def main(trace: str, folder: str) -> None:
@@ -62,6 +73,31 @@ def main(trace: str, folder: str) -> None:
             visit(driver, page, "light", WIDE)
             printed: Any = driver.execute_cdp_cmd("Page.printToPDF", {})
             (out / "printed.pdf").write_bytes(base64.b64decode(printed["data"]))
+    finally:
+        driver.quit()
+
+
+def in_jupyterlab(folder: str) -> None:
+    """Write a picture of each result with its cell, and say which."""
+    script = Path(__file__).parents[1] / "tests/python/ranks/train_ranks.py"
+    driver = browser()
+    try:
+        with tempfile.TemporaryDirectory() as files, jupyter_lab(Path(files)) as lab:
+            job = Path(files) / "job"
+            job.mkdir()
+            command = [sys.executable, str(script), str(job), "4", "2", "11"]
+            subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+            lab.take_files(job)
+            resize(driver, 1180, 2000)
+            lab.run(driver, "results", RESULTS.values())
+            driver.execute_script(PLAIN)
+            cells = driver.find_elements(By.CSS_SELECTOR, ".jp-CodeCell")
+            for name, cell in zip(RESULTS, cells, strict=True):
+                path = Path(folder) / f"notebook-{name}.png"
+                cell.screenshot(str(path))
+                image = Image.open(path).convert("RGB").quantize()
+                image.save(path, optimize=True)
+                print(path)
     finally:
         driver.quit()
 
@@ -105,6 +141,8 @@ def picture(
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--jupyterlab"] and len(sys.argv) == 3:
+        sys.exit(in_jupyterlab(sys.argv[2]))
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     main(*sys.argv[1:])

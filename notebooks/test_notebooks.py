@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("nbclient")
+nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 pytest.importorskip("torch")
 
@@ -84,6 +85,20 @@ def test_gives_its_outputs_again(path: Path, runner: ModuleType) -> None:
     for number, (ours, theirs) in enumerate(zip(again, kept, strict=True), 1):
         hint = f"cell {number}: python notebooks/execute.py {path.stem} writes it anew"
         assert ours == theirs, hint
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("name", ["quickstart", "thresholds_and_rules"])
+def test_copied_elsewhere_it_says_where_its_traces_are(
+    name: str, runner: ModuleType, tmp_path: Path
+) -> None:
+    shutil.copy(FOLDER / f"{name}.ipynb", tmp_path)
+    notebook = runner.read(tmp_path / f"{name}.ipynb")
+    here = {"metadata": {"path": str(tmp_path)}}
+    with pytest.raises(nbclient.exceptions.CellExecutionError) as raised:
+        nbclient.NotebookClient(notebook, timeout=60, resources=here).execute()
+    assert raised.value.ename == "FileNotFoundError"
+    assert "repository of torchtraceap, tests/data" in raised.value.evalue
 
 
 class TestWhatIsCompared:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,16 @@ def test_a_prediction_is_held_against_what_came(
 
 
 def test_a_notebook_shows_it(fixed: torchtraceap.Comparison) -> None:
-    shown = fixed._repr_html_()
-    assert '<p class="headline">Median step: ' in shown
-    lines = [line for line in fixed.summary().splitlines() if "'" not in line]
-    assert len(lines) > 10
-    for line in lines:
-        assert html.escape(line) in shown
+    shown = re.sub("<style.*?</style>|<[^>]*>", " ", fixed._repr_html_(), flags=re.S)
+    words = " ".join(html.unescape(shown).split())
+    assert words.startswith("Median step: 176 ms -> 127 ms (-28.2%): faster")
+    pieces = re.split("->|: |\n| {2,}", fixed.summary())
+    assert "pageable_copy" in pieces and len(pieces) > 40
+    for piece in pieces:
+        assert piece.strip(" :") in words
+    row = "gone resnet50_profiler_api.py:42 dataloader_bound (single_process) 36.9 ms -"
+    assert row in words
+    assert fixed._repr_html_().count("<table") == 2
 
 
 def test_backwards_is_the_reverse(
@@ -211,6 +216,8 @@ def test_of_an_unusable_trace_nothing_is_told(data: Path, workers: Report) -> No
         workers, data / "a100-cupti-range-no-kernels.json.gz"
     )
     assert not comparison.comparable
+    assert "cannot be compared" in comparison._repr_html_()
+    assert "<table" not in comparison._repr_html_()
     assert comparison.findings == ()
     worse = comparison.worse()
     assert [one.kind for one in worse] == ["slower", "new", "grown"]

@@ -27,8 +27,8 @@ HOSTILE = (
 LONG = "n" * 10_000
 ALLOWED_ATTRIBUTES = {
     *("aria-describedby", "aria-label", "aria-labelledby", "aria-live"),
-    *("aria-roledescription", "charset", "class", "content", "data-event"),
-    *("data-finding", "data-v", "height", "hidden", "href"),
+    *("aria-roledescription", "charset", "class", "colspan", "content"),
+    *("data-event", "data-finding", "data-v", "height", "hidden", "href"),
     *("http-equiv", "id", "lang", "name", "open", "role", "scope", "tabindex"),
     *("title", "type", "width", "x", "y"),
 }

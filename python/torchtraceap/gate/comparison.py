@@ -4,7 +4,7 @@ got worse."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -142,8 +142,20 @@ class Comparison:
             verdict = "The traces cannot be compared"
         elif self.step_us is not None:
             verdict = f"Median step: {_step(self.step_us)}"
-        lines = self.summary().splitlines()
-        return notebook("notebook_text.html", {"verdict": verdict, "lines": lines})
+        values = {
+            "verdict": verdict,
+            "sides": {"Before": _side(self.before), "After": _side(self.after)},
+            "notes": self.notes,
+            "facts": list(_outcome(self)),
+            "comparable": self.comparable,
+            "unit": _unit(self),
+            "causes": _cause_rows(self),
+            "findings": _finding_rows(self)[:_FINDINGS],
+            "more": len(_changed(self)) - _FINDINGS,
+            "counts": _counts(self),
+            "rule": _rule(self),
+        }
+        return notebook("notebook_comparison.html", values)
 
     def to_markdown(self) -> str:
         """Return it as Markdown, under 64 KiB, with all names made harmless."""
@@ -266,6 +278,11 @@ def _heading(comparison: Comparison) -> Iterator[str]:
         yield from wrapped(f"Note: {printable(note)}.", "  ")
     if comparison.step_us is not None:
         yield f"Median step: {_step(comparison.step_us)}"
+    yield from _outcome(comparison)
+
+
+def _outcome(comparison: Comparison) -> Iterator[str]:
+    """Write how busy the devices were, and whether a prediction came true."""
     if comparison.busy is not None:
         yield f"Busy: {_busy(comparison.busy)}"
     if (said := comparison.prediction) is not None:
@@ -288,31 +305,45 @@ def _side(side: Side) -> str:
     )
 
 
-def _cause_lines(comparison: Comparison) -> Iterator[str]:
+def _cause_rows(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return the causes whose change counts, with their time before and after."""
     changed = [(name, c) for name, c in comparison.causes.items() if c.counts]
-    if not changed:
-        return
-    yield f"Time by cause, {_unit(comparison)}:"
     unit = comparison.unit
-    rows = [
-        (printable(name), _figure(c.before, unit), "->", _figure(c.after, unit))
+    return [
+        (printable(name), _figure(c.before, unit), _figure(c.after, unit))
         for name, c in changed[:_CAUSES]
     ]
-    for line in align(rows, right=(1, 3)):
-        yield f"  {line.rstrip()}"
+
+
+def _cause_lines(comparison: Comparison) -> Iterator[str]:
+    if rows := _cause_rows(comparison):
+        yield f"Time by cause, {_unit(comparison)}:"
+        yield from _aligned(rows)
+
+
+def _finding_rows(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
+    """Return what happened to a finding, its place, its kind, its figures."""
+    rows = []
+    for finding in _changed(comparison):
+        place, kind = place_of(finding.seen), printable(finding.seen.kind)
+        rows.append((finding.status, place, kind, *_figures(finding, comparison.unit)))
+    return rows
 
 
 def _finding_lines(comparison: Comparison) -> Iterator[str]:
     yield f"Findings, {_unit(comparison)}: {_counts(comparison)}"
-    rows = []
-    for finding in _changed(comparison):
-        before, after = _figures(finding, comparison.unit)
-        place, kind = place_of(finding.seen), printable(finding.seen.kind)
-        rows.append((finding.status, place, kind, before, "->", after))
-    for line in align(rows[:_FINDINGS], right=(3, 5)):
-        yield f"  {line.rstrip()}"
+    rows = _finding_rows(comparison)
+    yield from _aligned(rows[:_FINDINGS])
     if len(rows) > _FINDINGS:
         yield f"  and {len(rows) - _FINDINGS} more"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Write rows that end in a figure before and one after."""
+    last = len(rows[0]) if rows else 0
+    arrows = [(*row[:-1], "->", row[-1]) for row in rows]
+    for line in align(arrows, right=(last - 2, last)):
+        yield f"  {line.rstrip()}"
 
 
 def _changed(comparison: Comparison) -> list[FindingChange]:

@@ -28,9 +28,16 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 100  #: Of a table.
 _IN_NOTEBOOK = 20  # Rows of a table.
-# Where a notebook says that it is light or dark.
-_LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]')
-_DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]')
+# Where a notebook, or a site that shows one, says that it is light or dark. The classic
+# notebook is always light.
+_LIGHT = (
+    *('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]'),
+    *('[data-theme="light"]', ".rendered_html"),
+)
+_DARK = (
+    *('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]'),
+    '[data-theme="dark"]',
+)
 _FOLDER = Path(__file__).parent
 _MOST_TEXT = 400  # Names of kernels have hundreds of characters, hostile ones more.
 
@@ -67,7 +74,10 @@ def document(
 def notebook(template: str, values: Mapping[str, Any]) -> str:
     """Return what a notebook shows: no script, and one that strips styles still shows
     table and text."""
-    light, dark = colors.variables("light"), colors.variables("dark")
+    # The scheme is that of scroll bars.
+    light, dark = (
+        f"color-scheme:{theme};{colors.variables(theme)}" for theme in ("light", "dark")
+    )
     # Themed by the notebook if it says how, else by the system.
     sheet = style(
         f".torchtraceap{{{light}}}",
