@@ -39,8 +39,8 @@ def write_job(job: JobData, rows: int) -> str:
     return "\n".join(job_lines(job, rows))
 
 
-def job_line(job: JobData) -> str:
-    """Return the verdict in one line: the slowdown, and who is late first and why."""
+def job_verdict(job: JobData) -> str:
+    """Return a few sentences: the slowdown, and who is late first and why."""
     causes = notable_causes(job)
     parts = [slowdown_text(job)]
     if causes:
@@ -49,7 +49,12 @@ def job_line(job: JobData) -> str:
         parts.append(f"Late first: {', '.join(filter(None, where))}.")
     elif job.late_ranks[1:]:
         parts.append(late_ranks_text(job))
-    return f"{printable(_name(job))}: {' '.join(parts)}"
+    return " ".join(parts)
+
+
+def job_line(job: JobData) -> str:
+    """Return the verdict in one line, after the source."""
+    return f"{printable(_name(job))}: {job_verdict(job)}"
 
 
 def job_lines(job: JobData, rows: int = 10) -> list[str]:
