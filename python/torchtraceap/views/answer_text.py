@@ -74,7 +74,7 @@ def verdict_texts(report: ReportData) -> Iterator[str]:
         yield printable(report.answer.otherwise)
         return
     row = rows[0]
-    cost = cost_of(row).replace("≤", "up to") + " of the time"
+    cost = observed_of(row).replace("≤", "up to") + " of the time"
     place = place_of(report, row)
     where = _joined(_cut(place.frames, _SENTENCE - len(place.more)))
     if where and place.others:
@@ -87,7 +87,7 @@ def verdict_texts(report: ReportData) -> Iterator[str]:
     yield f"{printable(row.fix)}. {saves}"
 
 
-def cost_of(row: AnswerRow) -> str:
+def observed_of(row: AnswerRow) -> str:
     """Write how much of the time was observed; of an estimate its bound."""
     most = "≤ " if row.basis == "estimate" else ""
     return most + share_text(row.observed_fraction, 1)
@@ -115,7 +115,7 @@ def _table(report: ReportData, width: int) -> list[str]:
     heads = ("observed", "a fix saves", "pattern", "where")
     rows = [
         (
-            cost_of(row),
+            observed_of(row),
             gain_of(row),
             marked(kind_of(row), report.findings[row.findings[0]].severity),
         )
