@@ -68,6 +68,7 @@ ON_FIRST_USE = {
     "torchtraceap.integrations.lightning",
     "torchtraceap.integrations.transformers",
     "torchtraceap.mcp_server.server",
+    "torchtraceap.mcp_server.tools",
     "torchtraceap.profiling.recorder",
     "torchtraceap.waits.written",
 }

@@ -149,8 +149,7 @@ def stack(
     patterns = len(module.pattern_names())
     types_mix, of_network = (1.0, 0.0, 0.0), 1.0
     if kept and forest is not None:
-        first = {trace.name for trace in divide(kept, 0.5, seed)[0]}
-        to_mix = np.repeat([t.name in first for t in kept], [len(t) for t in kept])
+        to_mix = _to_mix(kept, seed)
         said = [network.score(trace.arrays) for trace in kept]
         windows = np.concatenate([trace.windows for trace in kept])
         raw = module.trees_raw(forest, windows)
@@ -182,18 +181,9 @@ def mix(
     A side of which too little is known keeps the network's word alone.
     """
     said = [model.say(t.arrays, claimed=claimed(t)) for t in kept]
-    windows = np.concatenate([trace.windows for trace in kept])
-    rules = load_torch_module().rules_input(windows).astype(float)
-    told = [claimed(trace) for trace in kept]
-    begin = np.cumsum([0, *map(len, kept)])
-    for first, shares in zip(begin, told, strict=False):
-        if shares is not None:
-            logits = load_torch_module().rules_logit(shares.astype(float))
-            rules[first : first + len(shares)] = logits
+    rules = np.concatenate([rules_logits(trace) for trace in kept])
     any_ = np.concatenate([trace.any for trace in kept])
-    # What thresholds are taken from is none of what the mix is fitted on.
-    first_half = {trace.name for trace in divide(kept, 0.5, seed)[0]}
-    to_mix = np.repeat([t.name in first_half for t in kept], [len(t) for t in kept])
+    to_mix = _to_mix(kept, seed)
     sources, groups = (
         np.repeat([str(getattr(t, of)) for t in kept], [len(t) for t in kept])
         for of in ("source", "group")
@@ -221,6 +211,13 @@ def mix(
     return mixed, (choices[0], choices[1])
 
 
+def _to_mix(kept: Sequence[LearningTrace], seed: int) -> NDArray[np.bool_]:
+    """Return which windows a mix is fitted on, of half of the groups: thresholds are
+    taken from the others."""
+    half = {trace.name for trace in divide(kept, 0.5, seed)[0]}
+    return np.repeat([t.name in half for t in kept], [len(t) for t in kept])
+
+
 def _logit(shares: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return logits of probabilities; 0 of those that no one told."""
     kept = np.clip(np.nan_to_num(shares.astype(float), nan=0.5), 1e-7, 1 - 1e-7)
@@ -239,6 +236,20 @@ def claimed(trace: LearningTrace) -> NDArray[np.float32] | None:
     sides = sides_of(names)
     most = [trace.rules[:, counts & (sides == s)].max(axis=1) for s in range(2)]
     return np.ascontiguousarray(np.stack(most, axis=1).clip(0, 1), np.float32)
+
+
+def rules_logits(trace: LearningTrace) -> NDArray[np.float64]:
+    """Return the logits of rules for each side of the windows, [n, 2]: of the shares
+    that they claim, else of the columns."""
+    module = load_torch_module()
+    shares = claimed(trace)
+    told = (
+        module.rules_input(trace.windows)
+        if shares is None
+        else module.rules_logit(shares.astype(float))
+    )
+    logits: NDArray[np.float64] = told.astype(float)
+    return logits
 
 
 def _types_mixed(

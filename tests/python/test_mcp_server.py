@@ -136,7 +136,8 @@ def test_tools_have_schemas(agent: Agent) -> None:
     from jsonschema import Draft202012Validator
 
     tools = agent.tools()
-    assert [*tools] == ["analyze", "findings", "explain", "compare", "what_if"]
+    of_one = ["findings", "explain", "compare", "what_if"]
+    assert [*tools] == ["traces", "analyze", "job", *of_one]
     for name, tool in tools.items():
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["additionalProperties"] is False

@@ -21,8 +21,9 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.lab.detector.compact_corpus import SIDES
 from torchtraceap.base.torch_module import load_torch_module
 from torchtraceap.detection import BUNDLED, LOSS
+from torchtraceap_train.mixing import gain_interval
 from torchtraceap_train.remix import traces_of
-from torchtraceap_train.stacked import claimed
+from torchtraceap_train.stacked import claimed, rules_logits
 from torchtraceap_train.traces import LearningTrace
 
 COLUMNS = ("rules", "network", "trees", "product")
@@ -36,12 +37,8 @@ def told(model: object, traces: list[LearningTrace]) -> dict[str, np.ndarray]:
     module = load_torch_module()
     parts: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
     for trace in traces:
-        shares = claimed(trace)
-        said = model.say(trace.arrays, claimed=shares)  # type: ignore[attr-defined]
-        rules = module.rules_input(trace.windows)
-        if shares is not None:
-            rules = module.rules_logit(shares.astype(float))
-        alone = 1 / (1 + np.exp(module.rules_logit(LOSS) - rules))
+        said = model.say(trace.arrays, claimed=claimed(trace))  # type: ignore[attr-defined]
+        alone = 1 / (1 + np.exp(module.rules_logit(LOSS) - rules_logits(trace)))
         away = said["strangeness"]
         follows = away > model.window_from  # type: ignore[attr-defined]
         if np.median(away) > model.trace_from:  # type: ignore[attr-defined]
@@ -51,23 +48,6 @@ def told(model: object, traces: list[LearningTrace]) -> dict[str, np.ndarray]:
         parts["trees"].append(said["trees"])
         parts["product"].append(np.where(follows[:, None], alone, said["probability"]))
     return {name: np.concatenate(arrays) for name, arrays in parts.items()}
-
-
-def interval(
-    truth: np.ndarray, rules: np.ndarray, product: np.ndarray, groups: np.ndarray
-) -> tuple[float, float]:
-    """Return the 5th and 95th percentile of the difference of areas."""
-    rows = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-    random = np.random.default_rng(1)
-    found = []
-    for _ in range(_DRAWS):
-        drawn = random.integers(len(rows), size=len(rows))
-        some = np.concatenate([rows[i] for i in drawn])
-        if len(np.unique(truth[some])) == 2:
-            areas = [roc_auc_score(truth[some], by[some]) for by in (product, rules)]
-            found.append(areas[0] - areas[1])
-    low, high = np.percentile(found, (5, 95))
-    return float(low), float(high)
 
 
 def main() -> None:
@@ -95,7 +75,9 @@ def main() -> None:
                     continue
                 of = {column: by[column][at, side] for column in COLUMNS}
                 areas = [roc_auc_score(truth, of[column]) for column in COLUMNS]
-                low, high = interval(truth, of["rules"], of["product"], groups[at])
+                low, high = gain_interval(
+                    truth, of["rules"], of["product"], groups[at], _DRAWS, seed=1
+                )
                 print(
                     f"| {name.upper()}, {source} | {with_:,}, {without:,} | "
                     + " | ".join(f"{area:.3f}" for area in areas)

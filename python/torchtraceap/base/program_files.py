@@ -33,10 +33,16 @@ class SourceLine(NamedTuple):
     here: bool  # The line that the trace names.
 
 
-def read_below(roots: Roots) -> None:
-    """From now on, have no source file of this process read but below these."""
+def read_below(roots: Roots | None) -> None:
+    """From now on, have no source file of this process read but below these; None: any
+    may be."""
     global _roots
     _roots = roots
+
+
+def read_roots() -> Roots | None:
+    """Return what `read_below` was given; None if it was not called."""
+    return _roots
 
 
 def program_files(file: str, folders: Iterable[str]) -> Iterator[str]:

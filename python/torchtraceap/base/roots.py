@@ -20,12 +20,13 @@ class RootsError(ValueError):
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A regular file below a root, and its state when it was found."""
+    """A regular file or a folder below a root, and its state when it was found."""
 
     given: str  #: As it was named, made printable.
     path: str  #: Absolute, all links followed.
     size: int  #: Bytes.
     state: tuple[int, ...]  #: Another one is another file, or another content.
+    is_folder: bool = False
 
 
 class Roots:
@@ -46,7 +47,8 @@ class Roots:
         return any(os.path.commonpath((path, f)) == f for f in self.folders)
 
     def find(self, name: str) -> FoundFile:
-        """Return the file of this name, absolute or relative to the first folder.
+        """Return the file or folder of this name, absolute or relative to the first
+        root.
 
         Raises RootsError. It does not reveal whether files outside exist.
         """
@@ -69,10 +71,19 @@ class Roots:
                 f"{given}: lies outside the folders that this server may read. Give a "
                 "file below one of its roots, or start it with another --root."
             )
-        if not stat.S_ISREG(status.st_mode):
-            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise RootsError(f"{given}: is {what}. Give a trace, .json or .json.gz.")
-        return FoundFile(given, path, status.st_size, _state(status))
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if not is_folder and not stat.S_ISREG(status.st_mode):
+            raise RootsError(
+                f"{given}: is not a regular file. Give a trace, .json or .json.gz."
+            )
+        return FoundFile(given, path, status.st_size, _state(status), is_folder)
+
+    def name(self, path: str) -> str:
+        """Write an absolute path as `find` takes it: relative to the first root if it
+        lies below that."""
+        first = self.folders[0]
+        below = os.path.commonpath((path, first)) == first
+        return os.path.relpath(path, first) if below else path
 
     def refuse_changed(self, file: FoundFile) -> None:
         """Raise RootsError if a file is not what it was when it was found."""

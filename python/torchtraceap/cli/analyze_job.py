@@ -80,8 +80,7 @@ def ranks_of(options: argparse.Namespace) -> RankFiles | None:
             if source.is_list:
                 return None  # Faults of a file are reported when it is read.
             raise
-    has_ranks = all(file.rank is not None for file in files.recording.files)
-    return files if has_ranks or not source.is_list else None
+    return files if files.recording.has_ranks or not source.is_list else None
 
 
 def read_job(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
@@ -70,7 +70,8 @@ def source_of(source: object) -> str | bytes | _core.Trace | RankPaths | list[ob
     if isinstance(source, _core.Trace):
         return source
     if is_of_ranks(source):
-        return _looked_through(os.fsdecode(source))
+        text = os.fsdecode(source)
+        return files_below(text) if os.path.isdir(text) else _globbed(text)
     if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
         return readable(source)
     if isinstance(source, Mapping) and source and all(type(k) is int for k in source):
@@ -149,29 +150,38 @@ def _listed(
     return RankPaths(LIST, tuple(paths), top, is_list=True, by_rank=by_rank)
 
 
-def _looked_through(text: str) -> RankPaths:
-    """Return the files of a folder or a glob."""
-    is_folder = os.path.isdir(text)
-    matches = [text]
-    if not is_folder:
-        matches = sorted(glob.iglob(text, recursive=True), key=natural)
+def files_below(
+    folder: str, may_read: Callable[[str], bool] = lambda path: True
+) -> RankPaths:
+    """Return the files below a folder that may be traces by their names, without those
+    that ``may_read`` is false of; nor are folders entered of which it is."""
+    skipped: list[Skipped] = []
+    paths = _below(folder, skipped, may_read)
+    return RankPaths(folder, tuple(paths), folder, skipped=tuple(skipped))
+
+
+def _globbed(text: str) -> RankPaths:
+    """Return the files of a glob, and those below its folders."""
+    matches = sorted(glob.iglob(text, recursive=True), key=natural)
     if not matches:
         hint = "Check it; in a shell, put it in quotes or leave it to the shell"
         raise trace_error(text, "no_match", "no file matches this pattern", hint)
     skipped: list[Skipped] = []
     paths: dict[str, None] = {}  # Each once.
     for match in matches:
-        here = _below(match, skipped) if os.path.isdir(match) else [match]
+        here = [match]
+        if os.path.isdir(match):
+            here = _below(match, skipped, lambda path: True)
         paths.update(dict.fromkeys(here))
-    top = text
-    if not is_folder:
-        top = os.path.commonpath(map(os.path.dirname, paths)) if paths else os.curdir
+    top = os.path.commonpath(map(os.path.dirname, paths)) if paths else os.curdir
     return RankPaths(text, tuple(paths), top, skipped=tuple(skipped))
 
 
-def _below(folder: str, skipped: list[Skipped]) -> list[str]:
-    """Return the files below a folder that may be traces by their names; links are
-    followed, each folder and file is taken once."""
+def _below(
+    folder: str, skipped: list[Skipped], may_read: Callable[[str], bool]
+) -> list[str]:
+    """Return the paths of `files_below`; links are followed, each folder and file is
+    taken once."""
     paths: list[str] = []
     seen: set[tuple[int, int]] = set()
     waiting = [folder]
@@ -189,11 +199,14 @@ def _below(folder: str, skipped: list[Skipped]) -> list[str]:
             if entry.name.startswith((".", BESIDE)):
                 continue
             try:
-                if entry.is_dir():
+                is_folder = entry.is_dir()
+                if not is_folder and not entry.name.lower().endswith(ENDINGS):
+                    continue
+                if not may_read(entry.path):
+                    skipped.append(Skipped(entry.path, "it may not be read here"))
+                elif is_folder:
                     folders.append(entry.path)
-                elif entry.name.lower().endswith(ENDINGS) and not _is_known(
-                    entry.path, seen
-                ):
+                elif not _is_known(entry.path, seen):
                     paths.append(entry.path)
             except OSError as error:  # Links in a circle, or that lead nowhere.
                 skipped.append(

@@ -10,8 +10,12 @@ from typing import Any
 
 from torchtraceap.base.safe_text import printable
 from torchtraceap.explain.explanation import Explanation
+from torchtraceap.ranks.job_report import JobReport
+from torchtraceap.views.job_answer import job_verdict_texts
+from torchtraceap.views.job_json import job_json
+from torchtraceap.views.job_words import trust_texts
 
-MOST_ROWS, ROWS = 100, 20  #: Findings of a page.
+MOST_ROWS, ROWS = 100, 20  #: Rows of a page.
 _MOST_DEVICES = 16
 _WORST = 5  # Findings and windows of a summary.
 _TEXT_WIDTH = 4000
@@ -45,12 +49,34 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     return {"median": median(lengths), "longest": longest, "longest_step": number}
 
 
-def page(rows: Sequence[Any], limit: int, offset: int) -> dict[str, Any]:
-    """Return findings from ``offset`` on, ``limit`` of them at most."""
+def job_summary(job: JobReport, rows: int) -> dict[str, Any]:
+    """Return the most informative part of a job, with that many rows of each list; of
+    more ranks, those that others waited for most."""
+    form = job_json(job)
+    facts = form["job"]
+    for name in ("missing", "unjoined", "notes"):
+        facts[name] = facts[name][:MOST_ROWS]
+    if len(form["ranks"]) > rows:
+        form["ranks"].sort(key=lambda row: -row["caused_us"])
+    lists = ("late_ranks", "late", "ranks", "shared", "culprits", "collectives")
+    return {
+        "answer": " ".join(job_verdict_texts(job)),
+        "trust": [*trust_texts(job)],
+        "job": facts,
+        "counts": {name: len(form[name]) for name in lists},
+        **{name: form[name][:rows] for name in lists},
+    }
+
+
+def page(name: str, rows: Sequence[Any], limit: int, offset: int) -> dict[str, Any]:
+    """Return the rows called ``name`` from ``offset`` on, ``limit`` of them at most."""
     end = offset + limit
     more = end if end < len(rows) else None
-    shown = rows[offset:end]
-    return {"finding_count": len(rows), "findings": shown, "next_offset": more}
+    return {
+        f"{name}_count": len(rows),
+        f"{name}s": rows[offset:end],
+        "next_offset": more,
+    }
 
 
 def row(form: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +151,8 @@ def bounded(
         if not kept:
             raise ValueError(
                 f"the answer has {size} bytes, and this server gives {most}. Ask for "
-                "less, as for one step, or start it with --max-answer-bytes."
+                "less, as for one step or few rows, or start it with "
+                "--max-answer-bytes."
             )
         answer[rows] = answer[rows][:kept]
         if "next_offset" in answer:

@@ -3,21 +3,29 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 from torchtraceap.analysis import analyze
-from torchtraceap.analysis_plan import of_torch
+from torchtraceap.analysis_plan import of_torch, plan_analysis
 from torchtraceap.base.program_files import read_below
-from torchtraceap.base.roots import FoundFile, Roots
+from torchtraceap.base.roots import FoundFile, Roots, RootsError
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.detector_choice import AUTO, OFF
+from torchtraceap.data.load import plan_load
+from torchtraceap.data.source import RankPaths, files_below, natural
 from torchtraceap.gate.side import Side, read_form, side_of
+from torchtraceap.mcp_server.listing import rows_of
+from torchtraceap.ranks.job import job_of_ranks
+from torchtraceap.ranks.job_report import JobReport
+from torchtraceap.ranks.rank_files import find_ranks
 from torchtraceap.report import Report
 from torchtraceap.views.json_form import report_form
 
@@ -25,6 +33,7 @@ _KEPT = 4  # Reports, each with its trace in memory.
 # Bytes of a report's JSON, to compare: many times the largest one of a real trace, and
 # read in a second or two.
 _MOST_REPORT = 64_000_000
+_MOST_LOOKED_AT = 20_000  # Folders, and files named like traces, of one answer.
 _MESSAGE_WIDTH = 1900
 
 
@@ -72,6 +81,7 @@ class Reports:
         self._lock = threading.Lock()
         self._kept: OrderedDict[object, Analysis] = OrderedDict()
         self._found: list[FoundFile] = []  # For the answer that is being made.
+        self._left = _MOST_LOOKED_AT
         self._abandoned: Callable[[], bool] = lambda: False
         read_below(self.roots)
 
@@ -83,6 +93,7 @@ class Reports:
         it."""
         with self._lock:
             self._found, self._abandoned = [], abandoned
+            self._left = _MOST_LOOKED_AT
             try:
                 self.go_on()
                 return make(), False
@@ -98,24 +109,12 @@ class Reports:
         detector: bool = False,
     ) -> Analysis:
         """Return the analysis of a trace, made again if the file changed."""
-        if last_step is not None and step is None:
-            raise ValueError("last_step is of use with step only")
+        loading = self._loading(recover, step, last_step)
         file = self._find(trace)
-        steps = (
-            None if step is None else (step, step if last_step is None else last_step)
-        )
-        key = (file.path, file.state, steps, recover)
+        key = (file.path, file.state, loading["steps"], recover)
         made = self._kept.pop(key, None)
         if made is None:
-            report = analyze(
-                file.path,
-                detector=OFF,
-                quiet=True,
-                steps=steps,
-                recover=recover,
-                max_text_bytes=self.limits.text_bytes,
-                progress=self.go_on,
-            )
+            report = analyze(file.path, detector=OFF, quiet=True, **loading)
             self.roots.refuse_changed(file)
             made = Analysis(of_torch(report))
         self._kept[key] = made  # The last one that was used, now.
@@ -136,9 +135,100 @@ class Reports:
         self.roots.refuse_changed(file)
         return side_of(form, file.given)
 
+    def job(self, name: str, *part: Any) -> JobReport:
+        """Return the report of the ranks below a folder, of a glob without ``**``, or
+        in a merged trace; ``part``: as of `analysis`. It is not kept."""
+        loading = plan_load(**self._loading(*part))
+        source = self._ranks(name)
+        files = [self._find(self.roots.name(path)) for path in source.paths]
+        plan, ranks = plan_analysis(detector=OFF), find_ranks(source)
+        job = job_of_ranks(ranks, loading, plan, counted=self.go_on, skips=True)
+        for file in files:
+            self.roots.refuse_changed(file)
+        if job.fault is not None:  # Of one file.
+            raise ValueError(f"{job.problem} The tool analyze takes a single trace.")
+        return job
+
+    def traces(self, folder: str | None) -> tuple[list[dict[str, Any]], bool]:
+        """Return a row for each trace and job below a folder, or all roots, newest
+        first, and whether these are all. Links are left out."""
+        rows = {}
+        for name in self.roots.folders if folder is None else (folder,):
+            top = self._look_up(name)
+            if not top.is_folder:
+                raise ValueError(f"{top.given}: is a file. Give a folder, or none.")
+            paths = files_below(
+                top.path, lambda path: not os.path.islink(path) and self._may_read(path)
+            ).paths
+            for row in rows_of(top.path, paths, self.go_on):
+                row["path"] = self.roots.name(row["path"])
+                rows[row["path"]] = row
+        found = sorted(rows.values(), key=lambda row: natural(row["path"]))
+        found.sort(key=lambda row: row["modified"], reverse=True)
+        return found, self._left >= 0
+
+    def _ranks(self, name: str) -> RankPaths:
+        """Return the files of a job by the name of its folder, a glob, or one file."""
+        top = name
+        try:
+            found = self._look_up(name)
+        except RootsError:
+            if not glob.has_magic(name):
+                raise
+            while glob.has_magic(top):
+                top = os.path.dirname(top)
+            found = self._look_up(top or os.curdir)
+        if not found.is_folder:
+            beside = os.path.dirname(found.path)
+            return RankPaths(found.path, (found.path,), beside, is_list=True)
+        files = files_below(found.path, self._may_read)
+        if self._left < 0:
+            raise ValueError(
+                f"{found.given}: holds more than {_MOST_LOOKED_AT} files and folders. "
+                "Give the folder of one job."
+            )
+        if top == name:
+            return files
+        # Matched here, for a glob follows links out of the roots.
+        rest = os.path.relpath(name, top or os.curdir)
+        pattern = os.path.join(glob.escape(found.path), rest)
+        paths = tuple(path for path in files.paths if PurePath(path).match(pattern))
+        return replace(files, text=pattern, paths=paths, skipped=())
+
+    def _may_read(self, path: str) -> bool:
+        """Tell whether what was met in a folder lies below the roots, and count it."""
+        self.go_on()
+        self._left -= 1
+        return self._left >= 0 and self.roots.hold(os.path.realpath(path))
+
+    def _loading(
+        self,
+        recover: bool = False,
+        step: int | None = None,
+        last_step: int | None = None,
+    ) -> dict[str, Any]:
+        """Return the options of `torchtraceap.load`."""
+        if last_step is not None and step is None:
+            raise ValueError("last_step is of use with step only")
+        last = step if last_step is None else last_step
+        return {
+            "steps": None if step is None else (step, last),
+            "recover": recover,
+            "max_text_bytes": self.limits.text_bytes,
+            "progress": self.go_on,
+        }
+
+    def _look_up(self, name: str) -> FoundFile:
+        self._found.append(self.roots.find(name))
+        return self._found[-1]
+
     def _find(self, name: str) -> FoundFile:
-        file = self.roots.find(name)
-        self._found.append(file)
+        file = self._look_up(name)
+        if file.is_folder:
+            raise ValueError(
+                f"{file.given}: is a folder. The tool job analyzes a folder of ranks, "
+                "the tool traces lists what a folder holds."
+            )
         if file.size > self.limits.text_bytes:
             raise ValueError(
                 f"{file.given}: has {file.size} bytes, and this server takes "
@@ -167,12 +257,17 @@ class Reports:
                 f"{first}: the analysis failed, through no fault of the trace: "
                 f"{type(error).__name__}: {error}. Please report it."
             )
-        # The agent does not learn where it lies, also not by a path that was cut.
+        return printable(self.named(text), _MESSAGE_WIDTH)
+
+    def named(self, text: str) -> str:
+        """Return a text with files as the request names them, or as `Roots.name` does:
+        the agent does not learn where the first root lies, also not by a path that was
+        cut."""
         places = [(file.path, file.given) for file in self._found]
-        for path, given in (*places, *((f"{one}/", "") for one in self.roots.folders)):
+        for path, given in (*places, (f"{self.roots.folders[0]}/", "")):
             for form in _forms(path):
                 text = text.replace(form, given)
-        return printable(text, _MESSAGE_WIDTH)
+        return text
 
 
 def _forms(path: str) -> Iterator[str]:

@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.data.source import LIST, RankPaths, Skipped, natural
-from torchtraceap.ranks.file_names import (
-    FileName,
-    ranks_of_axes,
-    read_name,
-)
+from torchtraceap.ranks.file_names import FileName, ranks_of_axes, read_name
 from torchtraceap.ranks.first_look import MOST_RANKS, FirstLook, look
 from torchtraceap.ranks.recordings import (
     FILE,

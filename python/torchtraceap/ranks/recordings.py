@@ -88,9 +88,14 @@ class Recording:
         return tuple(rank for rank in every if rank not in have)
 
     @property
+    def has_ranks(self) -> bool:
+        """Every file has a rank."""
+        return all(file.rank is not None for file in self.files)
+
+    @property
     def complete(self) -> bool:
         """Every rank is known and has its file."""
-        return not self.missing and all(f.rank is not None for f in self.files)
+        return not self.missing and self.has_ranks
 
 
 @dataclass(frozen=True)

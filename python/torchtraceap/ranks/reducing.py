@@ -25,6 +25,7 @@ from typing import IO, Any
 
 from torchtraceap.analysis_plan import AnalysisPlan
 from torchtraceap.base.errors import TraceError, trace_error
+from torchtraceap.base.program_files import read_below, read_roots
 from torchtraceap.data.load import LoadPlan
 from torchtraceap.ranks.merged import FAULTS, analyzed_ranks
 from torchtraceap.ranks.rank_record import RankRecord, record_of
@@ -59,7 +60,7 @@ def reduce_files(
     workers = _workers(paths)
     threads = max(1, _processors() // workers)
     settings = {"threads": threads, **loading.settings}
-    options = (replace(loading, settings=settings, progress=False), plan)
+    options = (replace(loading, settings=settings, progress=False), plan, read_roots())
     children: list[subprocess.Popen[bytes]] = []
     own = threading.local()
     done, over = 0, False
@@ -208,7 +209,8 @@ def main(parent: int) -> None:
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a library's output must not mix with answers
     with suppress(EOFError):
-        loading, plan = receive(requests)
+        loading, plan, roots = receive(requests)
+        read_below(roots)
         while True:
             answer = _answer(receive(requests), loading, plan)
             try:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from torchtraceap._core import AnswerRow, Finding, Location
 from torchtraceap.base.location import called
@@ -73,11 +74,11 @@ def verdict_texts(report: ReportData) -> Iterator[str]:
         yield printable(report.answer.otherwise)
         return
     row = rows[0]
-    cost = cost_of(row).replace("≤", "up to") + " of the time"
-    where = _cut(place_of(report, row), _SENTENCE)
-    if others := len(row.findings) - 1:
-        more = counted(others, "other place")
-        where = where.replace(f" (+{others})", f" and {more}")
+    cost = observed_of(row).replace("≤", "up to") + " of the time"
+    place = place_of(report, row)
+    where = _joined(_cut(place.frames, _SENTENCE - len(place.more)))
+    if where and place.others:
+        where += f" and {counted(place.others, 'other place')}"
     yield f"{printable(row.problem)}, {cost}{f', at {where}' if where else ''}."
     saves = f"A fix saves {gain_of(row)}."
     if not row.high_fraction:
@@ -86,7 +87,7 @@ def verdict_texts(report: ReportData) -> Iterator[str]:
     yield f"{printable(row.fix)}. {saves}"
 
 
-def cost_of(row: AnswerRow) -> str:
+def observed_of(row: AnswerRow) -> str:
     """Write how much of the time was observed; of an estimate its bound."""
     most = "≤ " if row.basis == "estimate" else ""
     return most + share_text(row.observed_fraction, 1)
@@ -114,23 +115,23 @@ def _table(report: ReportData, width: int) -> list[str]:
     heads = ("observed", "a fix saves", "pattern", "where")
     rows = [
         (
-            cost_of(row),
+            observed_of(row),
             gain_of(row),
             marked(kind_of(row), report.findings[row.findings[0]].severity),
-            place_of(report, row) or "(no source line)",
         )
         for row in report.answer.rows
     ]
-    left = align([heads[:3], *(row[:3] for row in rows)], right=(0,), indent="  ")
+    places = [place_of(report, row) for row in report.answer.rows]
+    left = align([heads[:3], *rows], right=(0,), indent="  ")
     room = width - max(map(len, left)) - 2
-    places = [_cut(row[3], room) for row in rows]
-    short = [place if len(place) <= room else "" for place in places]
+    fitted = [place.text(room) for place in places]
+    short = [text if len(text) <= room else "" for text in fitted]
     cells = [heads if any(short) else (*heads[:3], "")]
-    cells += [(*row[:3], place) for row, place in zip(rows, short, strict=True)]
+    cells += [(*row, text) for row, text in zip(rows, short, strict=True)]
     head, *lines = align(cells, right=(0,), indent="  ")
     out = [head]
-    for line, place, row in zip(lines, short, rows, strict=True):
-        out += [line] if place else [line, f"      {_cut(row[3], width - 6)}"]
+    for line, text, place in zip(lines, short, places, strict=True):
+        out += [line] if text else [line, f"      {place.text(width - 6)}"]
     return out
 
 
@@ -139,27 +140,43 @@ def kind_of(row: AnswerRow) -> str:
     return f"{row.pattern} ({row.subtype})" if row.subtype else row.pattern
 
 
-def place_of(report: ReportData, row: AnswerRow) -> str:
-    """Write the place to begin with, the user's own frame before the library's."""
+class Place(NamedTuple):
+    """Where to begin with a row."""
+
+    #: The user's own before the library's: "train.py:3 in step()"; or an operator.
+    frames: tuple[str, ...]
+    others: int  #: Places of the row beside it.
+
+    @property
+    def more(self) -> str:
+        """The others as a table has them."""
+        return f" (+{self.others})" if self.frames and self.others else ""
+
+    def text(self, room: int | None = None) -> str:
+        """Write it, cut to ``room`` columns; None: whole."""
+        if not self.frames:
+            return "(no source line)"
+        frames = self.frames
+        if room is not None:
+            frames = _cut(frames, room - len(self.more))
+        return _joined(frames) + self.more
+
+
+def place_of(report: ReportData, row: AnswerRow) -> Place:
+    """Return the place to begin with: the first finding that has one."""
     every = [report.findings[i] for i in row.findings]
     placed = next((f for f in every if f.location is not None), every[0])
-    text = _of_finding(placed)
-    others = len(every) - 1
-    if not text or not others:
-        return text
-    return f"{text} (+{others})"
+    return Place(_frames(placed), len(every) - 1)
 
 
-def _of_finding(finding: Finding) -> str:
-    where = finding.location
+def _frames(finding: Finding) -> tuple[str, ...]:
+    where, deepest = finding.location, finding.deepest
     if where is None:
-        return printable(finding.operator, _NAME)
-    text = _frame(where)
-    if finding.deepest is not None:
-        text += (
-            f" > {_frame(finding.deepest, folders=finding.deepest.file != where.file)}"
-        )
-    return text
+        operator = printable(finding.operator, _NAME)
+        return (operator,) if operator else ()
+    if deepest is None:
+        return (_frame(where),)
+    return _frame(where), _frame(deepest, folders=deepest.file != where.file)
 
 
 def _frame(where: Location, *, folders: bool = True) -> str:
@@ -170,22 +187,23 @@ def _frame(where: Location, *, folders: bool = True) -> str:
     return f"{text} in {printable(called(where.function), _NAME)}"
 
 
-def _cut(place: str, room: int) -> str:
-    """Leave out folders from the left of each path until a place fits, then what is
-    behind the first frame: a file and its function stay whole."""
-    place, others, rest = place.partition(" (+")
-    room -= len(others + rest)
-    frames = place.split(" > ")
-    while len(" > ".join(frames)) > room:
-        longest = max(frames, key=lambda frame: frame.count("/"))
+def _joined(frames: Sequence[str]) -> str:
+    return " > ".join(frames)
+
+
+def _cut(frames: Sequence[str], room: int) -> tuple[str, ...]:
+    """Leave out folders from the left of each path until the frames fit, then what is
+    behind the first one: a file and its function stay whole."""
+    kept = list(frames)
+    while len(_joined(kept)) > room:
+        longest = max(kept, key=lambda frame: frame.count("/"))
         if "/" in longest:
-            at = frames.index(longest)
-            frames[at] = longest.partition("/")[2]
-        elif frames[1:] and room >= _WHOLE:
-            frames.pop()
+            kept[kept.index(longest)] = longest.partition("/")[2]
+        elif kept[1:] and room >= _WHOLE:
+            kept.pop()
         else:
             break
-    return " > ".join(frames) + others + rest
+    return tuple(kept)
 
 
 def together_text(report: ReportData) -> str:

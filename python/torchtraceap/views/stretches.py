@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
-
 from torchtraceap._core import Label, Window
 from torchtraceap.report_data import ReportData
 
@@ -80,10 +78,11 @@ class Stretch:
 def labeled_stretches(report: ReportData) -> list[Stretch]:
     """Return the windows that rules label in stretches of the same labels, those first
     of which a fix saves most time."""
-    judged = set(np.flatnonzero(report.detection.judged.any(axis=1)).tolist())
+    judged = report.detection.judged  # Of no window if it was not run.
 
     def made(windows: tuple[Window, ...]) -> Stretch:
-        return Stretch(windows, any(window.index in judged for window in windows))
+        rows = judged[[window.index for window in windows]] if len(judged) else judged
+        return Stretch(windows, bool(rows.any()))
 
     stretches = [
         made(tuple(group)) for key, group in groupby(report.windows, _alike) if key[-1]

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
+from torchtraceap.base import program_files
 from torchtraceap.base.errors import TraceError
+from torchtraceap.base.roots import Roots
 from torchtraceap.data.load import plan_load
 from torchtraceap.data.source import RankPaths, source_of
 from torchtraceap.ranks import job, reducing
@@ -21,6 +23,7 @@ from torchtraceap.ranks.rank_record import RankRecord
 from torchtraceap.ranks.recordings import RankFile
 from torchtraceap.ranks.reducing import reduce_files
 
+from ..trace_builder import LOADER, annotation, frame, op, trace_of
 from .rank_folder import put, rank_trace
 
 
@@ -150,7 +153,7 @@ def test_a_child_says_nothing_when_nobody_reads_it(when: str, path: str) -> None
         assert child.stdout is not None
         child.stdout.close()
         if when == "before the answer":
-            reducing.send(child.stdin, (plan_load(), plan()))
+            reducing.send(child.stdin, (plan_load(), plan(), None))
             reducing.send(child.stdin, path)
         child.stdin.close()
         assert child.stderr.read() == b""
@@ -170,3 +173,28 @@ def test_ctrl_c_is_heard_by_the_parent_alone(
     (record,) = reduced(path)
     assert record.facts.rank == 1
     assert capfd.readouterr().err == ""
+
+
+def test_a_child_reads_source_files_below_the_roots_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line of a call is looked up in the user's source; see program_files.py."""
+    source = b"def main(loader):\n    for x in loader:\n        step(x)\n"
+    program = put(tmp_path / "program/train.py", source)
+    trace = trace_of(
+        frame(f"{program}(1): main", 0, 20_000),
+        frame("torch/utils/data/dataloader.py(720): __next__", 20, 9_000),
+        annotation(LOADER, 21, 8_990),
+        op("aten::mm", 9_100, 2_000),
+    )
+    path = str(put(tmp_path / "runs/rank0.json", trace))
+    monkeypatch.syspath_prepend(program.parent)
+    lines = []
+    for folder in ("", "program", "runs"):
+        roots = Roots([str(tmp_path / folder)]) if folder else None
+        monkeypatch.setattr(program_files, "_roots", roots)
+        (record,) = reduced(path)
+        (found,) = (f for f in record.findings if f.pattern == "dataloader_bound")
+        assert found.location is not None
+        lines.append(found.location.line)
+    assert lines == [2, 2, None]
