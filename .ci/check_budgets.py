@@ -66,12 +66,12 @@ PARTS = [
     package("integrations", 1_300, 800),
     package("mcp_server", 920, 400),
     package("profiling", 1_850, 1_600),
-    package("ranks", 1_810, 1_000),
-    package("views", 4_870, 2_900),
+    package("ranks", 1_815, 1_000),
+    package("views", 4_895, 2_900),
     package("waits", 1_000, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 26_750, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 26_950, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_700, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -82,7 +82,7 @@ BUDGETS = [
     ),
     Budget("cpp", 55_300, 48_000, ("cpp",)),
     Budget("cpp", 415, 350, ("cpp",), unit="files"),
-    Budget("tests", 64_370, 50_000, ("tests",)),
+    Budget("tests", 64_410, 50_000, ("tests",)),
     Budget("benchmarks", 42_500, 30_000, ("benchmarks",)),
     Budget("docs", 61, 60, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),
