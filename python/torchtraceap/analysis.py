@@ -175,16 +175,15 @@ def analyze(
             of which ``pyproject.toml`` has them under ``[tool.torchtraceap]``, or a
             dict such as ``{"patterns": {"sync_stall": {"min_share": 0.02}}}``. None:
             the defaults; no file is looked for.
-        rules: Rules of your own, as ``torchtraceap.rule`` makes them, or their names:
-            ``"module:function"``, or an entry point of the group
-            ``torchtraceap.rules``. See docs/reference/rules.md.
+        rules: Rules of your own, as ``torchtraceap.rule`` makes them, or their names,
+            ``"module:function"``. See docs/reference/rules.md.
         detector: The learned detector that is asked about each window when the report
             is first read, beside the rules: "auto" is the bundled one where torch is
             installed, on its GPU if it has one, and none elsewhere, which the summary
             says; "off": none; or the path of a file of weights, which is loaded at
             once. The first use loads torch. The environment variable
-            TORCHTRACEAP_DETECTOR, and ``detector`` of the ``config``, replace
-            "auto". Budgets, checks and comparisons never use it.
+            TORCHTRACEAP_DETECTOR replaces "auto". Budgets, checks and comparisons never
+            use it.
         quiet: Print nothing as a profiler's handler either.
         **loading: Options of ``load`` (recover, threads, categories, skip_categories,
             steps, time_range_us, max_text_bytes, max_ratio, progress), where the source

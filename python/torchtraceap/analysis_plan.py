@@ -66,7 +66,7 @@ class AnalysisPlan:
         for rule in self.rules:
             changes = self.changes.get(rule.name, {})
             if changes.get("enabled", True):
-                from torchtraceap.data.rule_calls import core_rule
+                from torchtraceap.data.rules import core_rule
 
                 thresholds = {
                     name: changes.get(name, value)
@@ -105,14 +105,12 @@ def plan_analysis(
 
         found = find_rules(rules)
     changes: Changes = {}
-    configured: str | None = None
     if config is not None:
-        from torchtraceap.data.config import read_changes, read_detector
+        from torchtraceap.data.config import read_changes
 
         own: Mapping[str, Mapping[str, float]] = {r.name: r.thresholds for r in found}
         changes = read_changes(config, own)
-        configured = read_detector(config)
-    choice = checked_choice(detector, configured)
+    choice = checked_choice(detector)
     if os.fsdecode(detector) not in (AUTO, OFF):
         from torchtraceap.detection.model import load_named
 

@@ -20,7 +20,6 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.base.errors import ConfigError
 from torchtraceap.data.detector_choice import VARIABLE, checked_choice
 from torchtraceap.detection import model as model_module
 from torchtraceap.detection.detection import Detection
@@ -374,21 +373,12 @@ def test_what_is_not_a_file_of_weights_is_refused_before_torch_is_loaded(
             model_module.load_model(str(tmp_path / name))
 
 
-def test_choices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert checked_choice("auto", None, {}) == "auto"
-    assert checked_choice("auto", "off", {}) == "off"
-    assert checked_choice("auto", "mine", {VARIABLE: "off"}) == "off"
-    assert checked_choice(Path("mine"), "off", {VARIABLE: "off"}) == "mine"
+def test_choices() -> None:
+    assert checked_choice("auto", {}) == "auto"
+    assert checked_choice("auto", {VARIABLE: "off"}) == "off"
+    assert checked_choice(Path("mine"), {VARIABLE: "off"}) == "mine"
     with pytest.raises(TypeError, match="detector must be 'auto', 'off' or the path"):
         torchtraceap.analyze(b"", detector=True)  # type: ignore[call-overload]
-    monkeypatch.delenv(VARIABLE)
-    empty = b'{"traceEvents": []}'
-    settings = tmp_path / "settings.toml"
-    settings.write_text('detector = "off"')
-    report = torchtraceap.analyze(empty, config=settings)
-    assert report.detection.status == "off"
-    with pytest.raises(ConfigError, match="detector must be 'auto', 'off' or a path"):
-        torchtraceap.analyze(empty, config={"detector": 3})
 
 
 def test_weights_that_cannot_be_used_are_refused(

@@ -12,7 +12,7 @@ import pytest
 
 from torchtraceap._core import Location
 from torchtraceap.data.call_sites import Source
-from torchtraceap.data.found_lines import FoundLines
+from torchtraceap.data.findings import FoundLines
 
 NEXT = "torch/utils/data/dataloader.py(720): __next__"
 

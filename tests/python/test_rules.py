@@ -305,29 +305,21 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "my_own_rules.py").write_text(MODULE)
     (tmp_path / "no_module.py").write_text("1 / 0")
     (tmp_path / "trace.json").write_bytes(HELD_UP)
-    info = tmp_path / "thing-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[torchtraceap.rules]\ncheckpoints = my_own_rules:slow_checkpoint\n"
-    )
     return tmp_path
 
 
 def test_rules_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(folder)
-    for name in ("my_own_rules:slow_checkpoint", "checkpoints"):
-        (found,) = find_rules([name])
-        assert found.name == "slow_checkpoint"
-        report = torchtraceap.analyze(HELD_UP, rules=[name])
-        assert report.balance[0].idle_us["slow_checkpoint"] == 490
-    # Installed, but not asked for.
-    assert torchtraceap.analyze(HELD_UP).rules == ()
+    name = "my_own_rules:slow_checkpoint"
+    (found,) = find_rules([name])
+    assert found.name == "slow_checkpoint"
+    report = torchtraceap.analyze(HELD_UP, rules=[name])
+    assert report.balance[0].idle_us["slow_checkpoint"] == 490
     for name, message in (
         ("my_own_rules:slow", "no attribute 'slow'"),
         ("no_such_module:rule", "No module named 'no_such_module'"),
         ("no_module:rule", "ZeroDivisionError"),
-        ("checkpoint", "did you mean 'checkpoints'"),
+        ("slow_checkpoint", "write module:function"),
     ):
         with pytest.raises(ConfigError, match=message):
             find_rules([name])

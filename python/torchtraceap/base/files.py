@@ -10,14 +10,12 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 #: What the names of folders begin with that hold a file until it is whole.
 BESIDE = ".torchtraceap-"
-_OURS = re.compile(re.escape(BESIDE) + r"\w{8}")  # As `mkdtemp` calls them.
 
 
 def same_file(one: str, other: str) -> bool:
@@ -98,46 +96,37 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
                 with open(new, "rb") as source, open(place, "wb") as target:
                     shutil.copyfileobj(source, target)
             else:
-                _move(new, place)
+                _adopt(new, place)
+                os.replace(new, place)
 
 
 @contextmanager
 def filling(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give a folder to write files into, which becomes ``path`` after the block.
-
-    A new folder appears with all of its files. One that is there stays itself, for it
-    may be mounted, or the current one: its files of these names are removed,
-    then the new ones are moved into it. So there are never both old and new ones.
+    """Give a folder to write files into, which are moved into the folder ``path`` after
+    the block. It is made if it is not there, and else stays itself, for it may be
+    mounted, or the current one: its files of these names are removed before the first
+    new one is moved in, so there are never both old and new ones.
 
     Raises as `replacing` does.
     """
     where = os.fspath(path)
     with _naming(where):
-        place = first = os.path.realpath(where)
-        while not os.path.isdir(above := os.path.dirname(first)):
-            first = above
-        is_there = os.path.isdir(place)
-        with _own_folder(place if is_there else above) as folder:
+        place = above = os.path.realpath(where)
+        while not os.path.isdir(above):
+            above = os.path.dirname(above)
+        with _own_folder(above) as folder:
             new = os.path.join(folder, "new")
-            filled = os.path.normpath(os.path.join(new, os.path.relpath(place, first)))
-            os.makedirs(filled)
-            yield filled
-            try:
-                if not is_there:
-                    os.rename(new, first)
-                    return
-            except OSError as error:  # Another process has made it meanwhile.
-                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                    raise
-                os.makedirs(place, exist_ok=True)
-            names = os.listdir(filled)
+            os.mkdir(new)
+            yield new
+            os.makedirs(place, exist_ok=True)
+            names = os.listdir(new)
             for name in names:
-                _adopt(os.path.join(filled, name), _meant_by(os.path.join(place, name)))
+                _adopt(os.path.join(new, name), _meant_by(os.path.join(place, name)))
             for name in names:
                 with suppress(FileNotFoundError):
                     os.unlink(os.path.join(place, name))
             for name in names:
-                os.replace(os.path.join(filled, name), os.path.join(place, name))
+                os.replace(os.path.join(new, name), os.path.join(place, name))
 
 
 @contextmanager
@@ -152,45 +141,13 @@ def _naming(where: str) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _own_folder(beside: str) -> Iterator[str]:
-    """Give a new folder in this one, which is gone afterwards, or, if this process is
-    killed, once another one writes here."""
-    import shutil
+def _own_folder(beside: str) -> AbstractContextManager[str]:
+    """Give a new folder in this one, which is gone after the block."""
     import tempfile
 
-    with suppress(OSError):
-        left = [e.path for e in os.scandir(beside) if _OURS.fullmatch(e.name)]
-        for path in left:
-            with suppress(OSError), _locked(path):
-                shutil.rmtree(path)
-    with ExitStack() as stack:
-        while True:
-            folder = tempfile.mkdtemp(prefix=BESIDE, dir=beside)
-            try:
-                stack.enter_context(_locked(folder))
-            except (BlockingIOError, FileNotFoundError):
-                continue  # Another process has taken it for one that was left.
-            except OSError:  # There are no locks here, so none will.
-                pass
-            break
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        yield folder
-
-
-@contextmanager
-def _locked(folder: str) -> Iterator[None]:
-    """Lock a folder, until this process ends at the latest. Raises OSError if that
-    fails, BlockingIOError if another process has done so."""
-    import fcntl
-
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.stat(folder)  # It may have been removed.
-        yield
-    finally:
-        os.close(handle)
+    return tempfile.TemporaryDirectory(
+        prefix=BESIDE, dir=beside, ignore_cleanup_errors=True
+    )
 
 
 @contextmanager
@@ -213,11 +170,6 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file, or leave it as it was. Raises as `new_file` does."""
     with new_file(os.fspath(path)) as new, open(new, "wb") as file:
         file.write(data)
-
-
-def _move(new: str, place: str) -> None:
-    _adopt(new, place)
-    os.replace(new, place)
 
 
 def _adopt(new: str, place: str) -> None:

@@ -9,8 +9,6 @@
     [patterns.gc_pause]
     enabled = false
 
-Besides ``patterns``, ``detector`` selects the learned detector (detector_choice.py).
-
 In ``pyproject.toml``, the section ``[tool.torchtraceap]`` holds the settings.
 docs/reference/rules.md is for users.
 """
@@ -27,7 +25,6 @@ from torchtraceap.base.arguments import instead_of, of_type, wrong_number
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.base.files import read_file
 from torchtraceap.base.toml_text import read_toml
-from torchtraceap.data.detector_choice import AUTO, OFF
 
 Config = str | os.PathLike[str] | Mapping[str, Any]
 # By pattern: thresholds by name, and "enabled".
@@ -47,24 +44,6 @@ def read_changes(
     Raises ConfigError listing all its errors, TypeError if it is not a configuration.
     """
     return {} if config is None else _changes(*_section(config), own)
-
-
-def read_detector(config: Config) -> str | None:
-    """Return the detector that a configuration names, or None. A file of weights is
-    given by its path, relative to the configuration's own folder.
-
-    Raises ConfigError if the value is not text or the file cannot be read.
-    """
-    section, origin = _section(config)
-    value = section.get("detector")
-    if value is None or value in (AUTO, OFF):
-        return value
-    if not isinstance(value, str) or not value:
-        raise ConfigError(
-            f"{origin}: detector must be {AUTO!r}, {OFF!r} or a path, but is {value!r}"
-        )
-    folder = "" if isinstance(config, Mapping) else os.path.dirname(origin)
-    return os.path.join(folder, value)
 
 
 def project_file() -> str | None:
@@ -147,8 +126,8 @@ def _changes(
         }
     for key in section:
         # What a budget says is budget.py's to read.
-        if key not in ("patterns", "budget", "detector"):
-            hint = instead_of(key, ["patterns", "budget", "detector"])
+        if key not in ("patterns", "budget"):
+            hint = instead_of(key, ["patterns", "budget"])
             raise ConfigError(f"{origin}: unknown key {key!r}; {hint}")
     changes: Changes = {}
     for pattern, table in checked_table(

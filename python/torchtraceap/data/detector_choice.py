@@ -16,13 +16,11 @@ DetectorChoice = str | os.PathLike[str]
 
 
 def checked_choice(
-    detector: DetectorChoice,
-    configured: str | None = None,
-    environment: Mapping[str, str] = os.environ,
+    detector: DetectorChoice, environment: Mapping[str, str] = os.environ
 ) -> str:
     """Return "auto", "off" or the path of a file of weights.
 
-    A value other than "auto" holds; then the environment's; then the configured one.
+    A value other than "auto" holds; then the environment's.
 
     Raises TypeError if it is neither text nor a path, ValueError if it is empty.
     """
@@ -36,4 +34,4 @@ def checked_choice(
         raise ValueError("detector must be 'auto', 'off' or a path, but is empty")
     if choice != AUTO:
         return choice
-    return environment.get(VARIABLE) or configured or AUTO
+    return environment.get(VARIABLE) or AUTO
