@@ -13,11 +13,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchtraceap.base.files import open_file
 from torchtraceap.base.roots import Roots
 from torchtraceap.base.source_lines import is_user_file
+
+if TYPE_CHECKING:
+    import ast
 
 _MOST_BYTES = 1 << 20
 _AROUND = 2  # Lines of code before and after the one that is shown.
@@ -107,3 +110,16 @@ def read_program(path: str) -> bytes | None:
             return stream.read(_MOST_BYTES)
     except OSError:
         return None
+
+
+def parsed_program(text: bytes | str) -> ast.Module:
+    """Return the tree of a source. Raises ValueError if this Python does not parse it."""
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(str(error)) from error

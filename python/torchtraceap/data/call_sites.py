@@ -8,11 +8,12 @@ asks an iterator for the next element, are known by their kind: see `Site`.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from torchtraceap.base.program_files import parsed_program
 
 # Asked for their elements, these run no Python; nor do views of a dict. A generator
 # runs under its own name, not as __next__.
@@ -68,12 +69,7 @@ class Source:
     """
 
     def __init__(self, text: bytes | str) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(text)
-        except (SyntaxError, RecursionError, MemoryError) as error:
-            raise ValueError(str(error)) from error
+        tree = parsed_program(text)
         self.scopes: list[Scope] = []
         self.variables = Variables(tree)
         try:

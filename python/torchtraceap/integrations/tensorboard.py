@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tensorboard.py: reports in TensorBoard: scalars, a text and an image.
+"""tensorboard.py: reports in TensorBoard: scalars and a text.
 
 TensorBoard shows no HTML: its text is Markdown of which it keeps no scripts, styles or
-SVG, so a report's page does not fit. These do: the summary as text, with the
-table of findings, and the page's bars of the balance, drawn again from the same rows by
-Pillow, which TensorBoard brings. The timeline stays on the page: as an image of fixed
-size, without its zoom, it would show nothing that the bars do not.
+SVG, so a report's page does not fit. The summary does, with the table of findings.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from torchtraceap.report import Report
 
 
 class TensorBoard(Destination):
-    """Writes reports where TensorBoard shows them, as scalars, text and an image::
+    """Writes reports where TensorBoard shows them, as scalars and text::
 
         torchtraceap.profile(callbacks=TensorBoard(writer))
         with TensorBoard("runs/profile") as board:
@@ -75,14 +72,10 @@ class TensorBoard(Destination):
         self._own.clear()
 
     def _write(self, report: Report, values: Sequence[Value], step: int) -> None:
-        from torchtraceap.integrations.balance_image import balance_image
-
         writer = self._writer_for(rank_of(report))
         for value in values:
             writer.add_scalar(tag(value), value.value, step)
         writer.add_text(f"{PREFIX}/findings", _shown(report.to_markdown()), step)
-        if (image := balance_image(report)) is not None:
-            writer.add_image(f"{PREFIX}/balance", image, step, dataformats="HWC")
         writer.flush()
 
     def _writer_for(self, rank: int | None) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.integrations.balance_image import balance_image
 from torchtraceap.integrations.destination import tag
 from torchtraceap.integrations.metrics import OTHER, values_of
 from torchtraceap.integrations.mlflow import MLflow
@@ -46,9 +45,6 @@ def test_tensorboard(every: list[torchtraceap.Report], tmp_path: Path) -> None:
     assert "| `resnet50_profiler_api.py:42` |" in shown[0]
     assert "**What helps**" in shown[0] and "details>" not in shown[0]
     assert "This trace cannot be analyzed." in shown[2]
-    images = events.Images("torchtraceap/balance")
-    assert [image.step for image in images] == [0, 1, 3]  # none of the unusable one
-    assert images[0].encoded_image_string.startswith(b"\x89PNG")
 
 
 def test_a_writer_of_the_users_stays_open(
@@ -89,17 +85,6 @@ def test_a_negative_rank_is_none(tmp_path: Path) -> None:
     assert report.trace.rank is None
     Prometheus(tmp_path / "x.prom")(report)
     assert os.listdir(tmp_path) == ["x.prom"]
-
-
-def test_the_image_has_the_colors_of_the_page(
-    slow_loader: torchtraceap.Report, unusable: torchtraceap.Report
-) -> None:
-    pytest.importorskip("PIL")
-    image = balance_image(slow_loader)
-    assert image is not None and image.shape[1:] == (480, 3)
-    found = {tuple(int(v) for v in color) for row in image for color in row}
-    assert {(0xB7, 0x47, 0x04), (0x25, 0x46, 0xC8)} <= found  # input and launch
-    assert balance_image(unusable) is None
 
 
 # --- Weights & Biases -----------------------------------------------------------------

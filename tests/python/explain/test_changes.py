@@ -241,43 +241,6 @@ ADAPTED = {
         optimizer.zero_grad()
         """,
     },
-    ("conv_bias_bn", ""): {
-        "a bias in a Sequential": """
-        layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3))
-        y = layers(x)  # <--
-        --->
-        # When retraining: a checkpoint that was saved with the bias does not fit, and random
-        # numbers after it differ.
-        layers = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3))
-        """,
-        "a bias in a module": """
-        class Block(nn.Module):
-            def __init__(self):
-                self.conv = nn.Conv1d(3, 8, 3)
-                self.norm = nn.BatchNorm1d(8)
-
-            def forward(self, x):
-                x = self.conv(x)  # <--
-                x = self.norm(x)
-                return x
-        --->
-        # When retraining: a checkpoint that was saved with the bias does not fit, and random
-        # numbers after it differ.
-        self.conv = nn.Conv1d(3, 8, 3, bias=False)
-        """,
-    },
-    ("graph_break", ""): {
-        "a compiled function": """
-        @torch.compile
-        def step(x):
-            return model(x).item()  # <--
-        --->
-        # Stops with an error at the first break that says why: mend that one.
-        @torch.compile(fullgraph=True)
-        def step(x):
-            ...
-        """,
-    },
     ("launch_bound", "kernels"): {
         "a compiled model": """
         model = torch.compile(Net())
@@ -365,36 +328,6 @@ UNCHANGED = {
         "gradients of a CUDA graph": "g = torch.cuda.CUDAGraph()\no = torch.optim.SGD(p)\no.zero_grad(set_to_none=False)  # <--\n",
         "gradients as a variable says": "o = torch.optim.SGD(p)\no.zero_grad(set_to_none=drop)  # <--\n",
         "gradients of another class": "o = Mine(p)\no.zero_grad()  # <--\n",
-    },
-    ("conv_bias_bn", ""): {
-        "a bias that was trained": """
-        a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
-        a.load_state_dict(state)
-        y = a(x)  # <--
-        """,
-        "a bias that is filled": """
-        a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
-        nn.init.zeros_(a[0].bias)
-        y = a(x)  # <--
-        """,
-        "a norm that is not trained": "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)).eval()\na(x)  # <--\n",
-        "a convolution that runs elsewhere too": "a = nn.Conv2d(1, 2, 3)\nb = nn.BatchNorm2d(2)\ny = b(a(x))  # <--\nz = a(x)\n",
-        "a group norm": "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2))\na(x)  # <--\n",
-        "what is normalized is used itself": """
-        class Block(nn.Module):
-            def __init__(self):
-                self.conv = nn.Conv1d(3, 8, 3)
-                self.norm = nn.BatchNorm1d(8)
-
-            def forward(self, x):
-                y = self.conv(x)  # <--
-                z = self.norm(y)
-                return z + y
-        """,
-        "layers that also run alone": "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))\nb = a[0](x)\na(x)  # <--\n",
-        "layers that run one by one": "a = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))\nfor b in a:\n    b(x)\na(x)  # <--\n",
-        "a bias as a variable says": "a = nn.Sequential(nn.Conv2d(1, 2, 3, bias=b), nn.BatchNorm2d(2))\na(x)  # <--\n",
-        "layers with another between": "a = nn.Sequential(nn.Conv2d(1, 2, 3), act, nn.BatchNorm2d(2))\na(x)  # <--\n",
     },
     ("cpu_init_then_copy", ""): {
         "a device that may be None": "x = torch.zeros(3).cuda(args.gpu)  # <--\n",
@@ -503,9 +436,6 @@ UNCHANGED = {
     ("dataloader_bound", "multi_process"): {
         "workers in a variable": "for x in DataLoader(d, num_workers=n):  # <--\n    pass\n",
         "more workers": "for x in DataLoader(d, num_workers=2, prefetch_factor=16):  # <--\n    pass\n",
-    },
-    ("graph_break", ""): {
-        "a compiled function that is not run there": "a = torch.compile(f)\nb(x)  # <--\n",
     },
     ("launch_bound", "kernels"): {
         "code that another backend compiles": "f = torch.compile(g, backend=mine)\nf(x)  # <--\n",

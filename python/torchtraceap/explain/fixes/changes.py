@@ -20,12 +20,10 @@ from torchtraceap.explain.fixes.rewrite import Rewrite, change_by
 from torchtraceap.explain.fixes.step_changes import (
     capture,
     collect_less,
-    drop_bias,
     drop_gradients,
     drop_waits,
     fuse_optimizer,
     keep_cache,
-    whole_graph,
 )
 from torchtraceap.explain.fixes.user_code import (
     FUNCTIONS,
@@ -44,13 +42,11 @@ _ADAPTED: dict[str, tuple[Callable[[Site], Rewrite | None], ...]] = {
     "pageable_copy": (pin_batches,),
     "frequent_memcpy": (make_on_device,),
     "sync_stall": (drop_waits, pin_batches, make_on_device),
-    "graph_break": (whole_graph,),
     "unfused_optimizer": (fuse_optimizer,),
     "zero_grad_fill": (drop_gradients,),
     "missed_cuda_graph": (capture,),
     "launch_bound": (capture,),
     "slow_copy": (pin_batches,),
-    "conv_bias_bn": (drop_bias,),
 }
 
 

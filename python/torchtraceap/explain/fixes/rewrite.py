@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from torchtraceap.base.program_files import parsed_program
 from torchtraceap.explain.explanation import CodeChange
-from torchtraceap.explain.fixes.user_code import UserCode, parsed
+from torchtraceap.explain.fixes.user_code import UserCode
 
 _COMMENT = re.compile(rb"#[^\n]*")
 
@@ -116,7 +117,7 @@ def change_by(rewrite: Rewrite, code: UserCode) -> CodeChange | None:
     )
     regions = _regions(splices, code)
     try:
-        parsed(_spliced(code, splices, 1, len(code.lines)))
+        parsed_program(_spliced(code, splices, 1, len(code.lines)))
         before = _shown(regions, [], code)
         return CodeChange(
             before,
@@ -191,9 +192,9 @@ def _completed(text: str) -> str:
     Raises ValueError if that makes it no Python either.
     """
     try:
-        parsed(text)
+        parsed_program(text)
     except ValueError:
         head = text.rstrip().rpartition("\n")[2]
         text += f"{head[: len(head) - len(head.lstrip())]}    ...\n"
-        parsed(text)
+        parsed_program(text)
     return text

@@ -8,12 +8,11 @@ It is parsed and never run.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchtraceap._core import Finding
-from torchtraceap.base.program_files import project_source
+from torchtraceap.base.program_files import parsed_program, project_source
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
@@ -33,7 +32,7 @@ class UserCode:
         self.file = file
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         self.lines = [line.encode() for line in text.split("\n")]
-        self.tree = parsed(text)
+        self.tree = parsed_program(text)
         self._parents: dict[ast.AST, ast.AST] = {}
         self._aliases: dict[str, str] = {}  # Full names of imported ones.
         for node in ast.walk(self.tree):
@@ -237,16 +236,6 @@ def root(node: ast.expr) -> str:
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def parsed(text: str) -> ast.Module:
-    """Return the tree of a text. Raises ValueError if it does not parse."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(str(error)) from error
 
 
 def read_user_code(file: str) -> UserCode | None:
