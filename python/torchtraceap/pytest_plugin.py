@@ -9,16 +9,18 @@ test fails with all of them at the end of its phase (checking/pytest_hooks.py).
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from torchtraceap.base.errors import DryRunError
-from torchtraceap.checking import pytest_hooks, whole_body
+from torchtraceap.checking import pytest_hooks
 from torchtraceap.checking.device import (
     DEVICES,
+    NAME,
     begin_stage,
     end_stage,
     has_torch,
@@ -90,7 +92,7 @@ def no_sync_stalls(request: pytest.FixtureRequest) -> NoSyncStalls:
 
     item = request.node
     watched = item.stash[_WHOLE] is not None
-    return NoSyncStalls(log_of(item), not watched and whole_body.asks_for_fixture(item))
+    return NoSyncStalls(log_of(item), not watched and _asks_for_fixture(item))
 
 
 @pytest.fixture
@@ -111,6 +113,49 @@ def _need_torch(what: str) -> None:
         pytest.skip(f"{what} needs PyTorch, and torch is not installed")
 
 
+# --- Tests whose body is watched as a whole -------------------------------------------
+
+
+def _options_of(item: pytest.Item) -> dict[str, Any] | None:
+    """Return the options with which all of a test's body is watched; None: it is not.
+
+    Raises TypeError if the marker has options without names.
+    """
+    mark = _closest_mark(item)
+    if mark is not None:
+        if mark.args:
+            raise TypeError("options need their names, such as max_count=1")
+        return dict(mark.kwargs)
+    # A fixture that is only named would watch nothing, without any notice.
+    used = [name for mark in item.iter_markers("usefixtures") for name in mark.args]
+    used += item.config.getini("usefixtures")
+    return {} if NAME in used else None
+
+
+def _closest_mark(item: pytest.Item) -> pytest.Mark | None:
+    """Return the marker that counts. One of a parameter is the closest there is, though
+    pytest puts it after the function's own."""
+    call = getattr(item, "callspec", None)
+    for mark in getattr(call, "marks", ()):
+        if mark.name == NAME:
+            return cast(pytest.Mark, getattr(mark, "mark", mark))
+    return item.get_closest_marker(NAME)
+
+
+def _asks_for_fixture(item: pytest.Item) -> bool:
+    """Tell whether the test itself, not another fixture, asks for the fixture."""
+    function = getattr(item, "function", None)
+    return function is not None and NAME in inspect.signature(function).parameters
+
+
+def _is_unittest(item: pytest.Item) -> bool:
+    """Tell whether a test is a method of a unittest.TestCase."""
+    import unittest
+
+    cls = getattr(item, "cls", None)
+    return isinstance(cls, type) and issubclass(cls, unittest.TestCase)
+
+
 # --- The phases of a test ----------------------------------------------------------
 
 
@@ -122,14 +167,14 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     # It may run again.
     item.stash[LOG] = item.stash[_WHOLE] = item.stash[_RUN] = item.stash[ENDS] = None
     try:
-        options = whole_body.options_of(item)
+        options = _options_of(item)
         if options is not None:
-            _need_torch(whole_body.NAME)
+            _need_torch(NAME)
             from torchtraceap.checking.sync_block import SyncBlock
 
             item.stash[_WHOLE] = SyncBlock(log_of(item), **options)
     except (TypeError, ValueError) as error:
-        wrong = f"marker {whole_body.NAME}: {error}"
+        wrong = f"marker {NAME}: {error}"
         item.stash[ENDS] = pytest.fail.Exception(wrong, pytrace=False)
     except pytest.skip.Exception as error:
         item.stash[ENDS] = error
@@ -149,7 +194,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
 def _begin_dry_run(item: pytest.Item, options: dict[str, Any] | None) -> None:
     """Begin it if the test has checks, and they are made dry."""
     names = getattr(item, "fixturenames", ())
-    if (options is None and whole_body.NAME not in names) or not has_torch():
+    if (options is None and NAME not in names) or not has_torch():
         return
     device = (options or {}).get("device") or pytest_hooks.device_of(item.config)
     if resolved(device) == "dry":
@@ -166,7 +211,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     try:
         if whole is None:
             result = yield
-        elif whole_body.is_unittest(item):
+        elif _is_unittest(item):
             from torchtraceap.checking.sync_block import watch_method
 
             watch_method(item, whole)

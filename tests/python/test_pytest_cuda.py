@@ -144,4 +144,3 @@ def test_what_becomes_of_each_test(torch_forks: TorchForks, tmp_path: Path) -> N
         table |= of_wait(what, line, kind)
     ran = other_project.run(torch_forks, tmp_path, files, strict=False)
     ran.is_as(table)
-    ran.says("torchtraceap: * tests use its checks; a GPU is here: *")

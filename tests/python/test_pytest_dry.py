@@ -37,7 +37,6 @@ def test_what_becomes_of_each_test(ran: other_project.Ran) -> None:
 
 def test_what_is_said_of_all(ran: other_project.Ran) -> None:
     ran.says(
-        "torchtraceap: * tests use its checks; no GPU here: *runs tests dry*",
         "Checks that could not be made, of 9 tests:",
         "*test_cpu: no_sync_stalls assert_launches(13)",
     )

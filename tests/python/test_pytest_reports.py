@@ -115,7 +115,6 @@ def test_one_process(
     check(ran)
     ran.says(*(line for lines in SHOWN[:2] for line in lines))
     ran.says(
-        "torchtraceap: 5 tests use its checks; *",
         "*= torchtraceap =*",
         "2 checked by: no GPU: operators that would wait for one",
         f"1 checked by: trace {SLOW}",

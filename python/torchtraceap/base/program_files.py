@@ -113,7 +113,7 @@ def read_program(path: str) -> bytes | None:
 
 
 def parsed_program(text: bytes | str) -> ast.Module:
-    """Return the tree of a source. Raises ValueError if this Python does not parse it."""
+    """Return the tree of a source. Raises ValueError if it does not parse."""
     import ast
     import warnings
 

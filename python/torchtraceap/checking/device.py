@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from torchtraceap.waits.verdict import Observation
     from torchtraceap_dryrun.dry_run import DryRun
 
+#: The fixture, and the marker of the same name.
+NAME = "no_sync_stalls"
+
 #: What code is checked on. auto: cuda where there is a GPU, else dry.
 Device = Literal["auto", "cuda", "dry", "cpu"]
 DEVICES: tuple[Device, ...] = ("auto", "cuda", "dry", "cpu")

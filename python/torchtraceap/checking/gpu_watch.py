@@ -17,9 +17,8 @@ from torch.profiler import record_function
 
 from torchtraceap.base.source_lines import Line, is_user_file, resolve
 from torchtraceap.base.units import us_from_ns
-from torchtraceap.checking.device import Watch
+from torchtraceap.checking.device import NAME, Watch
 from torchtraceap.checking.recording import Recording
-from torchtraceap.checking.whole_body import NAME
 from torchtraceap.profiling.kept_trace import inner_profile
 from torchtraceap.report import Report
 from torchtraceap.waits.table import cause_of

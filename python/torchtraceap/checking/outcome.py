@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from torchtraceap.base.units import counted
-from torchtraceap.checking.device import Device
-from torchtraceap.checking.whole_body import NAME
+from torchtraceap.checking.device import NAME, Device
 from torchtraceap.waits.verdict import LaunchVerdict, Verdict
 
 #: What becomes of a test one of whose checks could not be made.

@@ -7,23 +7,15 @@ A plugin of its own, which pytest_plugin.py registers. Loads no torch.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from torchtraceap.base.errors import DryRunError, DryRunUnderWay
 from torchtraceap.base.units import counted
-from torchtraceap.checking import whole_body
-from torchtraceap.checking.device import (
-    Device,
-    checked_device,
-    has_torch,
-    stage,
-    suspended,
-)
+from torchtraceap.checking.device import Device, checked_device, stage, suspended
 
 if TYPE_CHECKING:
     from torchtraceap.checking.outcome import CheckLog
@@ -120,44 +112,6 @@ def _suspend() -> None:
 def _resume() -> None:
     if (run := stage()) is not None:
         run.resume()
-
-
-_FIXTURES = {whole_body.NAME, "trace_check"}
-_LOOKS = {
-    "cuda": "looks for calls that blocked the CPU",
-    "dry": "runs tests dry, and looks for operators that would wait for one",
-    "cpu": "looks for operators on the CPU that would wait for one",
-}
-
-
-def pytest_report_collectionfinish(
-    config: pytest.Config, items: Sequence[pytest.Item]
-) -> str | list[str]:
-    """Say in which mode checks run, if any of the tests has one."""
-    number = sum(
-        not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
-        or item.get_closest_marker(whole_body.NAME) is not None
-        for item in items
-    )
-    if not number:
-        return []
-    tests = f"{counted(number, 'test')} {'uses' if number == 1 else 'use'}"
-    return f"torchtraceap: {tests} its checks; {_device(config)}"
-
-
-def _device(config: pytest.Config) -> str:
-    if not has_torch():
-        return "torch is not installed: stored traces can be checked, code cannot"
-    torch = sys.modules.get("torch")
-    if torch is None:  # Nor is it loaded only to say this.
-        return "each says whether it ran on a GPU"
-    # Unlike is_available, this leaves CUDA alone, so that tests can still fork.
-    if torch.cuda.device_count():
-        where, auto = "a GPU is here", "cuda"
-    else:
-        where, auto = "no GPU here", "dry"
-    looks = _LOOKS | {"auto": _LOOKS[auto]}
-    return f"{where}: no_sync_stalls {looks[device_of(config)]}"
 
 
 def pytest_terminal_summary(

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from torchtraceap.base.arguments import checked_int, instead_of
+from torchtraceap.base.arguments import instead_of
 from torchtraceap.base.errors import DryRunError
+from torchtraceap.checking.device import NAME
 from torchtraceap.checking.outcome import (
     CheckLog,
     Outcome,
@@ -22,8 +22,7 @@ from torchtraceap.checking.outcome import (
     of_verdict,
 )
 from torchtraceap.checking.sync_check import SyncCheck
-from torchtraceap.checking.whole_body import NAME
-from torchtraceap.waits.verdict import LaunchVerdict, SyncStalls, Verdict
+from torchtraceap.waits.verdict import LaunchVerdict, Verdict
 
 _OPTIONS = (*inspect.signature(SyncCheck).parameters, "unknown")
 _NO_WITH = (
@@ -36,7 +35,7 @@ _UNUSED = (
 )
 
 
-class SyncBlock:
+class SyncBlock(SyncCheck):
     """Watches a block of code. Failures are noted, not raised: the test fails with all
     failures of its checks once its body is over."""
 
@@ -49,39 +48,14 @@ class SyncBlock:
             raise TypeError(f"no option {name!r}; {instead_of(name, _OPTIONS)}")
         if options.get("device") is None:
             options["device"] = log.device
-        self._check = SyncCheck(**options)
-        self._launch_limits: list[int] = []
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """What came out, once the block is left."""
-        return self._check.verdict
-
-    def step(self) -> None:
-        """End an iteration, as `SyncCheck.step` does."""
-        self._check.step()
-
-    def assert_launches(self, *, max_per_step: int) -> None:
-        """Fail the test if a step, in the block or after it, launches more kernels than
-        ``max_per_step``."""
-        __tracebackhide__ = True
-        limit = checked_int("max_per_step", max_per_step, 0, sys.maxsize)
-        if self.verdict is None:
-            self._launch_limits.append(limit)
-        else:
-            self._judge_launches(self.verdict, limit)
-
-    def _judge_launches(self, verdict: Verdict, limit: int) -> None:
-        seen = verdict.observation
-        found = LaunchVerdict(seen.launches, limit)
-        self._log.outcomes.append(of_launches(found, seen.mode, self._unknown))
+        super().__init__(**options)
 
     def __enter__(self) -> SyncBlock:
         __tracebackhide__ = True
         self._log.begun(self)
         self._log.watch(NAME, self)
         try:
-            self._check.__enter__()
+            super().__enter__()
         except BaseException as error:
             self._log.unwatch()
             if isinstance(error, DryRunError):
@@ -102,17 +76,22 @@ class SyncBlock:
         __tracebackhide__ = True
         self._log.unwatch()
         try:
-            self._check.__exit__(kind, error, trace)
-        except SyncStalls:
-            pass  # the verdict says it
+            super().__exit__(kind, error, trace)
         except ValueError as wrong:
             self._log.outcomes.append(Outcome(NAME, "", "failed", str(wrong)))
-        if self.verdict is not None:
-            self._log.outcomes.append(of_verdict(self.verdict, self._unknown))
-            for limit in self._launch_limits:
-                self._judge_launches(self.verdict, limit)
-            if error is not None:
-                self._log.explained.append(error)
+
+    def _settle(self, verdict: Verdict, error: BaseException | None) -> None:
+        self.verdict = verdict
+        self._log.outcomes.append(of_verdict(verdict, self._unknown))
+        for limit in self._launch_limits:
+            self._judge_launches(verdict, limit)
+        if error is not None:
+            self._log.explained.append(error)
+
+    def _judge_launches(self, verdict: Verdict, limit: int) -> None:
+        seen = verdict.observation
+        found = LaunchVerdict(seen.launches, limit)
+        self._log.outcomes.append(of_launches(found, seen.mode, self._unknown))
 
 
 class NoSyncStalls:

@@ -9,25 +9,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
 from torchtraceap.base.arguments import checked_int, checked_names, wrong_number
+from torchtraceap.base.errors import DryRunError, DryRunUnderWay
 from torchtraceap.checking.device import (
     Device,
     Watch,
     checked_device,
     has_gpu,
     resolved,
+    under_way,
 )
 from torchtraceap.waits.verdict import (
     OVER_US,
     LaunchVerdict,
+    Observation,
     SyncStalls,
     Verdict,
     checked_limit,
     decide,
 )
+from torchtraceap_dryrun.observation import Since, cannot_be_run, now, observe
 
 
 class SyncCheck:
@@ -125,10 +130,14 @@ class SyncCheck:
         limit = checked_int("max_per_step", max_per_step, 0, sys.maxsize)
         if self.verdict is None:
             self._launch_limits.append(limit)
-            return
-        verdict = LaunchVerdict(self.verdict.observation.launches, limit)
-        if not verdict.ok:
-            raise (AssertionError if verdict.told else SyncStalls)(verdict.message)
+        else:
+            self._judge_launches(self.verdict, limit)
+
+    def _judge_launches(self, verdict: Verdict, limit: int) -> None:
+        __tracebackhide__ = True
+        found = LaunchVerdict(verdict.observation.launches, limit)
+        if not found.ok:
+            raise (AssertionError if found.told else SyncStalls)(found.message)
 
     def __exit__(
         self,
@@ -139,22 +148,61 @@ class SyncCheck:
         __tracebackhide__ = True
         if error is not None:
             self._watch.abandon()
-            found = self._watch.failed(error)
-            if found is None:
-                return
-            self.verdict = decide(found, **self._limits)
-            raise SyncStalls(self.verdict.message) from error
+            if (found := self._watch.failed(error)) is not None:
+                self._settle(decide(found, **self._limits), error)
+            return
         if self._to_skip > 0:
             self._watch.abandon()
             raise ValueError(
                 f"nothing was checked: the block ended {self._to_skip} calls of "
                 "step() before the end of warmup"
             )
-        self.verdict = decide(self._watch.stop(), **self._limits)
-        if not self.verdict.ok:
-            raise SyncStalls(self.verdict.message)
+        self._settle(decide(self._watch.stop(), **self._limits), None)
+
+    def _settle(self, verdict: Verdict, error: BaseException | None) -> None:
+        """Keep a verdict, and raise what it means; ``error`` is that of the code."""
+        __tracebackhide__ = True
+        self.verdict = verdict
+        if not verdict.ok:
+            raise SyncStalls(verdict.message) from error
         for limit in self._launch_limits:
-            self.assert_launches(max_per_step=limit)
+            self._judge_launches(verdict, limit)
+
+
+class DryWatch(Watch):
+    """Without a GPU, runs code as if on one: reads the record of the dry run that is
+    under way, else of one of its own."""
+
+    def __init__(self) -> None:
+        from torchtraceap_dryrun.dry_run import dry_run
+
+        self._own = under_way() is None
+        self._run = under_way() or dry_run()
+        self._open = ExitStack()
+        self._since = Since()
+
+    def prepare(self) -> None:
+        if self._own:
+            self._run.begun = "by no_sync_stalls"
+            self._open.enter_context(self._run)
+
+    def start(self) -> None:
+        self._since = now(self._run.record)
+
+    def step(self) -> None:
+        self._run.step()
+
+    def abandon(self) -> None:
+        self._open.close()
+
+    def stop(self) -> Observation:
+        self.abandon()
+        return observe(self._run.record, self._run.gpu, self._since)
+
+    def failed(self, error: BaseException) -> Observation | None:
+        if isinstance(error, DryRunError) and not isinstance(error, DryRunUnderWay):
+            return cannot_be_run(error)
+        return None
 
 
 def watch_on(device: Device) -> Watch:
@@ -166,8 +214,6 @@ def watch_on(device: Device) -> Watch:
 
         return CpuWatch()
     if device == "dry":
-        from torchtraceap.checking.dry_watch import DryWatch
-
         return DryWatch()
     if not has_gpu():
         return Watch()
