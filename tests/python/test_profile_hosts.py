@@ -45,10 +45,10 @@ def test_workers_of_a_loader_write_their_own(
     ended = torch_forks.run(code, cwd=tmp_path, warn="error")
     assert ended.code == 0, ended.err
     assert names(tmp_path) == [
-        "report-worker0-2.json",
-        "report-worker0.json",
-        "report-worker1-2.json",
-        "report-worker1.json",
+        "report-2.json",
+        "report-3.json",
+        "report-4.json",
+        "report.json",
     ]
 
 

@@ -40,8 +40,8 @@ class Analyzer:
 
     Args:
         folder: Folder for files; created if missing. None: no files. Their names hold
-            the rank if there are several, the worker of a DataLoader and the step. An
-            existing file is left alone: the new one gets a number.
+            the rank if there are several, and the step. An existing file is left alone:
+            the new one gets a number.
         formats: The files to write: names of the program's options, such as
             ``"json"``, and ``"trace"`` for the profiler's own trace. None: ``"json"``
             and ``"html"``.

@@ -85,17 +85,9 @@ def _file_stem(name: str, step: int) -> str:
     parts = [name]
     if (number := rank()) is not None:
         parts.append(f"rank{number}")
-    if (worker := _loader_worker()) is not None:
-        parts.append(f"worker{worker}")
     if step:
         parts.append(f"step{step}")
     return "-".join(parts)
-
-
-def _loader_worker() -> int | None:
-    data = sys.modules.get("torch.utils.data")
-    info = data.get_worker_info() if data else None
-    return None if info is None else int(info.id)
 
 
 def _outputs(formats: Iterable[str] | None, folder: str | None) -> list[Output]:

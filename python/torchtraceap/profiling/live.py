@@ -10,15 +10,16 @@ benchmarks/results/overhead.md tells what else was tried and why it is not equal
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from traceback import walk_stack
 from typing import Any
 
 import numpy as np
 
 from torchtraceap import _core
-from torchtraceap.profiling import lightning_steps
 from torchtraceap.profiling.kept_trace import (
     EXPORT,
     KeptTrace,
@@ -27,9 +28,11 @@ from torchtraceap.profiling.kept_trace import (
     merges,
     private_path,
 )
+from torchtraceap.profiling.notices import warn
 
 _STEP = "ProfilerStep#"
 _NO_STEP = b'"torchtraceap: after the last step"'
+_LIGHTNINGS = "torchtraceap.integrations.lightning.ProfileCallback"
 _CALLS = ("cuda_runtime", "cuda_driver")
 _LOST = (
     "the profiler was ended by another one that started inside it, so its trace is "
@@ -55,7 +58,7 @@ def load(prof: Any) -> _core.Trace:
     and the errors of loading.
     """
     trace = _load(prof)
-    lightning_steps.tell(prof, trace)
+    _warn_of_lightning(prof, trace)
     return trace
 
 
@@ -188,3 +191,52 @@ def _has_work(trace: _core.Trace, name: str) -> bool:
     is_launch = np.isin(names, launches) & np.isin(category, calls)
     is_work = is_launch | (category == number("cpu_op"))
     return bool((is_work & (starts >= begin) & (starts < end)).any())
+
+
+# --- Lightning -----------------------------------------------------------------------
+
+
+def _warn_of_lightning(prof: Any, trace: _core.Trace) -> None:
+    """Warns of steps that are not what a reader takes them for.
+
+    Lightning's PyTorchProfiler counts the steps of training, of validation and of each
+    other loop from 0, sanity validation among them, and to it each micro-batch is a
+    step of training.
+    """
+    if not type(getattr(prof, "schedule", None)).__module__.startswith(
+        ("lightning.", "pytorch_lightning.")
+    ):
+        return
+    if repeated := _repeated(trace):
+        warn(
+            f"step numbers repeat ({', '.join(repeated)}): Lightning's PyTorchProfiler "
+            "counts training, validation and sanity validation each from 0, and these "
+            "steps mix them. Trainer(num_sanity_val_steps=0) leaves the last one out; "
+            f"{_LIGHTNINGS} profiles training alone."
+        )
+    accumulated = getattr(_trainer(), "accumulate_grad_batches", 1)
+    if accumulated > 1:
+        warn(
+            "to Lightning's PyTorchProfiler each micro-batch is a step; with "
+            f"accumulate_grad_batches={accumulated} the optimizer makes one of "
+            f"{accumulated} of them. To {_LIGHTNINGS} that is a step."
+        )
+
+
+def _repeated(trace: _core.Trace) -> list[str]:
+    """Returns the numbers that several steps of the host have."""
+    steps = [i for i, text in enumerate(trace.strings) if text.startswith(_STEP)]
+    columns = trace.columns
+    of_host = columns["category"] == _core.category_number("user_annotation")
+    names = columns["name"][of_host & np.isin(columns["name"], steps)]
+    found, counts = np.unique(names, return_counts=True)
+    return [trace.strings[i].removeprefix("ProfilerStep") for i in found[counts > 1]]
+
+
+def _trainer() -> Any:
+    """Returns the Trainer whose profiler calls its handler now; None if none does."""
+    for frame, _ in walk_stack(sys._getframe()):
+        module = getattr(frame.f_locals.get("self"), "_lightning_module", None)
+        if module is not None:
+            return module.trainer
+    return None
