@@ -111,7 +111,7 @@ class Session:
             self._end()
             warn(f"profiling ended: {reason(error)}")
         else:
-            if self._cycles and self._cycles == self._plan.cycles:
+            if self._cycles and self._cycles == self._plan.repeat:
                 self._close()
 
     def stop(self) -> None:
