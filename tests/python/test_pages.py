@@ -23,7 +23,6 @@ from torchtraceap.checking.device import has_gpu
 from torchtraceap.cli import main
 from torchtraceap.data.config import read_changes
 from torchtraceap.data.rule_view import RuleView
-from torchtraceap.data.rules import ENTRY_POINTS
 from torchtraceap.views.table_columns import TABLES
 
 from .pages import DOCS, ROOT, blocks, page
@@ -168,7 +167,6 @@ def test_the_page_of_rules_describes_the_view_and_how_rules_are_found() -> None:
     public = {name for name in vars(RuleView) if not name.startswith("_")}
     described = set(re.findall(r"`view\.(\w+)", text))
     assert described == public | {"trace", "thresholds"}
-    assert f'[project.entry-points."{ENTRY_POINTS}"]' in text
 
 
 def test_every_pattern_of_torchtidy_has_its_row() -> None:
