@@ -148,9 +148,8 @@ def test_accelerate_with_a_handler_that_exports_and_a_folder_for_traces(
 ) -> None:
     """With Accelerate's own, the rank raises after the loop, and others wait for it."""
     code = f"""{ACCELERATED}
-later = SCHEDULE | {{"wait": 0, "skip_first": 1}}
 prof = train(ProfileKwargs(
-    quiet=True, schedule_option=later, activities=["cpu"], output_trace_dir="out",
+    quiet=True, schedule_option=SCHEDULE, activities=["cpu"], output_trace_dir="out",
     on_trace_ready=torch.profiler.tensorboard_trace_handler("log")))
 print(len(prof.reports), [step.number for step in prof.report.steps])
 """

@@ -63,6 +63,7 @@ def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 EVERY_10 = {"every": 10, "active": 2}
+OWN_PLAN = torch.profiler.schedule(wait=2, warmup=1, active=1, repeat=2, skip_first=1)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ EVERY_10 = {"every": 10, "active": 2}
         (14, {"wait": 1, "active": 2, "repeat": 3}, [[2, 3], [6, 7], [10, 11]]),
         # Without an end only the last reports are kept.
         (20, {"wait": 0, "active": 1, "repeat": 0, "keep": 3}, [[15], [17], [19]]),
-        (10, {"wait": 3, "active": 1, "repeat": 2, "every": 4}, [[4], [8]]),
+        (10, {"schedule": OWN_PLAN}, [[4], [8]]),
         # Of a cycle without a step nothing is reported.
         (5, {"active": 2, "repeat": 0}, [[2, 3]]),
         (6, {"active": 2, "repeat": 0}, [[2, 3]]),
@@ -219,6 +220,14 @@ def test_step_at_the_begin_of_the_loop() -> None:
     assert steps_of(prof) == [[2]]
 
 
+def test_a_schedule_that_never_records() -> None:
+    with pytest.warns(RuntimeWarning, match="does not record in the first 10,000"):
+        prof = loop(
+            3, schedule=lambda step: torch.profiler.ProfilerAction.NONE, quiet=True
+        )
+    assert prof.report is None
+
+
 def test_an_empty_block() -> None:
     with torchtraceap.profile(wait=0, warmup=0, quiet=True) as prof:
         pass
@@ -258,7 +267,7 @@ def test_step_before_the_start_and_after_the_end() -> None:
         ({"active": 0}, ValueError, "active must be at least 1"),
         ({"wait": -1}, ValueError, "wait must be at least 0"),
         ({"warmup": 1.5}, TypeError, "warmup must be an int"),
-        ({"schedule": 5}, TypeError, "not a schedule; with one of your own use"),
+        ({"schedule": 5}, TypeError, "schedule must be callable"),
         ({"formats": ["json"]}, ValueError, "need a folder"),
         ({"folder": "x", "formats": ["jsn"]}, ValueError, "did you mean 'json'"),
         ({"verbosity": 3}, ValueError, "verbosity must be at most 2"),
@@ -276,6 +285,11 @@ def test_step_before_the_start_and_after_the_end() -> None:
             "activities must be a list of .* type str",
         ),
         ({"activities": []}, TypeError, "activities must be a list .* it is empty"),
+        (
+            {"schedule": lambda step: None},
+            TypeError,
+            "must return a torch.profiler.Pro",
+        ),
         ({"callbacks": [3]}, TypeError, "callbacks must be functions, one is of type"),
         ({"name": "../x", "folder": "x"}, ValueError, "name must be"),
         ({"budget": {"mxa_gap_us": 1}}, ValueError, "max_gap_us"),

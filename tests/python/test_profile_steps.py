@@ -308,6 +308,14 @@ def test_between_cycles_others_may_profile() -> None:
         ({"every": 9.5}, TypeError, "every must be an int"),
         # torch would keep the events of all cycles.
         ({"every": 10, "acc_events": True}, ValueError, "acc_events keeps the events"),
+        (
+            {
+                "every": 50,
+                "schedule": torch.profiler.schedule(wait=1, warmup=1, active=1),
+            },
+            ValueError,
+            "schedule and every both say",
+        ),
     ],
 )
 def test_wrong_options_are_refused_at_once(

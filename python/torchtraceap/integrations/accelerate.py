@@ -58,11 +58,9 @@ class ProfileKwargs(TheirProfileKwargs):  # type: ignore[misc]
                 for one in activities
             ]
         if schedule_option is not None:
-            steps = {"wait": 0, "warmup": 0, "repeat": 0, **schedule_option}
-            if first := steps.pop("skip_first", 0):
-                steps["every"] = sum(steps[k] for k in ("wait", "warmup", "active"))
-                steps["wait"] += first
-            options |= steps
+            import torch
+
+            options["schedule"] = torch.profiler.schedule(**schedule_option)
         self.session = profile(**options)
         if output_trace_dir is not None:
             vars(self.session)["export_chrome_trace"] = self._export

@@ -25,6 +25,7 @@ def profile(
     active: int = 3,
     repeat: int | None = None,
     every: int | None = None,
+    schedule: Callable[[int], Any] | None = None,
     quiet: bool = False,
     folder: str | os.PathLike[str] | None = None,
     formats: Iterable[str] | None = None,
@@ -62,6 +63,7 @@ def profile(
         repeat: How many such cycles; each has a report. 0: as long as there are steps.
             None: one, with ``every`` 0.
         every: Steps from the beginning of a cycle to the next, for a run of days.
+        schedule: Instead of these, as ``torch.profiler.schedule`` returns it.
         quiet: Print nothing: ``verbosity=0``.
         on_trace_ready: Handlers of yours, one or several, called with torch's profiler
             after the analysis.
@@ -82,7 +84,7 @@ def profile(
         )
     if repeat is None:
         repeat = 1 if every is None else 0
-    plan = Plan(wait, warmup, active, repeat, every)
+    plan = Plan(wait, warmup, active, repeat, schedule, every)
     analyzer = Analyzer(
         folder,
         formats=formats,
@@ -129,11 +131,6 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
 
     import torch
 
-    if "schedule" in options:
-        raise TypeError(
-            "profile() takes wait, warmup, active, repeat and every, not a schedule; "
-            "with one of your own use torch.profiler.profile and torchtraceap.Analyzer"
-        )
     known = inspect.signature(torch.profiler.profile).parameters
     for option in options:
         if option not in known:

@@ -111,7 +111,7 @@ class Session:
             self._end()
             warn(f"profiling ended: {reason(error)}")
         else:
-            if self._cycles and self._cycles == self._plan.repeat:
+            if self._cycles and self._cycles == self._plan.cycles:
                 self._close()
 
     def stop(self) -> None:
