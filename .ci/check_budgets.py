@@ -58,7 +58,7 @@ def package(name: str, budget: int, goal: int) -> Budget:
 PARTS = [
     package("base", 1_270, 800),
     package("checking", 1_900, 1_400),
-    package("cli", 2_490, 1_800),
+    package("cli", 2_610, 1_800),
     package("data", 2_000, 1_200),
     package("detection", 420, 400),
     package("explain", 3_350, 2_000),
@@ -67,11 +67,11 @@ PARTS = [
     package("mcp_server", 920, 400),
     package("profiling", 1_850, 1_600),
     package("ranks", 1_815, 1_000),
-    package("views", 4_895, 2_900),
+    package("views", 4_940, 2_900),
     package("waits", 1_000, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 26_950, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 27_110, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_700, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -82,7 +82,7 @@ BUDGETS = [
     ),
     Budget("cpp", 55_300, 48_000, ("cpp",)),
     Budget("cpp", 415, 350, ("cpp",), unit="files"),
-    Budget("tests", 64_410, 50_000, ("tests",)),
+    Budget("tests", 64_500, 50_000, ("tests",)),
     Budget("benchmarks", 42_500, 30_000, ("benchmarks",)),
     Budget("docs", 61, 60, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),

@@ -29,8 +29,8 @@ ALLOWED_ATTRIBUTES = {
     *("aria-describedby", "aria-label", "aria-labelledby", "aria-live"),
     *("aria-roledescription", "charset", "class", "colspan", "content"),
     *("data-event", "data-finding", "data-v", "height", "hidden", "href"),
-    *("http-equiv", "id", "lang", "name", "open", "role", "scope", "tabindex"),
-    *("title", "type", "width", "x", "y"),
+    *("http-equiv", "id", "lang", "name", "open", "rel", "role", "scope"),
+    *("tabindex", "target", "title", "type", "width", "x", "y"),
 }
 ALLOWED_TAGS = {
     *("a", "b", "body", "br", "button", "canvas", "caption", "code", "dd", "details"),
@@ -143,10 +143,14 @@ def test_nothing_is_fetched_run_or_styled_but_ours(
     assert policies[0].startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policies[0] and "http" not in policies[0]
     links = [value for _, name, value in page.attributes if name == "href"]
-    assert links and all(link and link.startswith("#") for link in links)
+    own = [link for link in links if link and link.startswith("#")]
+    assert own and {link.partition("#")[0] for link in links if link} == {
+        "",
+        "https://ui.perfetto.dev/",  # A link, which the page itself never opens.
+    }
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
-    assert {link[1:] for link in links if link} <= set(ids)
+    assert {link[1:] for link in own} <= set(ids)
     assert [a.get("type") for a, _ in page.scripts] == ["application/json", None]
 
 

@@ -63,8 +63,11 @@ def _facts(report: ReportData) -> list[str]:
     busy = report.answer.busy_fraction
     if report.trace.working_devices and busy is not None:
         least = "at least " if report.quality.incomplete else ""
-        facts.append(f"busy {least}{share_text(busy, 1)}")
-    return facts
+        of = len(report.trace.working_devices)
+        mean = f" (mean of {of} devices)" if of > 1 else ""
+        facts.append(f"busy {least}{share_text(busy, 1)}{mean}")
+    left_out = (x.count for x in report.quality.warnings if x.kind == "filtered")
+    return facts + [f"{counted(count, 'event')} left out" for count in left_out]
 
 
 def verdict_texts(report: ReportData) -> Iterator[str]:
