@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -26,6 +26,23 @@ from .torch_forks import TorchForks
 ROOT = Path(__file__).resolve().parents[2]
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+class Done(NamedTuple):
+    """How the program ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    def fine(self) -> str:
+        """Return what was printed of a run that must have exit code 0."""
+        assert self.code == 0, self.err
+        return self.out
+
+
+Cli = Callable[..., Done]
+
 
 # Tests compare what the program prints; it would be in color if this were set.
 os.environ.pop("FORCE_COLOR", None)
@@ -109,6 +126,24 @@ def program() -> Run:
         return subprocess.CompletedProcess([], code, *written)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def cli(program: Run) -> Cli:
+    """As `program`, with what is written as text."""
+
+    def run(*arguments: object, cwd: Path | None = None) -> Done:
+        done = program(*arguments, cwd=cwd)
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(scope="session")

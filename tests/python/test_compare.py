@@ -12,9 +12,9 @@ import pytest
 
 import torchtraceap
 from torchtraceap import Report
-from torchtraceap.cli import main
 
 from .compare_sides import NOTHING, made, statuses
+from .conftest import Cli
 from .trace_builder import loader_trace
 
 BEFORE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
@@ -266,7 +266,7 @@ WRONG = [
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-1e300", "1e999", "1e300"])
 @pytest.mark.parametrize(("member", "name"), WRONG)
 def test_a_figure_that_is_none_is_named(
-    member: tuple[Any, ...], name: str, value: str, tmp_path: Path
+    member: tuple[Any, ...], name: str, value: str, tmp_path: Path, cli: Cli
 ) -> None:
     form: Any = json.loads(made(waits_us=[5000] * 4).to_json())
     place = form
@@ -280,7 +280,7 @@ def test_a_figure_that_is_none_is_named(
         with pytest.raises(torchtraceap.ConfigError) as caught:
             torchtraceap.compare(source, loader_trace())
         assert f"{name} must be " in str(caught.value)
-    assert main(("compare", str(path), str(path), "--json", "-")) == 2
+    assert cli("compare", path, path, "--json", "-").code == 2
 
 
 def test_several_processes_are_taken_on_average() -> None:

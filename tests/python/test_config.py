@@ -98,11 +98,6 @@ BAD = [
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    missing = tmp_path / "missing.toml"
-    with pytest.raises(torchtraceap.ConfigError, match=r"missing\.toml: No such file"):
-        read_changes(missing, {})
-    with pytest.raises(torchtraceap.ConfigError, match="Is a directory"):
-        read_changes(tmp_path, {})
     with pytest.raises(torchtraceap.ConfigError, match="cannot read"):
         read_changes("a\0b", {})
     project = tmp_path / "pyproject.toml"
@@ -303,8 +298,6 @@ def test_what_is_not_a_file_is_refused_at_once(
 def test_what_is_no_budget(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="a path or a dict, but is of type int"):
         read_budget(3)  # type: ignore[arg-type]
-    with pytest.raises(torchtraceap.ConfigError, match="No such file"):
-        read_budget(tmp_path / "missing.toml")
     path = tmp_path / "pyproject.toml"
     path.write_text("[tool.torchtraceap.patterns.sync_stall]\nmin_share = 0.5\n")
     with pytest.raises(torchtraceap.ConfigError, match=r"tool\.torchtraceap\.budget"):

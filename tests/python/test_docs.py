@@ -21,6 +21,7 @@ from torchtraceap.cli import main
 from torchtraceap.cli.mcp import skill
 
 from .cli_commands import the_commands
+from .conftest import Cli
 from .pages import DOCS, blocks, page
 
 INTEGRATIONS = "torchtraceap.integrations."
@@ -209,6 +210,5 @@ def test_its_test_runs(no_sync_stalls: Callable[..., Any]) -> None:
     names["test_training_step"](no_sync_stalls)
 
 
-def test_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mcp", "--skill"]) == 0
-    assert capsys.readouterr().out == PAGE
+def test_it_is_printed(cli: Cli) -> None:
+    assert cli("mcp", "--skill").fine() == PAGE
