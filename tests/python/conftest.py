@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,6 +139,21 @@ def cli(program: Run) -> Cli:
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def form_of() -> Callable[[Report], Any]:
+    """Gives the JSON form of a report, having checked that it follows the schema."""
+    jsonschema = pytest.importorskip("jsonschema")
+    text = (files("torchtraceap") / "report.schema.json").read_text("utf-8")
+    validator = jsonschema.Draft202012Validator(json.loads(text))
+
+    def read(report: Report) -> Any:
+        form = json.loads(report.to_json())
+        validator.validate(form)
+        return form
+
+    return read
 
 
 @pytest.fixture

@@ -56,13 +56,10 @@ _WAITS_AT = _TRAIN.split("\n").index("    print(epoch, loss.item())") + 1
 
 
 @pytest.fixture
-def dryrun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Program:
+def dryrun(here: Path, capfd: pytest.CaptureFixture[str]) -> Program:
     with torchtraceap.dry_run():  # What it loads is loaded once, and not by each child.
         pass
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text(_TRAIN)
+    (here / "train.py").write_text(_TRAIN)
 
     def run(*arguments: object) -> tuple[int, str, str]:
         try:

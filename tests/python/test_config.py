@@ -160,13 +160,10 @@ def test_the_program_finds_pyproject(program: Run, data: Path, tmp_path: Path) -
     assert settings_in(program(*command, "--config", other, cwd=tmp_path)) == {}
 
 
-def test_a_call_finds_no_file(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_finds_no_file(data: Path, here: Path) -> None:
     text = "[tool.torchtraceap.patterns.gc_pause]\nenabled = false\n"
-    (tmp_path / "pyproject.toml").write_text(text)
+    (here / "pyproject.toml").write_text(text)
     source = data.resolve() / TINY
-    monkeypatch.chdir(tmp_path)
     assert project_file() is not None
     assert torchtraceap.analyze(source).settings == {}
 

@@ -156,10 +156,7 @@ def test_the_front_matter_is_a_skills() -> None:
     assert 100 < len(fields["description"]) <= 1024
 
 
-def test_its_lines_run(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_its_lines_run(data: Path, here: Path, capfd: Any) -> None:
     for name, source in TRACES.items():
         shutil.copy(data / source, name)
     lines = [line for block in blocks(PAGE, "bash") for line in block.splitlines()]
@@ -192,9 +189,8 @@ def test_its_options_and_members_are_there(slow_loader: torchtraceap.Report) -> 
         assert name in finding and name in PAGE
 
 
-def test_its_loop_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_loop_runs(here: Path) -> None:
     torch = pytest.importorskip("torch")
-    monkeypatch.chdir(tmp_path)
     names = {
         "loader": [torch.ones(8, 8)] * 8,
         "train_step": lambda batch: batch @ batch,

@@ -135,21 +135,18 @@ def test_the_page_shows_what_is_said(data: Path, root: Path) -> None:
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
-def test_the_page_shows_what_is_said_of_its_own_script(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_shows_what_is_said_of_its_own_script(root: Path, here: Path) -> None:
     """Figures aside, which go with the version of torch."""
     page = (root / "docs" / "explain.md").read_text("utf-8")
     section = page.partition("\n### Three examples\n")[2]
     script, shown = re.findall(r"```(?:python|text)\n(.*?)```", section, re.DOTALL)[:2]
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text(script)
+    (here / "train.py").write_text(script)
     command = "dryrun -q --steps 0 --trace-out trace.json train.py"
     call = [sys.executable, "-m", "torchtraceap", *command.split()]
     subprocess.run(call, check=True, capture_output=True)
-    trace = (tmp_path / "trace.json").read_text("utf-8")
+    trace = (here / "trace.json").read_text("utf-8")
     trace = trace.replace(str(Path("train.py").absolute()), "train.py")
-    (tmp_path / "trace.json").write_text(trace)
+    (here / "trace.json").write_text(trace)
     report = torchtraceap.analyze("trace.json")
     told = explained(report, report.findings[0], DIGEST)
     assert told.change and told.change.place == "train.py:9, 11"

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 import torchtraceap
@@ -72,14 +71,11 @@ def test_findings_are_explained_by_number_id_or_themselves(
             explained(**wrong)
 
 
-def test_its_json_follows_the_schema(model_server: Server) -> None:
+def test_its_json_follows_the_schema(model_server: Server, form_of: Any) -> None:
     report = waits()
     model_server.acts = sensible
     ask(report, model_server, what=1)
-    schema = Path(torchtraceap.__file__).with_name("report.schema.json")
-    form = json.loads(report.to_json())
-    jsonschema.validate(form, json.loads(schema.read_text()))
-    (opinion,) = form["second_opinion"]["opinions"]
+    (opinion,) = form_of(report)["second_opinion"]["opinions"]
     assert opinion["origin"] == "llm" and opinion["agrees"] is True
     assert opinion["agrees_with_detector"] is None  # It is off.
 
