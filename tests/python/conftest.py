@@ -46,6 +46,13 @@ class Done(NamedTuple):
 Cli = Callable[..., Done]
 
 
+def python(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run Python with these arguments; ``options`` are those of subprocess.run, which
+    captures texts and waits for two minutes unless they say otherwise."""
+    usual = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    return subprocess.run([sys.executable, *map(str, arguments)], **usual | options)
+
+
 # Tests compare what the program prints; it would be in color if this were set.
 os.environ.pop("FORCE_COLOR", None)
 # Only rules and the replay are exact: results in tests must not depend on weights.

@@ -7,8 +7,6 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -21,6 +19,8 @@ from torchtraceap.views.outputs import OUTPUTS
 from torchtraceap_dryrun.outcome import Outcome
 from torchtraceap_dryrun.record import INTERRUPTED
 from torchtraceap_dryrun.script import child
+
+from .conftest import python
 
 torch = pytest.importorskip("torch")
 if torch.cuda.is_available():
@@ -278,5 +278,5 @@ def test_only_the_child_loads_torch() -> None:
         "try: cli.main(['dryrun', '--help'])\nexcept SystemExit: pass\n"
         "print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("-c", code)
     assert done.stdout.endswith("False\n") and "SCRIPT ..." in done.stdout

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from torchtraceap.cli import program as cli_program
 from torchtraceap.views.finding_text import gain_text
 
 from .cli_commands import the_commands
+from .conftest import python
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 TINY = "mi250-rocm62-tiny.json.gz"
@@ -126,27 +126,14 @@ def test_exit_codes_are_those_of_the_page(root: Path) -> None:
         assert named <= known, f"{name}.md: {named - known}"
 
 
-def test_ctrl_c_is_130(tmp_path: Path) -> None:
-    """Pressed while the program waits for the bytes of a trace."""
+def test_ctrl_c_is_130() -> None:
+    """Pressed while the program waits for the bytes of a trace; while it starts:
+    test_interrupt.py."""
     code = "import sys; from torchtraceap.cli import main, analyze\n"
     code += "def stop(*a, **k): raise KeyboardInterrupt\n"
     code += "analyze.load = stop; sys.exit(main(['analyze', 'x.json']))"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
-
-
-def test_ctrl_c_while_it_loads_is_130() -> None:
-    """Pressed as anything of the program is loaded, again and again."""
-    code = "import sys; from torchtraceap.cli import console\n"
-    code += "class Stop:\n"
-    code += "    def find_spec(*_): raise KeyboardInterrupt\n"
-    code += "sys.meta_path.insert(0, Stop); sys.exit(console())"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
+    result = python("-c", code)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
 
 
 # --- Targets are checked before any work ----------------------------------------------

@@ -17,6 +17,7 @@ import torchtraceap
 from torchtraceap.base.text_table import align, marked
 from torchtraceap.cli.output import say_lines
 
+from .conftest import python
 from .terminal import on_terminal
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
@@ -139,12 +140,10 @@ def test_a_terminal_shows_long_work(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_pipe_or_a_ci_machine_shows_no_progress(data: Path) -> None:
-    command = [sys.executable, "-c", IMPATIENT, "analyze", str(data / LOADER)]
-    result = subprocess.run(
-        command, capture_output=True, env=environment(), check=False
-    )
-    assert result.returncode == 0 and result.stderr == b""
-    _, shown = on_terminal(command, environment(CI="1"))
+    command = ["-c", IMPATIENT, "analyze", str(data / LOADER)]
+    result = python(*command, env=environment())
+    assert result.returncode == 0 and result.stderr == ""
+    _, shown = on_terminal([sys.executable, *command], environment(CI="1"))
     assert "\r" not in shown
 
 

@@ -8,8 +8,6 @@ import inspect
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from torchtraceap.cli import main
 from torchtraceap.cli.mcp import skill
 
 from .cli_commands import the_commands
-from .conftest import Cli
+from .conftest import Cli, python
 from .pages import DOCS, blocks, page
 
 INTEGRATIONS = "torchtraceap.integrations."
@@ -33,14 +31,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for module in ("sphinx", "myst_parser", "furo"):
         pytest.importorskip(module)
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
-    built = subprocess.run(
-        [*command, "-d", str(folder / "doctrees"), str(DOCS), str(folder / "html")],
-        capture_output=True,
-        text=True,
-    )
+    command = ["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d"]
+    trees, out = folder / "doctrees", folder / "html"
+    built = python(*command, trees, DOCS, out, timeout=None)
     assert built.returncode == 0, built.stderr
-    return folder / "html"
+    return out
 
 
 def documented() -> dict[str, Any]:

@@ -9,8 +9,6 @@ import gc
 import gzip
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import pytest
 from torchtraceap import Report, _core, analyze, load
 from torchtraceap.data.features import Features
 
+from .conftest import python
 from .pages import ROOT, blocks, page
 from .trace_builder import kernel, launch, op, report_of
 
@@ -222,9 +221,7 @@ def test_the_page_is_made_of_the_table(
 ) -> None:
     monkeypatch.chdir(ROOT)
     text, script = page("reference/features"), ROOT / ".ci" / "feature_index.py"
-    made = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, check=True
-    )
+    made = python(script, check=True)
     assert made.stdout == text, "python .ci/feature_index.py --write"
     namespace: dict[str, Any] = {}
     for code in blocks(text, "python"):

@@ -8,8 +8,6 @@ import ast
 import inspect
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -25,7 +23,7 @@ from torchtraceap.data.rule_view import RuleView
 from torchtraceap.data.rules import ENTRY_POINTS
 from torchtraceap.views.table_columns import TABLES
 
-from .conftest import Cli
+from .conftest import Cli, python
 from .pages import DOCS, ROOT, blocks, page
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -265,8 +263,7 @@ def test_no_other_patterns_have_pages() -> None:
 
 
 def test_the_list_of_patterns_is_that_of_the_code() -> None:
-    command = [sys.executable, ROOT / ".ci" / "pattern_index.py"]
-    out = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+    out = python(ROOT / ".ci" / "pattern_index.py", check=True).stdout
     assert page("patterns/README") == out, "run: python .ci/pattern_index.py --write"
 
 

@@ -24,7 +24,7 @@ from torchtraceap.base.files import replacing, write_text
 from torchtraceap.profiling.kept_trace import KeptTrace
 from torchtraceap.views.table_columns import TABLES
 
-from .conftest import Cli
+from .conftest import Cli, python
 from .real_traces import DATA
 from .trace_format import events_of, plain, strict
 
@@ -308,8 +308,7 @@ def test_a_killed_process_leaves_tables_of_one_report(
         target = tmp_path / f"out{call}" / "tables"
         if there:
             report.to_parquet(target)
-        command = [sys.executable, "-c", _TABLES, target, other, call]
-        code = subprocess.run([*map(str, command)], check=False).returncode
+        code = python("-c", _TABLES, target, other, call).returncode
         found = files_in(target)
         assert found.items() <= whole["new"].items() or (
             there and found.items() <= whole["old"].items()
@@ -391,11 +390,10 @@ def test_devices_and_what_the_process_has_open_are_written_to(tmp_path: Path) ->
         write_text("/dev/full", "text")
     code = "from torchtraceap.base.files import write_text as w; w('/dev/stdout', 'a')"
     with open(tmp_path / "out", "w") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+        python("-c", code, stdout=out, capture_output=False, check=True)
         assert os.fstat(out.fileno()).st_nlink == 1
     assert (tmp_path / "out").read_text() == "a\n"
-    piped = subprocess.run([sys.executable, "-c", code], capture_output=True)
-    assert piped.stdout == b"a\n"
+    assert python("-c", code).stdout == "a\n"
 
 
 class Recorded:

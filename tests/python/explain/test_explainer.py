@@ -7,8 +7,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +24,8 @@ from torchtraceap.explain.explanation import (
     explanation_text,
 )
 from torchtraceap.explain.pattern_pages import pattern_page
+
+from ..conftest import python
 
 TRACE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 DEGRADED = "nccl-rank000of128-sampled.json.gz"
@@ -141,9 +141,8 @@ def test_the_page_shows_what_is_said_of_its_own_script(root: Path, here: Path) -
     section = page.partition("\n### Three examples\n")[2]
     script, shown = re.findall(r"```(?:python|text)\n(.*?)```", section, re.DOTALL)[:2]
     (here / "train.py").write_text(script)
-    command = "dryrun -q --steps 0 --trace-out trace.json train.py"
-    call = [sys.executable, "-m", "torchtraceap", *command.split()]
-    subprocess.run(call, check=True, capture_output=True)
+    command = "-m torchtraceap dryrun -q --steps 0 --trace-out trace.json train.py"
+    python(*command.split(), check=True)
     trace = (here / "trace.json").read_text("utf-8")
     trace = trace.replace(str(Path("train.py").absolute()), "train.py")
     (here / "trace.json").write_text(trace)
@@ -273,13 +272,9 @@ def test_what_others_wrote_cannot_drive_a_terminal(explanation: Explanation) -> 
 
 def run(folder: Path, test: str) -> str:
     (folder / "test_it.py").write_text(test)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "160"},
-    )
+    command = "-m pytest -q -p no:cacheprovider test_it.py"
+    wide = os.environ | {"COLUMNS": "160"}
+    done = python(*command.split(), cwd=folder, env=wide)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return done.stdout
 

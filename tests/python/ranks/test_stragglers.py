@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from benchmarks.stragglers.made import Made, make, write
 from benchmarks.stragglers.run import is_right
 
+from ..conftest import python
 from ..real_traces import ROOT
 
 _SHARED = ROOT.parent / "shared" / "stragglers"
@@ -25,10 +25,7 @@ _SHARED = ROOT.parent / "shared" / "stragglers"
 def _run(folder: Path, rows: Any = None, name: str = "MADE") -> Any:
     if rows is not None:
         rows.to_parquet(folder / f"trace-{name}.parquet")
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks.stragglers.run", str(folder), name],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    return python("-m", "benchmarks.stragglers.run", folder, name, cwd=ROOT)
 
 
 def _told(*arguments: Any) -> dict[str, Any]:
@@ -156,14 +153,8 @@ def test_a_delayed_rank_is_found(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     script = tmp_path / "hidden_once.py"
     script.write_text(_HIDDEN)
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "job")],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    path = {"PYTHONPATH": str(ROOT)}
+    done = python(script, tmp_path / "job", env=os.environ | path, timeout=240)
     assert done.returncode == 0, done.stderr
     row = json.loads(done.stdout.splitlines()[-1])
     assert row["found_at"] in (1, 2), row["told"]
