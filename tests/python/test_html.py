@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 import torchtraceap
 from torchtraceap.base.units import share_text, time_text
 
+from .conftest import Cli
 from .real_traces import SOUND
 from .trace_builder import frame, named, starved_events, trace_of
 
@@ -308,16 +308,11 @@ def test_the_notebook_shows_it_without_script(slow_loader: torchtraceap.Report) 
     assert "about 319 ms (177 ms to 378 ms)" in words
 
 
-def test_the_program_writes_the_page(
-    data: Path, tmp_path: Path, program: Callable[..., Any]
-) -> None:
+def test_the_program_writes_the_page(data: Path, tmp_path: Path, cli: Cli) -> None:
     trace, out = data / "mi250-rocm62-tiny.json.gz", tmp_path / "report.html"
-    done = program("analyze", trace, "--html", out)
-    assert done.returncode == 0, done.stderr
+    cli("analyze", trace, "--html", out).fine()
     assert out.read_text("utf-8") == torchtraceap.analyze(trace).to_html() + "\n"
-    piped = program("analyze", trace, "--html", "-")
-    assert piped.stdout.decode().rstrip().endswith("</html>")
-    two = program("analyze", trace, trace, "--html", out)
-    assert two.returncode == 2 and b"--html takes one trace" in two.stderr
-    nowhere = program("analyze", trace, "--html", tmp_path / "none" / "x.html")
-    assert nowhere.returncode == 2 and b"cannot write" in nowhere.stderr
+    piped = cli("analyze", trace, "--html", "-").fine()
+    assert piped.rstrip().endswith("</html>")
+    code, _, err = cli("analyze", trace, trace, "--html", out)
+    assert code == 2 and "--html takes one trace" in err
