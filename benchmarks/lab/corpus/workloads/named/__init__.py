@@ -2,5 +2,5 @@
 """workloads/named: programs that users meet under a name, and their twins.
 
 ``*_models.py`` hold the families, which are among FAMILIES like all others; the other
-modules the twins. docs/cases describes each.
+modules the twins.
 """
