@@ -28,7 +28,6 @@ _FILES = ("columns.json", "runs.jsonl", "windows.npz")
 _ARRAYS = {
     "features": "F", "run": "", "begin_ns": "", "end_ns": "", "device": "",
     "busy": "", "events": "", "saved": "P", "saved_all": "", "rules": "P",
-    "rules_512": "P",
 }  # fmt: skip
 
 
@@ -52,7 +51,6 @@ class Corpus:
         saved: float32 [N, P]: share saved without the pattern; NaN if not known.
         saved_all: float32 [N]: share saved without all.
         rules: float32 [N, P]: what torchtraceap's rules claim.
-        rules_coarse: float32 [N, P]: the same of windows of 512 events.
     """
 
     folder: Path
@@ -70,7 +68,6 @@ class Corpus:
     saved: np.ndarray
     saved_all: np.ndarray
     rules: np.ndarray
-    rules_coarse: np.ndarray
 
     @property
     def goodness(self) -> np.ndarray:
@@ -141,7 +138,6 @@ def read_corpus(folder: Path) -> Corpus:
         saved=arrays["saved"],
         saved_all=arrays["saved_all"],
         rules=arrays["rules"],
-        rules_coarse=arrays["rules_512"],
     )
 
 
