@@ -12,12 +12,8 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from benchmarks.lab.detector.compact_corpus import (
-    Cause,
-    Corpus,
-    CorpusError,
-    read_corpus,
-)
+from benchmarks.lab.corpus.runs import Cause
+from benchmarks.lab.detector.compact_corpus import Corpus, CorpusError, read_corpus
 from benchmarks.lab.detector.synthetic_corpus import write_corpus
 from benchmarks.lab.detector.window_labels import UNSCORED, label_windows
 
@@ -186,7 +182,7 @@ def test_whether_a_run_is_good_may_not_be_known(corpus: Corpus) -> None:
         (lambda at: _change(at, "features", lambda x: x[:, 1:]), "array features is"),
         (lambda at: _change(at, "run", lambda x: x[::-1]), "order of the runs"),
         (lambda at: _change(at, "run", lambda x: x + 1000), "a window is of run"),
-        (lambda at: _drop_field(at, "twin", 0), "line 1: no field twin"),
+        (lambda at: _drop_field(at, "group", 0), "line 1: .*'group'"),
         # Of a real trace: its origin might be one that is held out.
         (lambda at: _drop_field(at, "held_out", 19), "line 20: no field held_out"),
     ],

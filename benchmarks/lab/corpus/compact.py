@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 from rich.progress import track
 
 import torchtraceap
@@ -159,7 +160,7 @@ def _compact(options: argparse.ArgumentParser, given: argparse.Namespace) -> int
     fresh(given.corpus, given.tokens)
     with ProcessPoolExecutor(given.jobs) as pool:
         work = pool.map(partial(part, given.corpus, given.tokens), known, chunksize=2)
-        for _ in track(work, "analyzed", len(known)):
+        for _ in track(work, "analyzed", len(known), console=Console(stderr=True)):
             pass
     joined = gather(given.corpus, known)
     size = sum(p.stat().st_size for p in (given.corpus / "compact").glob("*.*"))

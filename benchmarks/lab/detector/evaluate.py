@@ -26,6 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
 from rich.progress import track
 
 from benchmarks.lab.detector.areas import (
@@ -146,7 +147,9 @@ def evaluate(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context) as pool:
         asked = [pool.submit(_judged, folder, n, seed, quick) for n in numbers]
-        bar = track(as_completed(asked), "evaluating", len(asked), disable=not asked)
+        bar = track(
+            as_completed(asked), "evaluating", len(asked), console=Console(stderr=True)
+        )
         results = [one.result() for one in bar]
     results.sort(key=lambda result: (result.split, result.item))
     return results, [one for one in known.skipped if one.split in splits]
