@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.lab.corpus.workloads.families import Batch, Config
-from benchmarks.lab.corpus.workloads.named.graph_models import graph_of
+from benchmarks.lab.corpus.workloads.families.named_graphs import graph_of
 from benchmarks.lab.corpus.workloads.training import BATCHES, Training
 
 WORKERS = 2
