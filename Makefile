@@ -188,8 +188,8 @@ bench: build  ## Compare the loader with others and write the results
 CORPUS ?= build/corpus
 SEED ?= 1
 
-corpus: build extra-benchmark  ## Make the labeled corpus and the table of baselines (an hour on two cores)
-	python -m benchmarks.lab.corpus.build --out $(CORPUS) --seed $(SEED)
+corpus: build extra-benchmark  ## Make the labeled corpus and evaluate the detector on it (hours on two cores)
+	python -m benchmarks.lab.corpus.build --out $(CORPUS) --seed $(SEED) --tokens
 	python -m benchmarks.lab.detector.evaluate $(CORPUS)
 
 corpus-small: build extra-benchmark  ## Try every part of it on a small corpus (5 minutes)

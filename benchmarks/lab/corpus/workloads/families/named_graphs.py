@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""named/graph_models.py: networks on graphs."""
+"""families/named_graphs.py: networks on graphs."""
 
 from __future__ import annotations
 

@@ -21,31 +21,13 @@ class Case:
     """Something that costs time.
 
     Attributes:
-        name: What the page calls it.
-        needs: The package that it is about, imported under this name; "": none.
-        what: What differs between the two runs of a pair.
+        name: What it is called.
         run: Runs without it or, given True, with it, and returns the milliseconds of
-            each phase, of which the page has columns.
+            each phase.
     """
 
     name: str
-    needs: str
-    what: str
     run: Callable[[bool], Mapping[str, float]]
-
-
-def measured(case: Case, pairs: int) -> dict[str, list[Pair]]:
-    """Return the pairs of each phase, after one that is left out."""
-    for has_it in (False, True):
-        case.run(has_it)
-    found: dict[str, list[Pair]] = {}
-    for number in range(pairs):
-        order = (False, True) if number % 2 else (True, False)
-        times = {has_it: case.run(has_it) for has_it in order}
-        for phase in times[True]:
-            pair = times[False][phase], times[True][phase]
-            found.setdefault(phase, []).append(pair)
-    return found
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""named/text_models.py: models that write text, token after token."""
+"""families/named_text.py: models that write text, token after token."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""named/number_models.py: many small regressions, and layers of whole numbers."""
+"""families/named_numbers.py: many small regressions, and layers of whole numbers."""
 
 from __future__ import annotations
 
