@@ -67,11 +67,11 @@ PARTS = [
     package("mcp_server", 920, 400),
     package("profiling", 1_850, 1_600),
     package("ranks", 1_815, 1_000),
-    package("views", 4_940, 2_900),
+    package("views", 4_970, 2_900),
     package("waits", 1_000, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 27_110, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 27_150, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_700, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -80,9 +80,9 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 55_300, 48_000, ("cpp",)),
-    Budget("cpp", 415, 350, ("cpp",), unit="files"),
-    Budget("tests", 63_700, 50_000, ("tests",)),
+    Budget("cpp", 56_150, 48_000, ("cpp",)),
+    Budget("cpp", 418, 350, ("cpp",), unit="files"),
+    Budget("tests", 64_150, 50_000, ("tests",)),
     Budget("benchmarks", 34_300, 30_000, ("benchmarks",)),
     Budget("docs", 55, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),
