@@ -1857,12 +1857,12 @@ class JobAnswer:
     @property
     def rows(self) -> tuple[JobAnswerRow, ...]:
         """
-        Five at most, of 3 % or more; what saves most comes first, shared patterns last.
+        Five at most, of 3 % or more except for the first, the cause of what is lost; what saves most comes first, shared patterns last.
         """
     @property
     def saved_fraction(self) -> float:
         """
-        Share of a step that is saved if all of it took its usual time.
+        Share of a step that is saved at most if all transfers took their usual time ("transfers"), or all ranks (else).
         """
     @property
     def verdict(self) -> str:

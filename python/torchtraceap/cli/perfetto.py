@@ -6,18 +6,22 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import tempfile
 import webbrowser
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from torchtraceap.analysis import analyze
-from torchtraceap.cli.options import Options, analysis_parsers, quiet_option
+from torchtraceap.base.units import counted
+from torchtraceap.cli.options import Options, analysis_parsers, number, quiet_option
 from torchtraceap.cli.output import OK, Commands, Refused, about, say, stage
 from torchtraceap.data.detector_choice import OFF
+from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.report import Report
 from torchtraceap.views.perfetto_link import ORIGIN, PORT, perfetto_link, served_path
 
+_from_1 = number(int, "number of at least 1", 1)
 EXAMPLES = (
     ("torchtraceap perfetto trace.json.gz", "the first finding, in the browser"),
     ("torchtraceap perfetto trace.json.gz --finding 3", "the third one"),
@@ -37,7 +41,7 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
     add = Options(command)
-    add("--finding N", "the N-th finding of the report", int, 1)
+    add("--finding N", "the N-th finding of the report", _from_1, 1)
     add("--no-browser", "print the address instead of opening it")
     quiet_option(command)
 
@@ -47,24 +51,35 @@ def run(options: argparse.Namespace) -> int:
         report = analyze(
             options.trace, detector=OFF, **options.loading, **options.analysis
         )
+        if isinstance(report, JobReport):
+            raise Refused(
+                f"{options.trace}: holds several traces. Name the file of one rank, or "
+                "write all of them with `torchtraceap analyze FOLDER --perfetto FILE`."
+            )
         found = len(report.findings)
-        if not 1 <= options.finding <= max(1, found):
-            raise Refused(f"--finding {options.finding}: the report has {found}.")
+        if options.finding > max(1, found):
+            there = counted(found, "finding")
+            raise Refused(f"--finding {options.finding}: the report has {there}.")
         finding = report.findings[options.finding - 1] if found else None
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # Leaves no copy.
         with tempfile.TemporaryDirectory(prefix="torchtraceap-") as folder:
             copy = os.path.join(folder, "copy.json")
             with stage("writing the copy for Perfetto", options.quiet):
                 report.to_perfetto(copy)
             with serve(report, copy) as server:
-                link = perfetto_link(report.trace.path, finding)
-                if options.no_browser or not webbrowser.open(link):
-                    say(link)
-                say("Ctrl-C ends.")
-                try:
-                    server.serve_forever()
-                except KeyboardInterrupt:
-                    return OK
+                link = perfetto_link(report.trace, finding)
+                say(link)
+                if not options.quiet:
+                    say("Serving it to Perfetto; Ctrl-C ends.")
+                if not options.no_browser:
+                    webbrowser.open(link)
+                server.serve_forever()
     return OK
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: a browser may go away at any moment."""
 
 
 def serve(report: Report, copy: str, port: int = PORT) -> ThreadingHTTPServer:
@@ -72,9 +87,7 @@ def serve(report: Report, copy: str, port: int = PORT) -> ThreadingHTTPServer:
 
     Raises Refused if the port is taken."""
     try:
-        return ThreadingHTTPServer(
-            ("127.0.0.1", port), _handler(served_path(report.trace.path), copy)
-        )
+        return _Server(("127.0.0.1", port), _handler(served_path(report.trace), copy))
     except OSError as error:
         why = error.strerror or str(error)
         raise Refused(

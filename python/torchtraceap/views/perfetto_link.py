@@ -10,26 +10,30 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
-from torchtraceap._core import Finding
+from torchtraceap._core import Finding, TraceFacts
 
 ORIGIN = "https://ui.perfetto.dev"
 PORT = 9001
 _LEAST_NS = 1_000  # Around an event.
 
 
-def served_path(trace: str) -> str:
-    """Return the path of a trace's copy on the server: ``/NAME.json``."""
-    name = trace.replace("\\", "/").rpartition("/")[2]
-    return "/" + quote(name.partition(".json")[0] or "trace", safe="") + ".json"
+def served_path(trace: TraceFacts) -> str:
+    """Return the path of a trace's copy on the server: ``/NAME-NUMBERS.json``. Another
+    trace of the same name has other numbers, so that no link opens the wrong one."""
+    name = trace.path.replace("\\", "/").rpartition("/")[2]
+    name = quote(name.partition(".json")[0] or "trace", safe="")
+    return f"/{name}-{trace.events}-{trace.start_ns}.json"
 
 
-def perfetto_link(trace: str, finding: Finding | None = None) -> str:
+def perfetto_link(trace: TraceFacts, finding: Finding | None = None) -> str:
     """Return the address of Perfetto's page with a trace; of a finding with evidence,
-    at its costliest event, with as much time around it again."""
+    at its first event, with as much time around it as it takes and as an occurrence
+    wastes on average."""
     form = {"url": f"http://127.0.0.1:{PORT}{served_path(trace)}"}
     if finding is not None and finding.events:
         event = finding.events[0]
-        around = max(event.duration_ns, _LEAST_NS)
+        wasted_ns = finding.wasted_ns // max(1, finding.count)
+        around = max(event.duration_ns, wasted_ns, _LEAST_NS)
         # Perfetto counts in nanoseconds, as written: "ts" times 1,000.
         form["visStart"] = str(event.start_ns - around)
         form["visEnd"] = str(event.start_ns + event.duration_ns + around)
