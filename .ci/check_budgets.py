@@ -58,20 +58,20 @@ def package(name: str, budget: int, goal: int) -> Budget:
 PARTS = [
     package("base", 1_270, 800),
     package("checking", 1_900, 1_400),
-    package("cli", 2_610, 1_800),
+    package("cli", 2_625, 1_800),
     package("data", 2_000, 1_200),
     package("detection", 420, 400),
     package("explain", 3_350, 2_000),
     package("gate", 2_340, 1_500),
     package("integrations", 1_300, 800),
-    package("mcp_server", 920, 400),
+    package("mcp_server", 930, 400),
     package("profiling", 1_850, 1_600),
     package("ranks", 1_815, 1_000),
-    package("views", 4_970, 2_900),
+    package("views", 5_000, 2_900),
     package("waits", 1_000, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 27_150, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 27_200, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_700, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -82,7 +82,7 @@ BUDGETS = [
     ),
     Budget("cpp", 56_150, 48_000, ("cpp",)),
     Budget("cpp", 418, 350, ("cpp",), unit="files"),
-    Budget("tests", 64_150, 50_000, ("tests",)),
+    Budget("tests", 64_200, 50_000, ("tests",)),
     Budget("benchmarks", 34_300, 30_000, ("benchmarks",)),
     Budget("docs", 55, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),

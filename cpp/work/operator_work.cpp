@@ -30,7 +30,7 @@ class Call {
   std::string_view type(std::size_t i) const {
     return i < in_.sizes.types.size() ? std::string_view(in_.sizes.types[i]) : "";
   }
-  /// -1 if it is no tensor, or of an unknown type.
+  /// -1 unless it is a tensor of a known type.
   double element(std::size_t i) const {
     return static_cast<double>(timeline::element_bytes(type(i)));
   }
@@ -122,7 +122,7 @@ Made added_vectors(const Call& call) { return vector_product(call, 1); }
 
 // --- Convolutions ----------------------------------------------------------------
 
-// The places of a convolution's settings; -1: it has none.
+// The places of a convolution's settings; -1: absent.
 struct Places {
   int input, weight, stride, padding, dilation, groups, transposed = -1, more = -1;
 };

@@ -38,9 +38,9 @@ constexpr auto words_of(WorkClass) {
 
 /// The recorded inputs of one call.
 struct OperatorInputs {
-  timeline::OpArgs sizes;  ///< Of tensors; lists of tensors have none.
-  /// Of inputs that are no tensors, as written: "[1, 1]", "True", "2"; "" of tensors
-  /// and None. Since torch 2.1.
+  timeline::OpArgs sizes;  ///< Of tensors, except those in lists.
+  /// Of numbers, flags and lists of numbers, as written: "[1, 1]", "True", "2"; "" of
+  /// tensors and None. Since torch 2.1.
   std::vector<std::string> values;
 };
 

@@ -33,7 +33,7 @@ struct Call {
 
 using Calls = std::map<std::uint32_t, Call>;  // By the operator's row.
 
-// Copies to and from the host go by another link than the device's memory.
+// Copies to and from the host use another link than the device's memory.
 bool leaves_device(const timeline::Timeline& t, std::uint32_t row) {
   const auto name = t.trace->name(row);
   return t.columns().cat(row) == trace::Category::kGpuMemcpy &&
@@ -66,7 +66,7 @@ bool rounds_to_tf32(std::string_view kernel) {
          kernel.find("xf32") != kernel.npos;
 }
 
-// FLOP/s * 1e-12 of a type; 0 if the table has none.
+// FLOP/s * 1e-12 of a type; 0 if it is not in the table.
 double peak_of(const timeline::Gpu& gpu, const work::OperatorWork& work,
                std::string_view kernel) {
   const auto& peak = gpu.peak;

@@ -10,7 +10,7 @@
 namespace tta::work {
 namespace {
 
-// Args as Kineto writes them. `values`: of inputs that are no tensors.
+// Args as Kineto writes them. `values`: of numbers, flags and lists.
 std::optional<OperatorWork> of(const std::string& name, const std::string& dims,
                                const std::string& types, const std::string& values = "",
                                const std::string& strides = "") {
@@ -129,7 +129,7 @@ TEST(OperatorWork, ElementwiseOperatorsMoveTheirTensorsOnce) {
   EXPECT_EQ(add->flops, 800);
   EXPECT_EQ(add->bytes, 4.0 * 800 + 2.0 * 100 + 4.0 * 800);
   const auto in_place = of("aten::mul_", "[[8, 100], []]", R"(["float", "double"])");
-  EXPECT_EQ(in_place->bytes, 2 * 4.0 * 800) << "a number is no tensor";
+  EXPECT_EQ(in_place->bytes, 2 * 4.0 * 800) << "a number moves nothing";
   const auto compared = of("aten::eq", "[[8, 100], []]", R"(["long int", "Scalar"])");
   EXPECT_EQ(compared->bytes, 8.0 * 800 + 800);
   // An expanded dimension is stored once.

@@ -21,7 +21,7 @@ std::string square(int size, const std::string& type) {
          R"(", ")" + type + R"("])";
 }
 
-// Products of square matrices, each with a kernel of so many us.
+// Products of square matrices, a kernel for each length, in us.
 void add_products(TraceText& text, int size, const std::vector<double>& us,
                   const std::string& kernel = "gemm", const std::string& type = kHalf) {
   double at = 0;
