@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CCACHE_BASEDIR := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup package modules build demo wheel try-wheel test verify broken no-torch notebook docs linkcheck bench \
+.PHONY: help setup package torch core modules build demo wheel try-wheel test verify broken no-torch notebook docs linkcheck bench \
   asan tsan fuzz libfuzzer large coverage corpus corpus-small lint format stubs clean distclean
 .SECONDARY:
 
@@ -53,7 +53,8 @@ PIP = pip install --quiet --quiet
 EDITABLE = --no-build-isolation --config-settings=wheel.cmake=false \
   --config-settings=editable.mode=inplace --editable
 
-package: $(VENV)/.package $(VENV)/.torch
+package: $(VENV)/.package
+torch: $(VENV)/.torch
 $(VENV)/.package: pyproject.toml $(VENV)/.system-build
 	@echo "setup: installing the build tools and the requirements of the package"
 	@$(PIP) $(BUILD_TOOLS)
@@ -89,6 +90,9 @@ build/dev/build.ninja: CMakePresets.json $(VENV)/.package
 build/dev/.with-torch: $(VENV)/.torch | build/dev/build.ninja
 	@cmake --preset dev --log-level=WARNING >/dev/null
 	@touch $@
+
+core: build/dev/build.ninja
+	cmake --build --preset dev --target _core
 
 modules: build/dev/.with-torch  ## Build the extension modules only
 	cmake --build --preset dev --target _core $(if $(TORCH_SPEC),_torch)
@@ -188,8 +192,8 @@ bench: build  ## Compare the loader with others and write the results
 CORPUS ?= build/corpus
 SEED ?= 1
 
-corpus: build extra-benchmark  ## Make the labeled corpus and the table of baselines (an hour on two cores)
-	python -m benchmarks.lab.corpus.build --out $(CORPUS) --seed $(SEED)
+corpus: build extra-benchmark  ## Make the labeled corpus and evaluate the detector on it (hours on two cores)
+	python -m benchmarks.lab.corpus.build --out $(CORPUS) --seed $(SEED) --tokens
 	python -m benchmarks.lab.detector.evaluate $(CORPUS)
 
 corpus-small: build extra-benchmark  ## Try every part of it on a small corpus (5 minutes)

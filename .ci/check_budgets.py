@@ -58,20 +58,20 @@ def package(name: str, budget: int, goal: int) -> Budget:
 PARTS = [
     package("base", 1_240, 800),
     package("checking", 1_750, 1_400),
-    package("cli", 2_490, 1_800),
+    package("cli", 2_625, 1_800),
     package("data", 1_930, 1_200),
     package("detection", 420, 400),
     package("explain", 3_220, 2_000),
     package("gate", 2_340, 1_500),
     package("integrations", 1_160, 800),
-    package("mcp_server", 920, 400),
-    package("profiling", 1_770, 1_600),
+    package("mcp_server", 930, 400),
+    package("profiling", 1_850, 1_600),
     package("ranks", 1_815, 1_000),
-    package("views", 4_895, 2_900),
+    package("views", 5_000, 2_900),
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 26_510, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 26_800, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_630, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -80,13 +80,13 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 55_300, 48_000, ("cpp",)),
-    Budget("cpp", 415, 350, ("cpp",), unit="files"),
-    Budget("tests", 64_250, 50_000, ("tests",)),
-    Budget("benchmarks", 42_500, 30_000, ("benchmarks",)),
-    Budget("docs", 61, 60, ("docs",), (".md",), "pages"),
+    Budget("cpp", 56_150, 48_000, ("cpp",)),
+    Budget("cpp", 418, 350, ("cpp",), unit="files"),
+    Budget("tests", 64_200, 50_000, ("tests",)),
+    Budget("benchmarks", 34_300, 30_000, ("benchmarks",)),
+    Budget("docs", 55, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),
-    Budget("benchmarks/results", 24, 24, ("benchmarks/results",), (".md",), "pages"),
+    Budget("benchmarks/results", 15, 15, ("benchmarks/results",), (".md",), "pages"),
 ]
 
 

@@ -26,6 +26,7 @@ from check_packages import check_benchmarks, check_python, check_subpackages
 PARTS = {
     "trace": [],
     "timeline": ["trace"],
+    "work": ["timeline"],
     "replay": ["timeline"],
     "write": ["replay"],
     "patterns": ["replay", "timeline"],
@@ -36,7 +37,7 @@ PARTS = {
     "pipeline/quality": ["pipeline/report.h"],
     "pipeline/pricing": ["pipeline/report.h"],
     "pipeline/accounting": ["pipeline/pricing"],
-    "pipeline/tables": ["pipeline/accounting", "features"],
+    "pipeline/tables": ["pipeline/accounting", "features", "work"],
     "pipeline/verdicts": ["pipeline/accounting"],
     "pipeline/story": ["pipeline/pricing"],
     "pipeline/drawing": ["pipeline/report.h", "write"],

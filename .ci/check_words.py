@@ -33,7 +33,6 @@ SUFFIXES = (".md", ".py", ".cpp", ".h", ".cu", ".toml")
 # Generated pages: their text is in the code and data of benchmarks/.
 WRITTEN = (
     "benchmarks/results/",
-    "docs/cases/",
     "docs/patterns/README.md",
     "docs/reference/features.md",
 )

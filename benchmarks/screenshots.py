@@ -6,8 +6,10 @@ Writes the page wide and narrow, light and dark, with a finding shown in the tim
 and as printed, and what a notebook shows. Needs selenium, chromium and chromedriver.
 
     python -m benchmarks.screenshots --jupyterlab docs/images
+    python -m benchmarks.screenshots --page docs/images
 
-writes what JupyterLab shows for a report, a job and a comparison, for the docs.
+write pictures for the docs: what JupyterLab shows for a report, a job and a comparison,
+and the page of the README's trace.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from selenium.webdriver.common.by import By
 import torchtraceap
 from notebooks.jupyter_lab import RESULTS, jupyter_lab
 
+# Relative, as a page shows it.
+README_TRACE = "tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz"
 WIDE, NARROW = 1360, 360
 # Around what a notebook shows: the marks by which JupyterLab tells its theme.
 NOTEBOOK = """<!DOCTYPE html><meta charset="utf-8"><title>A notebook</title>
@@ -77,6 +81,26 @@ def main(trace: str, folder: str) -> None:
         driver.quit()
 
 
+def of_page(folder: str) -> None:
+    """Write the top of a page, as far as a screen shows it, and say where. Run it in
+    the root of the repository."""
+    path, driver = Path(folder) / "page.png", browser()
+    try:
+        with tempfile.TemporaryDirectory() as pages:
+            page = Path(pages) / "report.html"
+            torchtraceap.analyze(README_TRACE).to_html(page)
+            visit(driver, page, "light", WIDE)
+            picture(driver, path, WIDE, 1100)
+        small(path)
+    finally:
+        driver.quit()
+
+
+def small(path: Path) -> None:
+    """Write a picture again with a palette, a third of the size."""
+    Image.open(path).convert("RGB").quantize().save(path, optimize=True)
+
+
 def in_jupyterlab(folder: str) -> None:
     """Write a picture of each result with its cell, and say which."""
     script = Path(__file__).parents[1] / "tests/python/ranks/train_ranks.py"
@@ -95,8 +119,7 @@ def in_jupyterlab(folder: str) -> None:
             for name, cell in zip(RESULTS, cells, strict=True):
                 path = Path(folder) / f"notebook-{name}.png"
                 cell.screenshot(str(path))
-                image = Image.open(path).convert("RGB").quantize()
-                image.save(path, optimize=True)
+                small(path)
                 print(path)
     finally:
         driver.quit()
@@ -141,8 +164,9 @@ def picture(
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--jupyterlab"] and len(sys.argv) == 3:
-        sys.exit(in_jupyterlab(sys.argv[2]))
+    if len(sys.argv) == 3 and sys.argv[1].startswith("--"):
+        {"--jupyterlab": in_jupyterlab, "--page": of_page}[sys.argv[1]](sys.argv[2])
+        sys.exit()
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -28,8 +28,8 @@ import torchtraceap
 from benchmarks import ROOT
 from benchmarks.device import small_training
 from benchmarks.device.findings import Findings, parse, synchronize
+from benchmarks.device.pair_cost import Case, added, ratio
 from benchmarks.device.small_training import SmallTraining, check, lines_that_wait
-from benchmarks.integrations.pair_cost import Case, added, ratio
 
 STEPS = 60
 SCHEDULE = {"wait": 6, "warmup": 2, "active": 10, "repeat": 1}
@@ -100,7 +100,7 @@ def cases(device: str) -> list[Case]:
             ("analyze as handler", partial(handled, f"analyze as handler {of}", stack)),
         ):
             name = f"{what} {of}"
-            rows.append(Case(name, "", "", partial(run, name, device, profiled)))
+            rows.append(Case(name, partial(run, name, device, profiled)))
     return rows
 
 

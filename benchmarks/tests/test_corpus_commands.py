@@ -213,11 +213,6 @@ def test_ctrl_c_ends_a_build_and_its_parts(tmp_path: Path) -> None:
     assert "build.py" not in said
 
 
-def test_gates_read_a_run_at_least(tmp_path: Path) -> None:
-    done = command("gates", tmp_path, "--most", "0")
-    assert done.returncode == 2 and "--most is at least 1" in done.stderr
-
-
 def test_who_is_stopped_leaves_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,12 +12,8 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from benchmarks.lab.detector.compact_corpus import (
-    Cause,
-    Corpus,
-    CorpusError,
-    read_corpus,
-)
+from benchmarks.lab.corpus.runs import Cause
+from benchmarks.lab.detector.compact_corpus import Corpus, CorpusError, read_corpus
 from benchmarks.lab.detector.synthetic_corpus import write_corpus
 from benchmarks.lab.detector.window_labels import UNSCORED, label_windows
 
@@ -57,15 +53,13 @@ def test_labels_by_what_is_saved(corpus: Corpus) -> None:
                 [0.30, 0.01, 0.00, 0.0],  # positive, negative
                 [0.03, 0.00, 0.05, 0.0],  # grey, positive
                 [0.00, -0.20, 0.019, 0.0],  # what takes longer without is none
-                [0.06, 0.058, 0.0, 0.0],  # either name is right
+                [0.06, 0.058, 0.0, 0.0],
             ],
             complete=True,
         )
     )
     assert labels.heads.tolist() == [[1, UNSCORED, 0, 1], [0, 1, 0, 0]]
-    assert labels.band.tolist() == [[2, -1, -1, 0], [-1, 0, -1, -1]]
     assert labels.kind.tolist() == [0, 2, -1, 0]
-    assert labels.right[3].tolist() == [True, True, False, False]
     assert labels.patterns[1].tolist() == [UNSCORED, 0, 1, 0]
 
 
@@ -148,18 +142,6 @@ def test_a_host_alone_is_judged_by_pattern_only(corpus: Corpus) -> None:
     assert labels.patterns[:, 2].tolist() == [0, 1]
 
 
-def test_what_the_same_fix_removes_is_a_right_name_too(corpus: Corpus) -> None:
-    cause = Cause("sync_stall", "item", 1.0, False, False, 0.3, ("gc_pause",))
-    saved = [[0.3, NOT_KNOWN, 0.0, 0.0], [0.06, NOT_KNOWN, 0.3, 0.0], [0.0] * 4]
-    labels = label_windows(_one_run(corpus, saved, complete=True, causes=(cause,)))
-    assert labels.right.tolist() == [
-        [True, True, False, False],
-        [False, False, True, False],  # What costs most is not among what it removes.
-        [False] * 4,
-    ]
-    assert labels.kind.tolist() == [0, 2, -1]
-
-
 def test_gold_is_scored_by_the_side_that_was_measured(corpus: Corpus) -> None:
     cause = Cause("exposed_copy", "pageable", 1.0, False, False, 0.2)
     saved = [[NOT_KNOWN, NOT_KNOWN, s, NOT_KNOWN] for s in (0.2, 0.03, 0.01, 0, 0.0)]
@@ -200,7 +182,7 @@ def test_whether_a_run_is_good_may_not_be_known(corpus: Corpus) -> None:
         (lambda at: _change(at, "features", lambda x: x[:, 1:]), "array features is"),
         (lambda at: _change(at, "run", lambda x: x[::-1]), "order of the runs"),
         (lambda at: _change(at, "run", lambda x: x + 1000), "a window is of run"),
-        (lambda at: _drop_field(at, "twin", 0), "line 1: no field twin"),
+        (lambda at: _drop_field(at, "group", 0), "line 1: .*'group'"),
         # Of a real trace: its origin might be one that is held out.
         (lambda at: _drop_field(at, "held_out", 19), "line 20: no field held_out"),
     ],

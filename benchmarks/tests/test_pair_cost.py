@@ -10,19 +10,7 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.verify
 
 
-from benchmarks.integrations.pair_cost import Case, Cost, added, measured, ratio
-
-
-def test_pairs_alternate_and_the_first_is_left_out() -> None:
-    asked: list[bool] = []
-
-    def run(has_it: bool) -> dict[str, float]:
-        asked.append(has_it)
-        return {"outside": 3.0 if has_it else 2.0}
-
-    found = measured(Case("x", "", "", run), 2)
-    assert asked == [False, True, True, False, False, True]
-    assert found == {"outside": [(2.0, 3.0)] * 2}
+from benchmarks.device.pair_cost import Cost, added, ratio
 
 
 def test_an_interval_is_as_wide_as_the_pairs_differ() -> None:

@@ -32,7 +32,7 @@ pytestmark = [
 ITEM, LOADER = "item_per_parameter.recommender", "loader_without_workers.cnn"
 TF32 = "fp32_matmul.cnn"
 BY_SWITCH = ("tensor_core_unused", "misaligned_gemm")
-# Those that compile are compared in test_cases.py, without a compiler's back end.
+# Those that compile are compared in test_device_twins.py, without a compiler.
 EAGER = [
     case
     for case in pairs.cases(pairs.PAIRS)

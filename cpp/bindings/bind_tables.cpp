@@ -39,6 +39,7 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<Kernel>(m);
   bind_record<Copy>(m);
   bind_record<Operator>(m);
+  bind_record<RooflineRow>(m);
   bind_record<Counts>(m);
   bind_record<KernelCounts>(m);
   bind_record<Overlap>(m);
@@ -70,6 +71,10 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
             return sorts_of(a.report, rows);
           },
           py::arg("rows"), "What kind of event each row is, and its letter.")
+      .def("roofline",
+           [](const Analysis& a) {
+             return tuple_of([&] { return make_roofline_table(*a.report.timeline); });
+           })
       .def("threads",
            [](const Analysis& a) {
              return tuple_of([&] {

@@ -511,6 +511,35 @@ TTA_RECORD(Copy, TTA_COPY,
   FIELD(std::uint64_t, work, 0, "Kernels, copies and memsets in `device_us`.")
 TTA_RECORD(Operator, TTA_OPERATOR, "All calls of one operator, on all threads.")
 
+#define TTA_ROOFLINE_ROW(FIELD)                                                       \
+  FIELD(std::string, name, {}, "Name of the operator.")                               \
+  FIELD(                                                                              \
+      std::string, kind, {},                                                          \
+      "\"product\", \"convolution\", \"attention\", \"elementwise\", \"reduction\", " \
+      "\"norm\" or \"move\".")                                                        \
+  FIELD(std::string, inputs, {}, "Sizes of its tensors: \"[64, 128] [128, 256]\".")   \
+  FIELD(std::string, data_type, {}, "Of the first of them, as torch names it.")       \
+  FIELD(std::string, kernel, {}, "Its kernel with the most time.")                    \
+  FIELD(std::int32_t, device, 0, "Where it ran.")                                     \
+  FIELD(std::uint64_t, count, 0, "Calls with device work of their own.")              \
+  FIELD(std::int64_t, device_ns, 0,                                                   \
+        "Time in which work of a call ran, without that of operators inside it; of "  \
+        "all calls.")                                                                 \
+  FIELD(double, flops, 0, "Of one call: two for a multiplication with addition.")     \
+  FIELD(double, bytes, 0, "Of one call: inputs and outputs, each moved once.")        \
+  FIELD(double, tflop_s, 0, "Achieved: flops of all calls over their device time.")   \
+  FIELD(double, gb_s, 0, "Achieved, of the least bytes.")                             \
+  FIELD(                                                                              \
+      std::optional<double>, roofline_us, {},                                         \
+      "The least time of all calls by the device's data sheet; None: no peak of the " \
+      "device is known for its type.")                                                \
+  FIELD(std::string, bound, {}, "What sets it: \"compute\" or \"memory\"; or \"\".")  \
+  FIELD(std::optional<double>, efficiency, {},                                        \
+        "roofline / device time; None: unknown, or above 1.05: then sizes, type or "  \
+        "peak are not those of the run, or its data was in the cache.")
+TTA_RECORD(RooflineRow, TTA_ROOFLINE_ROW,
+           "Calls of one operator with the same inputs, against the device's peaks.")
+
 #define TTA_COUNTS(FIELD)                   \
   FIELD(std::uint64_t, min, 0, "Smallest.") \
   FIELD(double, median, 0, "Median.")       \

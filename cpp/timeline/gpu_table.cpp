@@ -17,6 +17,26 @@ constexpr PeakTeraflops kA100 = {19.5, 19.5, 156, 312, 312, 0, 624};
 // NVIDIA H100 and H200 data sheets (SXM), halved where they count sparsity.
 constexpr PeakTeraflops kHopper = {67, 67, 494.5, 989.5, 989.5, 1979, 1979};
 
+// NVIDIA H100 data sheet (PCIe), halved where it counts sparsity.
+constexpr PeakTeraflops kH100Pcie = {51, 51, 378, 756, 756, 1513, 1513};
+// NVIDIA HGX B200 and B300 data sheets, a GPU of eight, halved where they count
+// sparsity.
+constexpr PeakTeraflops kB200 = {37, 75, 1125, 2250, 2250, 4500, 4500};
+constexpr PeakTeraflops kB300 = {1.2, 75, 1125, 2250, 2250, 4500, 0};
+// AMD Instinct data sheets, dense, with matrix cores; MI250 and MI250X: of one of the
+// two dies of a board, each of which is a device.
+constexpr PeakTeraflops kMi300x = {163.4, 163.4, 653.7, 1307.4, 1307.4, 2614.9, 2614.9};
+constexpr PeakTeraflops kMi300a = {122.6, 122.6, 490.3, 980.6, 980.6, 1961.2, 1961.2};
+constexpr PeakTeraflops kMi350x = {72.1, 144.2, 0, 2306.9, 2306.9, 4613.7, 4613.7};
+constexpr PeakTeraflops kMi355x = {78.6, 157.3, 0, 2516.6, 2516.6, 5033.2, 5033.2};
+constexpr PeakTeraflops kMi250x = {47.9, 47.9, 0, 191.5, 191.5, 0, 191.5};
+constexpr PeakTeraflops kMi250 = {45.3, 45.3, 0, 181, 181, 0, 181};
+
+// A board of which bandwidth and peaks alone are known.
+constexpr Gpu board(std::string_view words, double gb_s, PeakTeraflops peak) {
+  return {.name = {}, .words = words, .bandwidth_gb_s = gb_s, .peak = peak};
+}
+
 // clang-format off: a row a paragraph
 constexpr std::array kGpus = {
     // NVIDIA T4 Tensor Core GPU data sheet; multiprocessors and cache: NVIDIA Turing
@@ -41,31 +61,46 @@ constexpr std::array kGpus = {
     // A100 architecture white paper.
     Gpu{"A100", "A100 SXM4 80GB", 2039, "NVIDIA A100-SXM4-80GB", 80 * kGiB, kA100,
         108, 1.41, 8, 0, 40 * kMiB, 2048, 4},
-    Gpu{"", "A100 80GB", 1935},
+    board("A100 80GB", 1935, kA100),
     Gpu{"A100 40GB", "A100", 1555, "NVIDIA A100-SXM4-40GB", 40 * kGiB, kA100,
         108, 1.41, 8, 0, 40 * kMiB, 2048, 4},
     // A800: as the A100, of which the slowest is meant.
-    Gpu{"", "A800", 1555},
+    board("A800", 1555, kA100),
     // NVIDIA H100 data sheets: PCIe, NVL, SXM; multiprocessors and cache: NVIDIA H100
     // architecture white paper.
-    Gpu{"", "H100 PCIe", 2000},
-    Gpu{"", "H100 NVL", 3900},
+    board("H100 PCIe", 2000, kH100Pcie),
+    board("H100 NVL", 3900, {60, 60, 417.5, 835.5, 835.5, 1670.5, 1670.5}),
     Gpu{"H100 SXM", "H100", 3350, "NVIDIA H100 80GB HBM3", 80 * kGiB, kHopper,
         132, 1.98, 9, 0, 50 * kMiB, 2048, 5},
-    Gpu{"", "H800", 2000},  // As the H100 PCIe, the slowest of the name.
+    board("H800", 2000, kH100Pcie),  // As the H100 PCIe, the slowest of the name.
     // NVIDIA H200 data sheet (SXM): the processor of the H100 with other memory.
     Gpu{"H200", "H200", 4800, "NVIDIA H200", 141 * kGiB, kHopper,
         132, 1.98, 9, 0, 50 * kMiB, 2048, 5},
     // NVIDIA data sheets: GH200 (96 GB), DGX/HGX B200 and B300, L40, L40S, L4, A40, A10.
-    Gpu{"", "GH200", 4000},
-    Gpu{"", "B200", 7700},
-    Gpu{"", "GB200", 7700},
-    Gpu{"", "B300", 7700},
-    Gpu{"", "L40", 864},
-    Gpu{"", "L40S", 864},
-    Gpu{"", "L4", 300},
-    Gpu{"", "A40", 696},
-    Gpu{"", "A10", 600},
+    board("GH200", 4000, kHopper),
+    board("B200", 7700, kB200),
+    board("GB200", 7700, kB200),
+    board("B300", 7700, kB300),
+    board("L40", 864, {1.4, 90.5, 90.5, 181, 181, 362, 362}),
+    board("L40S", 864, {1.4, 91.6, 183, 362, 362, 733, 733}),
+    board("L4", 300, {0.5, 30.3, 60.5, 121, 121, 242.5, 242.5}),
+    board("A40", 696, {0.6, 37.4, 74.8, 149.7, 149.7, 0, 299.3}),
+    board("A10", 600, {0.5, 31.2, 62.5, 125, 125, 0, 250}),
+    // White papers of the architectures GA102, Ada and Blackwell (GeForce); sums in
+    // float32.
+    board("RTX 3090", 936, {0.6, 35.6, 35.6, 71.2, 71.2, 0, 284.7}),
+    board("RTX 3080", 760, {0.5, 29.8, 29.8, 59.5, 59.5, 0, 238}),
+    board("RTX 4080", 717, {0.8, 48.7, 48.7, 97.5, 97.5, 194.9, 389.9}),
+    board("RTX 5090", 1792, {1.6, 104.8, 104.8, 209.5, 209.5, 419, 838}),
+    board("RTX 5080", 960, {0.9, 56.3, 56.3, 112.6, 112.6, 225.1, 450.2}),
+    board("MI355X", 8000, kMi355x),
+    board("MI350X", 8000, kMi350x),
+    board("MI325X", 6000, kMi300x),
+    board("MI300X", 5300, kMi300x),
+    board("MI300A", 5300, kMi300a),
+    board("MI250X", 1638, kMi250x),
+    board("MI250", 1638, kMi250),
+    board("MI210", 1638, kMi250),
 };
 // clang-format on
 

@@ -12,15 +12,16 @@
 namespace tta::timeline {
 
 /// Peaks for dense matrices at boost clock, in FLOP/s * 1e-12; with tensor cores where
-/// they are used without being asked for: float32 is without. 0: no hardware for it.
+/// they are used without being asked for: float32 is without. 0: no hardware for it, or
+/// unknown here.
 struct PeakTeraflops {
   double float64 = 0, float32 = 0, tf32 = 0, float16 = 0, bfloat16 = 0, float8 = 0,
          int8 = 0;
 };
 
 struct Gpu {
-  /// What a dry run can be asked to be; "" if only the memory's bandwidth is known
-  /// here, and then all that stands after `bandwidth_gb_s` is 0.
+  /// What a dry run can be asked to be; "" if only bandwidth and peaks are known here,
+  /// and then all else is 0.
   std::string_view name;
   /// Its own words of a driver's name for it, e.g. "A100 SXM4 80GB"; a row stands
   /// before those that fewer of its words are enough for.

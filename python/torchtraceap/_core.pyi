@@ -70,6 +70,7 @@ __all__: list[str] = [
     "Recovery",
     "Replay",
     "Report",
+    "RooflineRow",
     "RuleContext",
     "RuleOutcome",
     "Settings",
@@ -1856,12 +1857,12 @@ class JobAnswer:
     @property
     def rows(self) -> tuple[JobAnswerRow, ...]:
         """
-        Five at most, of 3 % or more; what saves most comes first, shared patterns last.
+        Five at most, of 3 % or more except for the first, the cause of what is lost; what saves most comes first, shared patterns last.
         """
     @property
     def saved_fraction(self) -> float:
         """
-        Share of a step that is saved if all of it took its usual time.
+        Share of a step that is saved at most if all transfers took their usual time ("transfers"), or all ranks (else).
         """
     @property
     def verdict(self) -> str:
@@ -2825,6 +2826,7 @@ class Report:
         """
         The replay of the trace, its reliability, and the gains of fixes.
         """
+    def roofline(self) -> tuple[RooflineRow, ...]: ...
     def sorts(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
     ) -> list[SortOfEvent]:
@@ -3367,6 +3369,109 @@ class Operator:
     def work(self) -> int:
         """
         Kernels, copies and memsets in `device_us`.
+        """
+
+class RooflineRow:
+    """
+    Calls of one operator with the same inputs, against the device's peaks.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> RooflineRow:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> RooflineRow:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def bound(self) -> str:
+        """
+        What sets it: "compute" or "memory"; or "".
+        """
+    @property
+    def bytes(self) -> float:
+        """
+        Of one call: inputs and outputs, each moved once.
+        """
+    @property
+    def count(self) -> int:
+        """
+        Calls with device work of their own.
+        """
+    @property
+    def data_type(self) -> str:
+        """
+        Of the first of them, as torch names it.
+        """
+    @property
+    def device(self) -> int:
+        """
+        Where it ran.
+        """
+    @property
+    def device_ns(self) -> int:
+        """
+        Time in which work of a call ran, without that of operators inside it; of all calls.
+        """
+    @property
+    def device_us(self) -> float:
+        """
+        Time in which work of a call ran, without that of operators inside it; of all calls.
+        """
+    @property
+    def efficiency(self) -> float | None:
+        """
+        roofline / device time; None: unknown, or above 1.05: then sizes, type or peak are not those of the run, or its data was in the cache.
+        """
+    @property
+    def flops(self) -> float:
+        """
+        Of one call: two for a multiplication with addition.
+        """
+    @property
+    def gb_s(self) -> float:
+        """
+        Achieved, of the least bytes.
+        """
+    @property
+    def inputs(self) -> str:
+        """
+        Sizes of its tensors: "[64, 128] [128, 256]".
+        """
+    @property
+    def kernel(self) -> str:
+        """
+        Its kernel with the most time.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        "product", "convolution", "attention", "elementwise", "reduction", "norm" or "move".
+        """
+    @property
+    def name(self) -> str:
+        """
+        Name of the operator.
+        """
+    @property
+    def roofline_us(self) -> float | None:
+        """
+        The least time of all calls by the device's data sheet; None: no peak of the device is known for its type.
+        """
+    @property
+    def tflop_s(self) -> float:
+        """
+        Achieved: flops of all calls over their device time.
         """
 
 class Counts:

@@ -26,6 +26,7 @@ from torchtraceap._core import (
     Operator,
     Overlap,
     Recovery,
+    RooflineRow,
     RuleOutcome,
     Stage,
     Step,
@@ -225,6 +226,12 @@ class ReportData:
     def copies(self) -> tuple[Copy, ...]:
         """Copies by direction and kind of host memory, and memsets, longest first."""
         return self._work.copies
+
+    @cached_property
+    def roofline(self) -> tuple[RooflineRow, ...]:
+        """Operators with the same inputs, against the peaks of their device: flops,
+        bytes, efficiency; most time lost first. Needs record_shapes=True."""
+        return self.core.roofline()
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:

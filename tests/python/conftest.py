@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -26,6 +28,30 @@ from .torch_forks import TorchForks
 ROOT = Path(__file__).resolve().parents[2]
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+class Done(NamedTuple):
+    """How the program ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    def fine(self) -> str:
+        """Return what was printed of a run that must have exit code 0."""
+        assert self.code == 0, self.err
+        return self.out
+
+
+Cli = Callable[..., Done]
+
+
+def python(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run Python with these arguments; ``options`` are those of subprocess.run, which
+    captures texts and waits for two minutes unless they say otherwise."""
+    usual = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    return subprocess.run([sys.executable, *map(str, arguments)], **usual | options)
+
 
 # Tests compare what the program prints; it would be in color if this were set.
 os.environ.pop("FORCE_COLOR", None)
@@ -109,6 +135,39 @@ def program() -> Run:
         return subprocess.CompletedProcess([], code, *written)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def cli(program: Run) -> Cli:
+    """As `program`, with what is written as text."""
+
+    def run(*arguments: object, cwd: Path | None = None) -> Done:
+        done = program(*arguments, cwd=cwd)
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def form_of() -> Callable[[Report], Any]:
+    """Gives the JSON form of a report, having checked that it follows the schema."""
+    jsonschema = pytest.importorskip("jsonschema")
+    text = (files("torchtraceap") / "report.schema.json").read_text("utf-8")
+    validator = jsonschema.Draft202012Validator(json.loads(text))
+
+    def read(report: Report) -> Any:
+        form = json.loads(report.to_json())
+        validator.validate(form)
+        return form
+
+    return read
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from torchtraceap.views.answer_text import WIDTH, answer_line, answer_lines
 
 from .conftest import Run
 from .real_traces import PATHS, summed_up
+from .trace_builder import launched, report_of
 
 LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 TINY = "mi250-rocm62-tiny.json.gz"
@@ -58,6 +60,14 @@ def test_a_narrow_screen_keeps_files_and_functions(
         "      resnet50_profiler_api.py:46 (+4)",
     ]
     assert len(places) == len(slow_loader.answer.rows)
+
+
+def test_the_facts_say_what_was_left_out_and_whose_mean_it_is(data: Path) -> None:
+    part = torchtraceap.analyze(data / TINY, skip_categories=["kernel"])
+    assert re.search(r"\d+ events? left out$", answer_lines(part)[1])
+    rows = (launched(d + 1, 10 * d, 100, 50, device=d) for d in (0, 1))
+    both = report_of(*chain.from_iterable(rows))
+    assert answer_lines(both)[1].endswith("busy 33.3 % (mean of 2 devices)")
 
 
 def test_one_line_a_trace(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,31 +15,29 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap import cli
 from torchtraceap.cli import analyze as cli_analyze
 from torchtraceap.cli.targets import write_report
+
+from .conftest import Cli, Done
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 TINY = "mi250-rocm62-tiny.json.gz"
 LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 
 
-def refusal(result: subprocess.CompletedProcess[bytes]) -> str:
+def refusal(result: Done) -> str:
     """Return the message of a refusal, which must be one and no traceback."""
-    text = result.stderr.decode()
-    assert result.returncode == 2, text
-    assert "Traceback" not in text
-    assert text.startswith("torchtraceap: ")
-    assert 15 <= len(text) <= 2000
-    return text
+    assert result.code == 2, result.err
+    assert "Traceback" not in result.err
+    assert result.err.startswith("torchtraceap: ")
+    assert 15 <= len(result.err) <= 2000
+    return result.err
 
 
-def test_analyze_prints_findings_and_windows(program: Run, data: Path) -> None:
-    result = program("analyze", data / LOADER, "--windows", 2)
-    assert result.returncode == 0 and result.stderr == b""
-    report = torchtraceap.analyze(data / LOADER)
-    assert result.stdout.decode() == report.summary(windows=2) + "\n"
-    assert "(2 of " in result.stdout.decode()
+def test_analyze_prints_findings_and_windows(cli: Cli, data: Path) -> None:
+    text = torchtraceap.analyze(data / LOADER).summary(windows=2)
+    assert cli("analyze", data / LOADER, "--windows", 2) == (0, text + "\n", "")
+    assert "(2 of " in text
 
 
 def test_the_script_is_the_same_program(data: Path) -> None:
@@ -57,131 +55,105 @@ def test_version(own_process: Run) -> None:
 
 
 def test_json_to_a_file_and_to_standard_output(
-    program: Run, data: Path, tmp_path: Path
+    cli: Cli, data: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "report.json"
-    result = program("analyze", data / TINY, "--json", target)
-    assert result.returncode == 0
-    assert result.stdout.decode().startswith(str(data / TINY))
+    out = cli("analyze", data / TINY, "--json", target).fine()
+    assert out.startswith(str(data / TINY))
     form = json.loads(target.read_text())
     assert form == torchtraceap.analyze(data / TINY).to_dict()
-    result = program("analyze", data / TINY, "--json", "-")
-    assert json.loads(result.stdout) == form
+    assert json.loads(cli("analyze", data / TINY, "--json", "-").fine()) == form
 
 
-def test_several_traces(program: Run, data: Path, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.json"
+def test_several_traces(cli: Cli, data: Path, tmp_path: Path) -> None:
+    bad, target = tmp_path / "bad.json", tmp_path / "all.json"
     bad.write_text("{}")
     other = data / "cpu-macos-resnet18.json.gz"
-    result = program(
-        "analyze", data / TINY, bad, other, "--json", tmp_path / "all.json"
-    )
+    result = cli("analyze", data / TINY, bad, other, "--json", target)
     text = refusal(result)
     assert "1 of 3 traces failed: " in text and str(bad) in text
-    out = result.stdout.decode()
-    assert str(data / TINY) in out and str(other) in out
-    forms = json.loads((tmp_path / "all.json").read_text())
+    assert str(data / TINY) in result.out and str(other) in result.out
+    forms = json.loads(target.read_text())
     assert [form["trace"]["path"] for form in forms] == [str(data / TINY), str(other)]
 
 
-BAD = {
-    "empty": b"",
-    "no JSON": b"hello\n",
-    "no trace": b'{"a": [1, 2]}',
-    "a list of numbers": b"[1, 2]",
-    "cut": b'{"traceEvents": [{"ph": "X", "ts": 1, "du',
-    "a cut gzip": gzip.compress(b'{"traceEvents": []}' * 99)[:60],
-    "no UTF-8": b'{"traceEvents": [{"ph": "X", "name": "\xff"}]}',
-}
-
-
 @pytest.mark.parametrize("command", ["analyze", "inspect"])
-@pytest.mark.parametrize("case", BAD)
-def test_bad_files_are_refused(
-    program: Run, tmp_path: Path, command: str, case: str
-) -> None:
+def test_bad_files_are_refused(cli: Cli, tmp_path: Path, command: str) -> None:
+    """All of them: test_faults.py."""
+    assert "folder" in refusal(cli(command, tmp_path))
     path = tmp_path / "bad.json"
-    path.write_bytes(BAD[case])
-    assert str(path) in refusal(program(command, path))
-
-
-@pytest.mark.parametrize("command", ["analyze", "inspect"])
-def test_what_is_no_file_is_refused(program: Run, tmp_path: Path, command: str) -> None:
-    assert "folder" in refusal(program(command, tmp_path))
-    assert "Check the path" in refusal(program(command, tmp_path / "gone.json"))
-    text = refusal(program(command, tmp_path / "gone\x1b[31m\u202e.json"))
+    path.write_bytes(b'{"traceEvents": [{"ph": "X", "ts": 1, "du')
+    assert str(path) in refusal(cli(command, path))
+    assert "Check the path" in refusal(cli(command, tmp_path / "gone.json"))
+    text = refusal(cli(command, tmp_path / "gone\x1b[31m\u202e.json"))
     assert "\x1b" not in text and "\u202e" not in text
 
 
-def inspected(result: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
-    assert result.returncode == 0, result.stderr.decode()
-    facts: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+def inspected(result: Done) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(result.fine().splitlines()[-1])
     return facts
 
 
-def test_both_commands_load_the_given_files(program: Run, data: Path) -> None:
+def test_both_commands_load_the_given_files(cli: Cli, data: Path) -> None:
     path = data / LOADER
     options = ["--step", "6:7", "--skip-category", "cpu_op", "--threads", 2]
     options += ["--skip-category", "Trace", "--max-ratio", "inf"]
     trace = torchtraceap.load(path, steps=(6, 7), skip_categories=["cpu_op", "Trace"])
-    facts = inspected(program("inspect", path, "--json", *options))
+    facts = inspected(cli("inspect", path, "--json", *options))
     assert (facts["events"], facts["left_out"]) == (len(trace), trace.left_out)
     assert "cpu_op" not in facts["categories"] and facts["left_out"] > 0
-    text = program("inspect", path, *options).stdout.decode()
+    text = cli("inspect", path, *options).fine()
     assert f"left out     {trace.left_out:,} events" in text
-    result = program("analyze", path, "--json", "-", *options)
-    assert json.loads(result.stdout)["trace"]["events"] == len(trace)
-    one = inspected(program("inspect", path, "--json", "--step", 6))
+    form = json.loads(cli("analyze", path, "--json", "-", *options).fine())
+    assert form["trace"]["events"] == len(trace)
+    one = inspected(cli("inspect", path, "--json", "--step", 6))
     assert one["events"] == len(torchtraceap.load(path, steps=6))
 
 
-def test_steps_that_are_not_there(program: Run, data: Path) -> None:
-    text = refusal(program("analyze", data / LOADER, "--step", 4))
+def test_steps_that_are_not_there(cli: Cli, data: Path) -> None:
+    text = refusal(cli("analyze", data / LOADER, "--step", 4))
     assert "no ProfilerStep#4" in text and "Its steps are 5 to 10" in text
 
 
-def test_limits_on_gzip(program: Run, data: Path, tmp_path: Path) -> None:
-    result = program("inspect", data / LOADER, "--max-text-bytes", 1000)
+def test_limits_on_gzip(cli: Cli, data: Path, tmp_path: Path) -> None:
+    result = cli("inspect", data / LOADER, "--max-text-bytes", 1000)
     assert "limit of 1000 bytes" in refusal(result)
     bomb = tmp_path / "bomb.json.gz"
     bomb.write_bytes(gzip.compress(b"[" + b" " * 90_000_000 + b"]"))
-    refusal(program("analyze", bomb))
-    assert inspected(program("inspect", bomb, "--json", "--max-ratio", 2000))
+    refusal(cli("analyze", bomb))
+    assert inspected(cli("inspect", bomb, "--json", "--max-ratio", 2000))
 
 
-def test_recover_is_passed_on(program: Run, tmp_path: Path) -> None:
+def test_recover_is_passed_on(cli: Cli, tmp_path: Path) -> None:
     cut = tmp_path / "cut.json"
     cut.write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1}, {"ph": "X", "n')
-    refusal(program("inspect", cut))
-    assert inspected(program("inspect", cut, "--json", "--recover"))["events"] == 1
+    assert inspected(cli("inspect", cut, "--json", "--recover"))["events"] == 1
 
 
-def test_a_refusal_is_short_whatever_the_name(program: Run, tmp_path: Path) -> None:
+def test_a_refusal_is_short_whatever_the_name(cli: Cli, tmp_path: Path) -> None:
     name = "\u202e" * 80 + ".json"  # 6 characters each where it is shown
     folder = tmp_path.joinpath(*["\U000e0001" * 60] * 8)
-    refusal(program("inspect", folder / name))
-    refusal(program("analyze", tmp_path / ("x" * 3000)))
+    refusal(cli("inspect", folder / name))
+    refusal(cli("analyze", tmp_path / ("x" * 3000)))
 
 
-def test_targets_that_cannot_be_written(
-    program: Run, data: Path, tmp_path: Path
-) -> None:
+def test_targets_that_cannot_be_written(cli: Cli, data: Path, tmp_path: Path) -> None:
     for target in (tmp_path / "no" / "x.json", tmp_path):
-        result = program("analyze", data / TINY, "--json", target)
+        result = cli("analyze", data / TINY, "--json", target)
         assert str(target) in refusal(result)
-        assert result.stdout == b""  # It is reported before any work is done.
+        assert result.out == ""  # It is reported before any work is done.
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
-def test_a_target_on_a_full_disk(program: Run, data: Path) -> None:
-    result = program("analyze", data / TINY, "--json", "/dev/full")
+def test_a_target_on_a_full_disk(cli: Cli, data: Path) -> None:
+    result = cli("analyze", data / TINY, "--json", "/dev/full")
     assert "cannot write /dev/full: No space left" in refusal(result)
-    assert result.stdout  # The text is not lost for it.
+    assert result.out  # The text is not lost for it.
 
 
 @pytest.mark.parametrize("kind", ["itself", "hard link", "symbolic link", "other way"])
 def test_a_trace_is_not_overwritten(
-    program: Run, data: Path, tmp_path: Path, kind: str
+    cli: Cli, data: Path, tmp_path: Path, kind: str
 ) -> None:
     trace, target = tmp_path / "trace.json.gz", tmp_path / "report.json"
     content = (data / TINY).read_bytes()
@@ -195,9 +167,9 @@ def test_a_trace_is_not_overwritten(
     else:
         (tmp_path / "folder").mkdir()
         target = tmp_path / "folder" / ".." / trace.name
-    result = program("analyze", data / TINY, trace, "--json", target)
+    result = cli("analyze", data / TINY, trace, "--json", target)
     assert f"would overwrite {trace}" in refusal(result)
-    assert result.stdout == b"" and trace.read_bytes() == content
+    assert result.out == "" and trace.read_bytes() == content
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
@@ -206,7 +178,9 @@ def test_a_full_disk(own_process: Run, data: Path) -> None:
         result = own_process(
             "analyze", data / TINY, stdout=full, stderr=subprocess.PIPE
         )
-    assert "standard output" in refusal(result)
+    assert "standard output" in refusal(
+        Done(result.returncode, "", result.stderr.decode())
+    )
 
 
 def test_a_reader_that_stops_early(data: Path) -> None:
@@ -234,23 +208,13 @@ def test_terminals_of_other_encodings(
     own_process: Run, data: Path, encoding: str
 ) -> None:
     environment = os.environ | {"PYTHONIOENCODING": encoding}
-    result = own_process("analyze", data / LOADER, "--full", env=environment)
-    assert result.returncode == 0 and result.stderr == b""
-    text = result.stdout.decode(encoding)
-    assert ("×6" if encoding != "ascii" else "x6") in text
-    result = own_process("analyze", data / LOADER, env=environment)
-    assert result.returncode == 0 and result.stderr == b""
-    assert "<= 8.9 %" in result.stdout.decode(encoding)
-
-
-def test_nothing_is_written_next_to_the_trace(
-    program: Run, data: Path, tmp_path: Path
-) -> None:
-    trace = tmp_path / "trace.json.gz"
-    trace.write_bytes((data / TINY).read_bytes())
-    assert program("analyze", trace, cwd=tmp_path).returncode == 0
-    assert program("inspect", trace, cwd=tmp_path).returncode == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["trace.json.gz"]
+    for options, said in (
+        (["--full"], "×6" if encoding != "ascii" else "x6"),
+        ([], "<= 8.9 %"),
+    ):
+        result = own_process("analyze", data / LOADER, *options, env=environment)
+        assert result.returncode == 0 and result.stderr == b""
+        assert said in result.stdout.decode(encoding)
 
 
 def test_the_page_tells_of_every_form(root: Path) -> None:
@@ -280,11 +244,7 @@ def test_what_ends_making_a_text_leaves_the_old_file(
 
 @pytest.mark.parametrize("form", ["json", "html", "perfetto"])
 def test_a_trace_that_is_gone_when_a_file_is_written(
-    form: str,
-    data: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    form: str, cli: Cli, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its text is needed once more: for lines of code, to be copied."""
     path, target = tmp_path / "trace.json.gz", tmp_path / "out"
@@ -295,8 +255,7 @@ def test_a_trace_that_is_gone_when_a_file_is_written(
         write_report(*given)
 
     monkeypatch.setattr(cli_analyze, "write_report", remove_and_write)
-    code = cli.main(["analyze", str(path), "-q", f"--{form}", str(target)])
-    err = capsys.readouterr().err
+    code, _, err = cli("analyze", path, "-q", f"--{form}", target)
     assert (code, target.exists()) == (2, False)
     assert err.startswith(f"torchtraceap: --{form} {target}: {path}: cannot be opened")
     assert "restore it, or load a copy that stays" in err

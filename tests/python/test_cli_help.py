@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,8 +15,8 @@ from torchtraceap.cli import program as cli_program
 from torchtraceap.views.finding_text import gain_text
 
 from .cli_commands import the_commands
+from .conftest import Cli, python
 
-Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 TINY = "mi250-rocm62-tiny.json.gz"
 LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 
@@ -83,21 +80,17 @@ def test_every_command_has_examples_that_it_takes(
     ],
 )
 def test_a_mistake_is_met_with_a_hint(
-    program: Run, arguments: list[str], hint: str
+    cli: Cli, arguments: list[str], hint: str
 ) -> None:
-    result = program(*arguments)
-    text = result.stderr.decode()
-    assert result.returncode == 2 and result.stdout == b""
+    code, out, text = cli(*arguments)
+    assert code == 2 and out == ""
     assert hint in text and "Traceback" not in text
     assert "\x1b" not in text and "\u202e" not in text
 
 
-def test_a_file_without_an_ending_is_taken_for_a_trace(
-    program: Run, tmp_path: Path
-) -> None:
-    (tmp_path / "recorded").write_text("{}")
-    result = program("recorded", cwd=tmp_path)
-    assert b"torchtraceap analyze recorded" in result.stderr
+def test_a_file_without_an_ending_is_taken_for_a_trace(here: Path, cli: Cli) -> None:
+    (here / "recorded").write_text("{}")
+    assert "torchtraceap analyze recorded" in cli("recorded").err
 
 
 def test_exit_codes_are_those_of_the_page(root: Path) -> None:
@@ -126,27 +119,14 @@ def test_exit_codes_are_those_of_the_page(root: Path) -> None:
         assert named <= known, f"{name}.md: {named - known}"
 
 
-def test_ctrl_c_is_130(tmp_path: Path) -> None:
-    """Pressed while the program waits for the bytes of a trace."""
+def test_ctrl_c_is_130() -> None:
+    """Pressed while the program waits for the bytes of a trace; while it starts:
+    test_interrupt.py."""
     code = "import sys; from torchtraceap.cli import main, analyze\n"
     code += "def stop(*a, **k): raise KeyboardInterrupt\n"
     code += "analyze.load = stop; sys.exit(main(['analyze', 'x.json']))"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
-
-
-def test_ctrl_c_while_it_loads_is_130() -> None:
-    """Pressed as anything of the program is loaded, again and again."""
-    code = "import sys; from torchtraceap.cli import console\n"
-    code += "class Stop:\n"
-    code += "    def find_spec(*_): raise KeyboardInterrupt\n"
-    code += "sys.meta_path.insert(0, Stop); sys.exit(console())"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
+    result = python("-c", code)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
 
 
 # --- Targets are checked before any work ----------------------------------------------
@@ -162,6 +142,7 @@ def test_ctrl_c_while_it_loads_is_130() -> None:
         ("analyze", ["--json", "."], "cannot write .: Is a directory"),
         ("whatif", ["--json", "no/x.json"], "cannot write no/x.json: No such file"),
         ("whatif", ["--trace-out", "no/x.json"], "No such file"),
+        ("analyze", ["--html", "no/x.html"], "cannot write no/x.html: No such file"),
         ("whatif", ["--trace-out", "-"], "cannot go to standard output"),
         ("analyze", ["--parquet", "-"], "cannot go to standard output"),
         ("analyze", ["--parquet", "file"], "cannot write file: Not a directory"),
@@ -177,32 +158,30 @@ def test_ctrl_c_while_it_loads_is_130() -> None:
     ],
 )
 def test_targets_are_refused_before_the_trace_is_read(
-    program: Run, tmp_path: Path, command: str, options: list[str], message: str
+    cli: Cli, here: Path, command: str, options: list[str], message: str
 ) -> None:
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "made").mkdir()
-    result = program(command, "not-there.json", *options, cwd=tmp_path)
-    text = result.stderr.decode()
-    assert result.returncode == 2 and result.stdout == b""
+    (here / "file").write_text("mine")
+    (here / "made").mkdir()
+    code, out, text = cli(command, "not-there.json", *options)
+    assert code == 2 and out == ""
     assert message in text and "not-there" not in text
-    assert (tmp_path / "file").read_text() == "mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "made"]
+    assert (here / "file").read_text() == "mine"
+    assert sorted(path.name for path in here.iterdir()) == ["file", "made"]
 
 
-def test_tables_by_the_program(program: Run, data: Path, tmp_path: Path) -> None:
+def test_tables_by_the_program(cli: Cli, data: Path, tmp_path: Path) -> None:
     options = ["--parquet", tmp_path / "parquet"]
-    result = program("analyze", data / TINY, *options, "--json", "/dev/null")
-    assert result.returncode == 0, result.stderr
+    cli("analyze", data / TINY, *options, "--json", "/dev/null").fine()
     assert (tmp_path / "parquet" / "events.parquet").exists()
-    result = program("analyze", data / TINY, data / LOADER, *options)
-    assert b"--parquet takes one trace" in result.stderr
+    result = cli("analyze", data / TINY, data / LOADER, *options)
+    assert "--parquet takes one trace" in result.err
 
 
 # --- Messages -------------------------------------------------------------------------
 
 
-def test_patterns_are_counted_as_the_readme_does(program: Run, root: Path) -> None:
-    text = program("patterns").stdout.decode()
+def test_patterns_are_counted_as_the_readme_does(cli: Cli, root: Path) -> None:
+    text = cli("patterns").fine()
     found = sum(pattern.user_finding for pattern in _core.patterns())
     aside = [p.name for p in _core.patterns() if not p.user_finding]
     assert text.startswith(f"{found} patterns, ")
@@ -210,14 +189,13 @@ def test_patterns_are_counted_as_the_readme_does(program: Run, root: Path) -> No
     assert f"{found} patterns" in (root / "README.md").read_text("utf-8")
 
 
-def test_a_file_is_no_place(program: Run, data: Path) -> None:
+def test_a_file_is_no_place(cli: Cli, data: Path) -> None:
     file = "resnet50_profiler_api.py"
-    result = program("whatif", data / LOADER, "--drop", file)
-    assert result.returncode == 2
-    assert f"{file} is a file. Name a line of it".encode() in result.stderr
-    assert f": {file}:42, {file}:46".encode() in result.stderr
-    result = program("whatif", data / LOADER, "--drop", "dataloader_bond")
-    assert b"did you mean 'dataloader_bound'?" in result.stderr
+    code, _, err = cli("whatif", data / LOADER, "--drop", file)
+    assert code == 2 and f"{file} is a file. Name a line of it" in err
+    assert f": {file}:42, {file}:46" in err
+    result = cli("whatif", data / LOADER, "--drop", "dataloader_bond")
+    assert "did you mean 'dataloader_bound'?" in result.err
 
 
 def test_an_edit_that_leaves_nothing_is_not_counted_on(

@@ -17,6 +17,7 @@ import torchtraceap
 from torchtraceap.base.text_table import align, marked
 from torchtraceap.cli.output import say_lines
 
+from .conftest import Cli, python
 from .terminal import on_terminal
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
@@ -139,37 +140,31 @@ def test_a_terminal_shows_long_work(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_pipe_or_a_ci_machine_shows_no_progress(data: Path) -> None:
-    command = [sys.executable, "-c", IMPATIENT, "analyze", str(data / LOADER)]
-    result = subprocess.run(
-        command, capture_output=True, env=environment(), check=False
-    )
-    assert result.returncode == 0 and result.stderr == b""
-    _, shown = on_terminal(command, environment(CI="1"))
+    command = ["-c", IMPATIENT, "analyze", str(data / LOADER)]
+    result = python(*command, env=environment())
+    assert result.returncode == 0 and result.stderr == ""
+    _, shown = on_terminal([sys.executable, *command], environment(CI="1"))
     assert "\r" not in shown
 
 
 @pytest.mark.parametrize("command", ["analyze", "whatif"])
-def test_quiet(program: Run, data: Path, tmp_path: Path, command: str) -> None:
+def test_quiet(cli: Cli, data: Path, tmp_path: Path, command: str) -> None:
     target = tmp_path / "out.json"
-    result = program(command, data / LOADER, "--quiet", "--json", target)
-    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    assert cli(command, data / LOADER, "--quiet", "--json", target) == (0, "", "")
     assert json.loads(target.read_text())["trace"]["path"] == str(data / LOADER)
-    result = program(command, data / LOADER, "-q", "--json", "-")
-    assert json.loads(result.stdout)  # Asked for by name, so it is printed.
-    result = program(command, tmp_path / "gone.json", "--quiet")
-    assert result.returncode == 2 and result.stdout == b""
-    assert b"gone.json" in result.stderr
+    # Asked for by name, so it is printed.
+    assert json.loads(cli(command, data / LOADER, "-q", "--json", "-").fine())
+    code, out, err = cli(command, tmp_path / "gone.json", "--quiet")
+    assert code == 2 and out == "" and "gone.json" in err
 
 
 def test_a_quiet_check_says_it_by_its_code(
-    program: Run, data: Path, tmp_path: Path
+    cli: Cli, data: Path, tmp_path: Path
 ) -> None:
     budget = tmp_path / "budget.toml"
     check = ("check", data / TINY, "-q")
-    assert program(*check, "--write-budget", budget).stdout == b""
-    result = program(*check, "--budget", budget)
-    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
-    result = program("check", data / LOADER, "-q", "--budget", budget)
-    assert (result.returncode, result.stdout, result.stderr) == (1, b"", b"")
-    result = program("compare", data / TINY, data / LOADER, "-q", "--fail-on", "new")
-    assert (result.returncode, result.stdout) == (1, b"")
+    assert cli(*check, "--write-budget", budget).out == ""
+    assert cli(*check, "--budget", budget) == (0, "", "")
+    assert cli("check", data / LOADER, "-q", "--budget", budget) == (1, "", "")
+    worse = cli("compare", data / TINY, data / LOADER, "-q", "--fail-on", "new")
+    assert (worse.code, worse.out) == (1, "")

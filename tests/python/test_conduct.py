@@ -20,6 +20,8 @@ import pytest
 import torchtraceap
 from torchtraceap.cli import main
 
+from .conftest import python
+
 SOURCE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 SMALL = "mi250-rocm62-tiny.json.gz"
 
@@ -112,12 +114,7 @@ def test_folders_are_as_they_were(data: Path, tmp_path: Path) -> None:
     places["traces"].chmod(0o555)
     trace.chmod(0o444)
     try:
-        subprocess.run(
-            [sys.executable, "-c", WORK, str(trace)],
-            check=True,
-            cwd=places["work"],
-            env=environment,
-        )
+        python("-c", WORK, trace, cwd=places["work"], env=environment, check=True)
     finally:
         places["traces"].chmod(0o755)
     assert contents(tmp_path) == before
@@ -157,9 +154,7 @@ sys.exit(0 if same and status == 0 else 4)
 
 
 def test_fork_after_a_load(data: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-c", FORK, str(data / SOURCE)], check=True, timeout=60
-    )
+    python("-c", FORK, data / SOURCE, check=True)
 
 
 # What a load may raise, and the fields that its error must have.
@@ -214,6 +209,5 @@ for mebibytes in (1, 4, 12):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_too_little_memory_is_a_memory_error(data: Path, threads: int) -> None:
-    command = [sys.executable, "-c", STARVED, str(data / SOURCE), str(threads)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = python("-c", STARVED, data / SOURCE, threads)
     assert (result.returncode, result.stdout) == (0, "MemoryError\n" * 3), result.stderr

@@ -8,8 +8,6 @@ import inspect
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from torchtraceap.cli import main
 from torchtraceap.cli.mcp import skill
 
 from .cli_commands import the_commands
+from .conftest import Cli, python
 from .pages import DOCS, blocks, page
 
 INTEGRATIONS = "torchtraceap.integrations."
@@ -32,14 +31,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for module in ("sphinx", "myst_parser", "furo"):
         pytest.importorskip(module)
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
-    built = subprocess.run(
-        [*command, "-d", str(folder / "doctrees"), str(DOCS), str(folder / "html")],
-        capture_output=True,
-        text=True,
-    )
+    command = ["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d"]
+    trees, out = folder / "doctrees", folder / "html"
+    built = python(*command, trees, DOCS, out, timeout=None)
     assert built.returncode == 0, built.stderr
-    return folder / "html"
+    return out
 
 
 def documented() -> dict[str, Any]:
@@ -155,10 +151,7 @@ def test_the_front_matter_is_a_skills() -> None:
     assert 100 < len(fields["description"]) <= 1024
 
 
-def test_its_lines_run(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_its_lines_run(data: Path, here: Path, capfd: Any) -> None:
     for name, source in TRACES.items():
         shutil.copy(data / source, name)
     lines = [line for block in blocks(PAGE, "bash") for line in block.splitlines()]
@@ -191,9 +184,8 @@ def test_its_options_and_members_are_there(slow_loader: torchtraceap.Report) -> 
         assert name in finding and name in PAGE
 
 
-def test_its_loop_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_loop_runs(here: Path) -> None:
     torch = pytest.importorskip("torch")
-    monkeypatch.chdir(tmp_path)
     names = {
         "loader": [torch.ones(8, 8)] * 8,
         "train_step": lambda batch: batch @ batch,
@@ -209,6 +201,5 @@ def test_its_test_runs(no_sync_stalls: Callable[..., Any]) -> None:
     names["test_training_step"](no_sync_stalls)
 
 
-def test_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mcp", "--skill"]) == 0
-    assert capsys.readouterr().out == PAGE
+def test_it_is_printed(cli: Cli) -> None:
+    assert cli("mcp", "--skill").fine() == PAGE

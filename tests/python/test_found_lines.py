@@ -224,12 +224,6 @@ def finding(line: int, *calls: tuple[list[str], int], function: str = "main") ->
     return where, calls, sum(ns for _, ns in calls)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def line_of(source: str, calls: list[str]) -> int | None:
     Path("train.py").write_text(source)
     return FoundLines("").line_of(*finding(begin_of(source), (calls, 10)))
@@ -237,7 +231,7 @@ def line_of(source: str, calls: list[str]) -> int | None:
 
 @pytest.mark.parametrize(("calls", "source"), cases(FOUND))
 def test_the_line_of_the_only_call_that_can_be_meant(
-    folder: Path, calls: list[str], source: str
+    here: Path, calls: list[str], source: str
 ) -> None:
     here = source[: source.index("# here")].count("\n") + 1
     assert line_of(source, calls) == here
@@ -245,12 +239,12 @@ def test_the_line_of_the_only_call_that_can_be_meant(
 
 @pytest.mark.parametrize(("calls", "source"), cases(NONE))
 def test_no_line_where_another_can_be_meant(
-    folder: Path, calls: list[str], source: str
+    here: Path, calls: list[str], source: str
 ) -> None:
     assert line_of(source, calls) is None
 
 
-def test_a_line_holds_four_fifths_of_the_time(folder: Path) -> None:
+def test_a_line_holds_four_fifths_of_the_time(here: Path) -> None:
     Path("train.py").write_text("def main(x):\n    x.item()\n    x.cpu()\n")
     item, cpu = ["<built-in method item>"], ["<built-in method cpu>"]
     lines = FoundLines("")
@@ -284,7 +278,7 @@ COLLECT = (["<built-in function collect>"], 10)
     ],
 )
 def test_the_trace_has_to_fit_the_file(
-    folder: Path, line: int, function: str, found: int | None
+    here: Path, line: int, function: str, found: int | None
 ) -> None:
     Path("train.py").write_text(SOURCE)
     assert FoundLines("").line_of(*finding(line, COLLECT, function=function)) == found
@@ -304,12 +298,12 @@ def test_the_trace_has_to_fit_the_file(
         b"x = " + b"-" * 100_000 + b"1\n",
     ],
 )
-def test_a_file_that_cannot_be_read_gives_no_line(folder: Path, content: bytes) -> None:
+def test_a_file_that_cannot_be_read_gives_no_line(here: Path, content: bytes) -> None:
     Path("train.py").write_bytes(content)
     assert FoundLines("").line_of(*finding(3, COLLECT)) is None
 
 
-def test_a_file_in_another_encoding_is_read(folder: Path) -> None:
+def test_a_file_in_another_encoding_is_read(here: Path) -> None:
     text = "# coding: latin-1\n\ndef main(prof):\n    gc.collect(), 'é'\n"
     Path("train.py").write_bytes(text.encode("latin-1"))
     assert FoundLines("").line_of(*finding(3, COLLECT)) == 4

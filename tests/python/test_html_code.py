@@ -173,11 +173,8 @@ EVENTS = (
 
 
 @pytest.fixture
-def reports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[torchtraceap.Report, torchtraceap.Report]:
+def reports(here: Path) -> tuple[torchtraceap.Report, torchtraceap.Report]:
     """Reports made without the source file and with it."""
-    monkeypatch.chdir(tmp_path)
     without = report_of(*EVENTS)
     assert without.findings
     Path("train.py").write_text(TRAIN)

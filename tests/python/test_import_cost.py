@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from .conftest import python
 
 TRACE = "h100-vit-nsfw-inference.json.gz"
 HEAVY = {"torch", "numpy", "pandas", "rich"}
@@ -18,10 +19,7 @@ HEAVY = {"torch", "numpy", "pandas", "rich"}
     "module", ["torchtraceap", "torchtraceap.cli", "torchtraceap.pytest_plugin"]
 )
 def test_import_loads_nothing_heavy(module: str) -> None:
-    code = f"import sys, {module}; print(*sys.modules)"
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    out = python("-c", f"import sys, {module}; print(*sys.modules)", check=True)
     assert HEAVY.isdisjoint(out.stdout.split())
 
 
@@ -44,12 +42,9 @@ def test_the_detector_needs_no_import_of_a_cpu_build_of_torch(data: Path) -> Non
         pytest.skip("a build for GPUs is imported")
 
     def scores(when: str) -> tuple[str, str]:
-        call = [sys.executable, "-c", SCORES, str(data / TRACE), when]
         environment = os.environ | {"TORCHTRACEAP_DETECTOR": "auto"}
-        out = subprocess.run(
-            call, env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        probabilities, _, imported = out.strip().rpartition(" ")
+        ran = python("-c", SCORES, data / TRACE, when, env=environment, check=True)
+        probabilities, _, imported = ran.stdout.strip().rpartition(" ")
         return probabilities, imported
 
     alone, imported = scores("later")
@@ -96,7 +91,6 @@ own.run_string(own.create(), code)
 def test_a_subinterpreter_is_refused(before: str) -> None:
     """Before Python 3.12 pybind11 would wait forever."""
     code = SUBINTERPRETER.format(before=before, path=sys.path)
-    command = [sys.executable, "-c", code]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    ran = python("-c", code, timeout=20)
     assert "torchtraceap works in the main interpreter of a process only" in ran.stdout
     assert ran.returncode == 0

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import torchtraceap
 from torchtraceap import Report, edits
 
 from .alarms import SEVERAL, Ended, alarms, end, heard
+from .conftest import python
 
 STEPS = 80_000
 EACH_US = 100
@@ -122,13 +122,7 @@ def started(
     (folder / "sitecustomize.py").write_text(site)
     paths = [str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     more = {"PYTHONPATH": os.pathsep.join(paths), "PRESSED_AT": pressed_at}
-    return subprocess.run(
-        [sys.executable, *map(str, command)],
-        env=os.environ | more,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return python(*command, env=os.environ | more)
 
 
 @pytest.mark.usefixtures("ctrl_c_is_heard")

@@ -8,8 +8,6 @@ import ast
 import inspect
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -20,11 +18,11 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap.checking.device import has_gpu
-from torchtraceap.cli import main
 from torchtraceap.data.config import read_changes
 from torchtraceap.data.rule_view import RuleView
 from torchtraceap.views.table_columns import TABLES
 
+from .conftest import Cli, python
 from .pages import DOCS, ROOT, blocks, page
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -78,7 +76,7 @@ def test_pages_of_results_lead_somewhere() -> None:
 
 
 def test_the_output_shown_is_the_programs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     pytest.importorskip("torch")
     monkeypatch.delenv("TORCHTRACEAP_DETECTOR")  # as for a user of the command
@@ -87,9 +85,7 @@ def test_the_output_shown_is_the_programs(
     command, _, shown = block.partition("\n")
     program, *arguments = shlex.split(command.removeprefix("$ "))
     assert program == "torchtraceap"
-    assert main(arguments) == 0
-    assert main([*arguments, "--full"]) == 0
-    printed = capsys.readouterr().out
+    printed = cli(*arguments).fine() + cli(*arguments, "--full").fine()
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert f"DEMO_TRACE ?= {arguments[-1]}\n" in makefile
     for excerpt in (shown, *blocks(page("reading"), "text")):
@@ -118,11 +114,10 @@ def run(text: str, file: str, fixture: Any = None) -> dict[str, Any]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """An empty working directory, except for the traces."""
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    (here / "tests").symlink_to(ROOT / "tests")
+    return here
 
 
 def test_the_code_of_the_readme(folder: Path, request: pytest.FixtureRequest) -> None:
@@ -266,8 +261,7 @@ def test_no_other_patterns_have_pages() -> None:
 
 
 def test_the_list_of_patterns_is_that_of_the_code() -> None:
-    command = [sys.executable, ROOT / ".ci" / "pattern_index.py"]
-    out = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+    out = python(ROOT / ".ci" / "pattern_index.py", check=True).stdout
     assert page("patterns/README") == out, "run: python .ci/pattern_index.py --write"
 
 

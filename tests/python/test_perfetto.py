@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from html import escape
+from http.client import HTTPConnection
 from pathlib import Path
+from socket import SO_LINGER, SOL_SOCKET, create_connection
+from struct import pack
+from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
 
 import torchtraceap
+from torchtraceap._core import TraceFacts
+from torchtraceap.cli import main
+from torchtraceap.cli.output import Refused
+from torchtraceap.cli.perfetto import serve
+from torchtraceap.views.perfetto_link import perfetto_link, served_path
 
 from .real_traces import DATA, SOUND
 from .trace_builder import launched, trace_of
 from .trace_format import badly_nested, events_of, mistakes, plain, strict
 
+LOADER = DATA / "kineto2021-v100-resnet50-workers0-memory.json.gz"
 CUT = DATA / "truncated-handmade-no-schema.json.gz"
 
 
@@ -242,3 +254,94 @@ def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
         copy = plain(tmp_path / name)
         old = events_of(json.loads(trace.read_text("utf-8-sig")))
         assert copy.lstrip()[:1] == b"{" and events_of(strict(copy))[: len(old)] == old
+
+
+# --- Served to Perfetto's page --------------------------------------------------------
+
+
+def ask(port: int, method: str, path: str, **headers: str) -> tuple[int, Any, bytes]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    return answer.status, answer.headers, answer.read()
+
+
+def test_a_link_leads_to_the_costliest_event() -> None:
+    odd = TraceFacts(path="runs/my trace#1.json.gz", events=7, start_ns=-5)
+    assert served_path(odd) == "/my%20trace%231-7--5.json"
+    report = torchtraceap.analyze(LOADER)
+    finding = report.findings[0]
+    link = perfetto_link(report.trace, finding)
+    page, _, query = link.partition("?")
+    values = {name: value for name, (value,) in parse_qs(query).items()}
+    assert page == "https://ui.perfetto.dev/#!/"
+    assert values["url"] == f"http://127.0.0.1:9001{served_path(report.trace)}"
+    (event,) = (
+        row
+        for row in events_of(json.loads(plain(LOADER)))
+        if row.get("ph") == "X"
+        and row["name"] == finding.events[0].name
+        and round(row["ts"] * 1000) == finding.events[0].start_ns
+    )
+    begin, length = round(event["ts"] * 1000), round(event["dur"] * 1000)
+    # The loader waited 37 ms a batch on average, longer than its longest event.
+    around = max(length, finding.wasted_ns // finding.count)
+    assert int(values["visStart"]) == begin - around
+    assert int(values["visEnd"]) == begin + length + around
+    assert f'href="{escape(link)}"' in report.to_html()
+
+
+def test_a_long_name_has_a_whole_link(tmp_path: Path) -> None:
+    path = tmp_path / f"{'trace of a step ' * 8}.json.gz"
+    path.write_bytes(LOADER.read_bytes())
+    report = torchtraceap.analyze(path)
+    assert escape(perfetto_link(report.trace, report.findings[0])) in report.to_html()
+
+
+def test_several_traces_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rank in range(2):
+        row = launched(1, 0, 10, 50)
+        where = {"distributedInfo": {"rank": rank, "world_size": 2}}
+        (tmp_path / f"rank{rank}.json").write_bytes(trace_of(*row, **where))
+    assert main(["perfetto", str(tmp_path)]) == 2
+    assert "holds several traces. Name the file of one rank" in capsys.readouterr().err
+
+
+def test_the_copy_is_served_to_perfetto_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = torchtraceap.analyze(DATA / "mi250-rocm62-tiny.json.gz")
+    copy = tmp_path / "copy.json"
+    report.to_perfetto(copy)
+    with serve(report, str(copy), port=0) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        port, path = server.server_address[1], served_path(report.trace)
+        perfetto = {"Origin": "https://ui.perfetto.dev"}
+        code, headers, body = ask(port, "GET", path, **perfetto)
+        assert (code, body) == (200, copy.read_bytes())
+        assert headers["Access-Control-Allow-Origin"] == "https://ui.perfetto.dev"
+        code, headers, _ = ask(port, "OPTIONS", path, **perfetto)
+        assert code == 204 and headers["Access-Control-Allow-Private-Network"] == "true"
+        for odd in (
+            {},
+            {"Origin": "https://evil.example"},
+            perfetto | {"Host": "evil.example"},
+        ):
+            assert ask(port, "GET", path, **odd)[0] == 404, odd
+        assert ask(port, "GET", "/other.json", **perfetto)[0] == 404
+        with create_connection(("127.0.0.1", port)) as gone:  # It went away.
+            gone.sendall(f"GET {path} HTTP/1.0\r\nOrigin: x\r\n".encode())
+            gone.setsockopt(SOL_SOCKET, SO_LINGER, pack("ii", 1, 0))
+        with pytest.raises(Refused, match="cannot serve at 127"):
+            serve(report, str(copy), port=port)
+        server.shutdown()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_finding_that_is_not_there_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["perfetto", str(LOADER), "--finding", "99"]) == 2
+    assert "--finding 99: the report has " in capsys.readouterr().err

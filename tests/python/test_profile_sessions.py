@@ -15,17 +15,8 @@ import torchtraceap
 
 torch = pytest.importorskip("torch")
 
-from .small_work import CPU, steps_of, work  # noqa: E402
-
-
-def loop(steps: int, **options: Any) -> Any:
-    """Here, since what is warned of names the file with the block."""
-    with torchtraceap.profile(**options) as prof:
-        for _ in range(steps):
-            work()
-            prof.step()
-    return prof
-
+from . import small_work  # noqa: E402
+from .small_work import CPU, loop, steps_of, work  # noqa: E402
 
 # --- As it is meant ---------------------------------------------------------------
 
@@ -47,12 +38,6 @@ def test_one_minute(capsys: pytest.CaptureFixture[str]) -> None:
     assert told.out.rstrip("\n") == str(prof.report)
     names = prof.report.loaded.strings
     assert any("test_profile_sessions.py" in name for name in names), "no stacks"
-
-
-def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
-    prof = loop(6, quiet=True)
-    assert capsys.readouterr().out == ""
-    assert len(prof.reports) == 1
 
 
 def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,10 +78,11 @@ def test_which_steps_are_recorded(
     options: dict[str, Any],
     recorded: list[list[int]],
     recwarn: pytest.WarningsRecorder,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Without a word of torch."""
+    """Without a word of torch, or of ours."""
     assert steps_of(loop(steps, quiet=True, **options)) == recorded
-    assert not recwarn.list
+    assert not recwarn.list and capsys.readouterr().out == ""
 
 
 def test_options_reach_torch() -> None:
@@ -175,7 +161,7 @@ def test_too_few_steps(steps: int, called: str, advice: str) -> None:
         "active=3) needs 3 for a first recorded step and 5 for a whole cycle. "
         f"Nothing was recorded. {advice}"
     )
-    assert warning.filename == __file__
+    assert warning.filename == small_work.__file__
     assert prof.report is None
     assert prof.reports == []
 
@@ -265,6 +251,16 @@ def test_step_before_the_start_and_after_the_end() -> None:
         ({"with_stak": True}, TypeError, "'with_stak': did you mean 'with_stack'"),
         ({"actve": 3}, TypeError, "did you mean 'active'"),
         ({"active": 0}, ValueError, "active must be at least 1"),
+        ({"every": 3}, ValueError, r"every must be at least 4, .*\(warmup=1, active=3"),
+        ({"every": 0}, ValueError, "every must be at least 1"),
+        ({"every": 9.5}, TypeError, "every must be an int"),
+        # torch would keep the events of all cycles.
+        ({"every": 10, "acc_events": True}, ValueError, "acc_events keeps the events"),
+        (
+            {"every": 50, "schedule": OWN_PLAN},
+            ValueError,
+            "schedule and every both say",
+        ),
         ({"wait": -1}, ValueError, "wait must be at least 0"),
         ({"warmup": 1.5}, TypeError, "warmup must be an int"),
         ({"schedule": 5}, TypeError, "schedule must be callable"),
@@ -279,30 +275,17 @@ def test_step_before_the_start_and_after_the_end() -> None:
         ),
         ({"callbacks": 3}, TypeError, "callbacks must be a function or several, but"),
         ({"folder": "x", "formats": 3}, TypeError, "formats must be names of formats"),
-        (
-            {"activities": ["cpu"]},
-            TypeError,
-            "activities must be a list of .* type str",
-        ),
+        ({"activities": ["cpu"]}, TypeError, "must be a list of .* type str"),
         ({"activities": []}, TypeError, "activities must be a list .* it is empty"),
-        (
-            {"schedule": lambda step: None},
-            TypeError,
-            "must return a torch.profiler.Pro",
-        ),
+        ({"schedule": lambda step: None}, TypeError, "must return a torch.profiler.P"),
         ({"callbacks": [3]}, TypeError, "callbacks must be functions, one is of type"),
         ({"name": "../x", "folder": "x"}, ValueError, "name must be"),
         ({"budget": {"mxa_gap_us": 1}}, ValueError, "max_gap_us"),
     ],
 )
 def test_wrong_options_are_refused_at_once(
-    options: dict[str, Any],
-    error: type[Exception],
-    match: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any], error: type[Exception], match: str, here: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=match):
         torchtraceap.profile(**options)
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []

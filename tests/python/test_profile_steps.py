@@ -17,7 +17,7 @@ import pytest
 
 import torchtraceap
 
-from .small_work import loop, profile_elsewhere, steps_of, work
+from .small_work import profile_elsewhere, steps_of, work
 
 torch = pytest.importorskip("torch")
 
@@ -277,49 +277,12 @@ def test_wrong_options_are_refused_where_they_stand() -> None:
 
 # --- every=N --------------------------------------------------------------------------
 
-EVERY_10 = {"every": 10, "active": 2, "quiet": True}
-
-
-def test_every_ten_steps(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
-    prof = loop(45, folder=tmp_path, formats=["json"], keep=3, **EVERY_10)
-    assert steps_of(prof) == [[22, 23], [32, 33], [42, 43]]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"report-step{step}.json" for step in (14, 24, 34, 4, 44)
-    ]
-    assert not recwarn.list
-
 
 def test_between_cycles_others_may_profile() -> None:
-    prof = torchtraceap.profile(**EVERY_10)
-    with prof:
+    with torchtraceap.profile(every=10, active=2, quiet=True) as prof:
         for step in range(25):
             work()
             prof.step()
             if step in (6, 8, 17):
                 profile_elsewhere()
     assert steps_of(prof) == [[2, 3], [12, 13], [22, 23]]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({"every": 3}, ValueError, r"every must be at least 4, .*\(warmup=1, active=3"),
-        ({"every": 0}, ValueError, "every must be at least 1"),
-        ({"every": 9.5}, TypeError, "every must be an int"),
-        # torch would keep the events of all cycles.
-        ({"every": 10, "acc_events": True}, ValueError, "acc_events keeps the events"),
-        (
-            {
-                "every": 50,
-                "schedule": torch.profiler.schedule(wait=1, warmup=1, active=1),
-            },
-            ValueError,
-            "schedule and every both say",
-        ),
-    ],
-)
-def test_wrong_options_are_refused_at_once(
-    options: dict[str, Any], error: type[Exception], match: str
-) -> None:
-    with pytest.raises(error, match=match):
-        torchtraceap.profile(**options)

@@ -19,8 +19,8 @@ import pytest
 import torchtraceap
 from torchtraceap import _core
 from torchtraceap._core import Quality
-from torchtraceap.cli import main
 
+from .conftest import Cli
 from .real_traces import DATA
 from .trace_builder import kernel, launch, op, report_of, trace_of
 
@@ -163,7 +163,7 @@ OTHERS: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("writer", OTHERS)
 def test_a_trace_of_another_profiler_is_refused(
-    writer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    writer: str, tmp_path: Path, cli: Cli
 ) -> None:
     says, document = OTHERS[writer]
     path = tmp_path / "trace.json"
@@ -175,9 +175,12 @@ def test_a_trace_of_another_profiler_is_refused(
         ["check", path, "--write-budget", budget],
         ["compare", path, DATA / "mi250-rocm62-tiny.json.gz"],
     ):
-        assert main([str(word) for word in command]) == 2
-        out, err = capsys.readouterr()
-        assert not out and err.startswith(f"torchtraceap: {path}: This is a Chrome")
+        code, out, err = cli(*command)
+        assert (
+            code == 2
+            and not out
+            and err.startswith(f"torchtraceap: {path}: This is a Chrome")
+        )
         assert says in err and "Record the program with torch.profiler" in err
         assert 15 <= len(err) <= 2000 and len(err.splitlines()) == 1
     with pytest.raises(torchtraceap.TraceError) as told:
@@ -187,10 +190,8 @@ def test_a_trace_of_another_profiler_is_refused(
     quality = torchtraceap.analyze(path).quality
     assert (quality.verdict, quality.reasons[0].kind) == ("unusable", "other_profiler")
     # What is in it can be looked at all the same.
-    assert main(["inspect", str(path)]) == 0
-    assert "unusable, for other_profiler\n  warning      other_profiler ×" in (
-        capsys.readouterr().out
-    )
+    text = cli("inspect", path).fine()
+    assert "unusable, for other_profiler\n  warning      other_profiler ×" in text
 
 
 # Torch's traces, down to what little an old or a damaged one may have.
@@ -229,13 +230,11 @@ def test_of_a_part_of_a_trace_nobody_knows() -> None:
 
 
 @pytest.mark.parametrize("ending", ["nsys-rep", "ncu-rep", "qdrep", "qdstrm"])
-def test_a_report_of_nsight_is_named(
-    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_of_nsight_is_named(ending: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / f"report.{ending}"
     path.write_bytes(b"\x01\0\x02\0NVR\0" * 9)
-    assert main(["analyze", str(path)]) == 2
-    err = capsys.readouterr().err
+    code, _, err = cli("analyze", path)
+    assert code == 2
     assert "this is a report of Nsight" in err and "with torch.profiler" in err
     path.write_bytes(trace_of(op("aten::mm", 1, 2)))  # Told by content after all.
-    assert main(["inspect", str(path)]) == 0
+    cli("inspect", path).fine()

@@ -14,9 +14,9 @@ import torchtraceap
 from torchtraceap import Report, _core
 from torchtraceap._core import Finding, Location
 from torchtraceap.base.units import time_text
-from torchtraceap.cli import main
 from torchtraceap.cli.patterns import pattern_forms
 
+from .conftest import Cli
 from .trace_builder import frame, kernel, launched, report_of, starved_events
 
 
@@ -208,10 +208,7 @@ def test_a_devices_own_delay_is_apart_from_what_no_rule_explains() -> None:
 
 
 def test_the_tables_as_text(
-    slow_loader: Report,
-    cpu_only: Report,
-    data: Path,
-    capsys: pytest.CaptureFixture[str],
+    slow_loader: Report, cpu_only: Report, data: Path, cli: Cli
 ) -> None:
     text = slow_loader.tables()
     assert "Kernels (10 of 67), by the time in which any ran:" in text
@@ -220,10 +217,8 @@ def test_the_tables_as_text(
     assert max(map(len, text.splitlines())) <= 124
     assert "device" not in cpu_only.tables() and "Kernels" not in cpu_only.tables()
     path = str(data / "mi250-rocm62-tiny.json.gz")
-    assert main(["analyze", path, "--full"]) == 0
-    plain = capsys.readouterr().out
-    assert main(["analyze", path, "--tables"]) == 0
-    with_tables = capsys.readouterr().out
+    plain = cli("analyze", path, "--full").fine()
+    with_tables = cli("analyze", path, "--tables").fine()
     tables = torchtraceap.analyze(path).tables()
     assert with_tables == plain + "\n" + tables + "\n"
 

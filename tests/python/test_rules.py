@@ -18,9 +18,9 @@ import torchtraceap
 from torchtraceap import Claim, ConfigError, Rule, RuleError, RuleView
 from torchtraceap.data.rules import find_rules
 
+from .conftest import Cli, Done
 from .trace_builder import annotation, launched, named, op, profiler_step, trace_of
 
-Run = Callable[..., Any]
 LOADER = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 TEXT: dict[str, Any] = {"side": "cpu", "summary": "Slow.", "advice": "Do less."}
 
@@ -79,17 +79,11 @@ def test_a_rule_appears_like_any_other() -> None:
     assert "idle_mine_us" in report.to_pandas().balance
 
 
-def test_the_json_form_keeps_to_the_schema() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    from importlib.resources import files
-
-    text = (files("torchtraceap") / "report.schema.json").read_text("utf-8")
-    validator = jsonschema.Draft202012Validator(json.loads(text))
+def test_the_json_form_keeps_to_the_schema(form_of: Callable[..., Any]) -> None:
     config = {"patterns": {"gc_pause": {"enabled": False}, "mine": {"min_share": 0.02}}}
     rules = [made(lambda view: [Claim(4)])]
     report = torchtraceap.analyze(HELD_UP, rules=rules, config=config)
-    validator.validate(json.loads(report.to_json()))
-    assert report.settings == config["patterns"]
+    assert form_of(report) and report.settings == config["patterns"]
 
 
 def test_a_view_shows_the_trace() -> None:
@@ -328,25 +322,23 @@ def test_rules_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_program_runs_rules(
-    program: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of the working folder, too."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "my_own_rules", raising=False)
 
-    def run(*rules: str) -> Any:
-        options = [word for rule in rules for word in ("--rules", rule)]
-        return program("analyze", "trace.json", *options, "--json", "-", cwd=folder)
+    def run(*rules: str) -> Done:
+        options = [f"--rules={rule}" for rule in rules]
+        return cli("analyze", "trace.json", *options, "--json", "-", cwd=folder)
 
-    good = run("my_own_rules:slow_checkpoint")
-    assert good.returncode == 0, good.stderr
-    assert json.loads(good.stdout)["balance"][0]["idle_us"]["slow_checkpoint"] == 490
+    form = json.loads(run("my_own_rules:slow_checkpoint").fine())
+    assert form["balance"][0]["idle_us"]["slow_checkpoint"] == 490
     for names, message in (
         (["my_own_rules:broken"], "the rule broken failed at "),
         (["no_module:rule"], "ZeroDivisionError"),
         (["my_own_rules:broken"] * 2, "two rules have the name"),
     ):
-        result = run(*names)
-        error = result.stderr.decode()
-        assert result.returncode == 2 and message in error
+        code, _, error = run(*names)
+        assert code == 2 and message in error
         assert "Traceback" not in error and error.count("\n") == 1

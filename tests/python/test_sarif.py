@@ -15,7 +15,6 @@ import pytest
 
 import torchtraceap
 from torchtraceap import Report, _core
-from torchtraceap.cli import main
 from torchtraceap.gate.budget import read_budget
 from torchtraceap.gate.checks import (
     FORMS,
@@ -25,6 +24,7 @@ from torchtraceap.gate.checks import (
 )
 from torchtraceap.views.sarif import source_uri
 
+from .conftest import Cli
 from .trace_builder import loader_trace
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -111,9 +111,9 @@ def test_a_place_stays_when_lines_shift() -> None:
     assert marks[0]["finding/v1"] != marks[1]["finding/v1"]
 
 
-def test_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = str(tmp_path)
-    (tmp_path / "in").mkdir()
+def test_uris(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = str(here)
+    (here / "in").mkdir()
     expected = {
         "train.py": ("train.py", True),
         "./a/../train.py": ("train.py", True),
@@ -121,9 +121,9 @@ def test_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "c:d.py": ("c%3Ad.py", True),
         "sub\\win.py": ("sub/win.py", True),
         f"{root}/in/x.py": ("in/x.py", True),
-        f"{root}/../x.py": (f"file://{tmp_path.parent}/x.py", False),
-        "../x.py": (f"file://{tmp_path.parent}/x.py", False),
-        "in/../../../x.py": (f"file://{tmp_path.parent.parent}/x.py", False),
+        f"{root}/../x.py": (f"file://{here.parent}/x.py", False),
+        "../x.py": (f"file://{here.parent}/x.py", False),
+        "in/../../../x.py": (f"file://{here.parent.parent}/x.py", False),
         f"{root}2/x.py": (f"file://{root}2/x.py", False),
         "/opt/x y.py": ("file:///opt/x%20y.py", False),
         "C:\\My Code\\t.py": ("file:///C:/My%20Code/t.py", False),
@@ -134,11 +134,10 @@ def test_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert source_uri(nothing, root) is None
     assert source_uri("\\\\server\\share\\x.py", root) is None
     # Relative to the working folder, if no other is named.
-    monkeypatch.chdir(tmp_path)
     assert source_uri(f"{root}/in/x.py") == ("in/x.py", True)
     # The profiler leaves out the folder of sys.path that a module is in.
-    (tmp_path / "in" / "module.py").write_text("")
-    monkeypatch.syspath_prepend(str(tmp_path / "in"))
+    (here / "in" / "module.py").write_text("")
+    monkeypatch.syspath_prepend(str(here / "in"))
     assert source_uri("module.py") == ("in/module.py", True)
 
 
@@ -173,11 +172,11 @@ def test_without_a_line_nothing_is_lost() -> None:
 
 
 def test_several_traces_are_several_runs(
-    data: Path, tmp_path: Path, validator: Any
+    cli: Cli, data: Path, tmp_path: Path, validator: Any
 ) -> None:
-    trace = str(data / "h100-vit-nsfw-inference.json.gz")
+    trace = data / "h100-vit-nsfw-inference.json.gz"
     out = tmp_path / "out.sarif"
-    assert main(["analyze", trace, trace, "--sarif", str(out)]) == 0
+    cli("analyze", trace, trace, "--sarif", out).fine()
     form = json.loads(out.read_text())
     validator.validate(form)
     ids = [run["automationDetails"]["id"] for run in form["runs"]]

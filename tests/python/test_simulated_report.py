@@ -12,21 +12,15 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.cli import main
 from torchtraceap.gate.budget import read_budget
 from torchtraceap.report import Report
 
 from . import waits_trace
+from .conftest import Cli
 
-READ = {
-    "file": "/home/me/train.py",
-    "line": 12,
-    "function": "step",
-    "api": "aten::_local_scalar_dense",
-    "subtype": "scalar_read",
-    "steps": [[0, 3, 1]],
+NOTE = {
+    "dry_run": {"gpu": "H100 SXM", "host_us_per_op": 7.5, "waits": [waits_trace.WAIT]}
 }
-NOTE = {"dry_run": {"gpu": "H100 SXM", "host_us_per_op": 7.5, "waits": [READ]}}
 SENTENCE = "No time here was measured"
 ASSUMED = ("assuming 7.5 µs of host time for each operator", "H100 SXM")
 TIMES = {
@@ -186,27 +180,22 @@ def test_counts_are_held_against_their_limits(simulated: Report) -> None:
     assert kept.check(simulated) == ()
 
 
-def test_a_check_says_so_on_all_its_ways(
-    text: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_says_so_on_all_its_ways(text: bytes, tmp_path: Path, cli: Cli) -> None:
     trace, budget = tmp_path / "trace.json", tmp_path / "budget.toml"
     trace.write_bytes(text)
     budget.write_text("min_busy = 0.1\nmax_kernels_per_step = 2\n")
     files = {name: tmp_path / name for name in ("json", "markdown", "sarif")}
-    options = [
-        part for name, file in files.items() for part in (f"--{name}", str(file))
-    ]
-    command = ["check", str(trace), "--budget", str(budget), *options]
-    assert main(command) == 1
-    said = " ".join(capsys.readouterr().out.split())
-    assert SENTENCE in said
+    options = [f"--{name}={file}" for name, file in files.items()]
+    command = ["check", trace, "--budget", budget, *options]
+    code, out, _ = cli(*command)
+    said = " ".join(out.split())
+    assert code == 1 and SENTENCE in said
     assert "undetermined: min_busy: the trace is simulated" in said
     assert json.loads(files["json"].read_text())["traces"][0]["simulated"] is True
     for form in ("markdown", "sarif"):
         assert SENTENCE in files[form].read_text("utf-8"), form
     budget.write_text('unknown = "pass"\nmin_busy = 0.1\n')
-    assert main(command) == 0
-    assert SENTENCE in capsys.readouterr().out.replace("\n  ", " ")
+    assert SENTENCE in cli(*command).fine().replace("\n  ", " ")
 
 
 # --- Comparisons --------------------------------------------------------------------

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,12 @@ import pytest
 
 import torchtraceap
 from torchtraceap import _core
-from torchtraceap.cli import main
 from torchtraceap.gate.budget import read_budget
 from torchtraceap.gate.checks import check_report
 from torchtraceap.report import Report
 from torchtraceap.views.table_columns import TABLES
 
+from .conftest import Cli
 from .waits_trace import SETUP, WAIT, trace
 
 
@@ -45,10 +44,8 @@ def test_what_costs_no_time_is_a_finding_without_any(report: Report) -> None:
     assert "9 times, in the first step only" in setup.message
 
 
-def test_every_form_has_them(report: Report, tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    text = (files("torchtraceap") / "report.schema.json").read_text("utf-8")
-    jsonschema.validate(report.to_dict(), json.loads(text))
+def test_every_form_has_them(report: Report, tmp_path: Path, form_of: Any) -> None:
+    assert form_of(report) == report.to_dict()
     for form in (report.summary(), report.to_html(), report.to_markdown()):
         assert "train.py:12" in form.replace("\\", "")
     (run,) = json.loads(report.to_sarif())["runs"]
@@ -192,19 +189,16 @@ def test_a_limit_for_all_patterns_reports_the_waits(report: Report) -> None:
     assert not line.passes
 
 
-def test_check_fails_and_a_written_budget_is_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_fails_and_a_written_budget_is_kept(tmp_path: Path, cli: Cli) -> None:
     file, budget = tmp_path / "trace.json", tmp_path / "budget.toml"
     file.write_bytes(trace([WAIT], read_us=200))
     budget.write_text("[patterns.sync_stall]\nmax_count = 0\n")
-    assert main(["check", str(file), "--budget", str(budget)]) == 1
-    assert "train.py:12" in capsys.readouterr().out
+    code, out, _ = cli("check", file, "--budget", budget)
+    assert code == 1 and "train.py:12" in out
     budget.unlink()
-    written = [str(file), "--headroom", "0", "--write-budget", str(budget)]
-    assert main(["check", *written]) == 0
+    cli("check", file, "--headroom", 0, "--write-budget", budget).fine()
     assert "[patterns.sync_stall]\nmax_count = 4" in budget.read_text()
-    assert main(["check", str(file), "--budget", str(budget)]) == 0
+    cli("check", file, "--budget", budget).fine()
 
 
 # --- A dry run ----------------------------------------------------------------------

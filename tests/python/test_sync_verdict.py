@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from torchtraceap.base.source_lines import Line
-from torchtraceap.checking.sync_check import SyncCheck
 from torchtraceap.waits.table import BY_OPERATOR
 from torchtraceap.waits.verdict import Observation, decide
 from torchtraceap.waits.wait import Wait
@@ -78,11 +77,3 @@ def test_a_run_that_shows_nothing_fails() -> None:
     verdict = decide(Observation((), "", problem="Nothing was checked."), max_count=9)
     assert not verdict.ok
     assert "Nothing was checked." in verdict.message
-
-
-@pytest.mark.parametrize(
-    "options", [{"over_us": -1}, {"max_count": -1}, {"warmup": -1}, {"allow": "item"}]
-)
-def test_wrong_options_are_named(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(options))):
-        SyncCheck(**options)

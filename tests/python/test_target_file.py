@@ -9,7 +9,6 @@ import os
 import resource
 import stat
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,10 +20,10 @@ import pytest
 import torchtraceap
 from torchtraceap import Report
 from torchtraceap.base.files import replacing, write_text
-from torchtraceap.cli import main
 from torchtraceap.profiling.kept_trace import KeptTrace
 from torchtraceap.views.table_columns import TABLES
 
+from .conftest import Cli, python
 from .real_traces import DATA
 from .trace_format import events_of, plain, strict
 
@@ -173,7 +172,7 @@ def test_compressed_copies(report: Report, tmp_path: Path) -> None:
     assert plain(tmp_path / "a.json.gz") == (tmp_path / "a.json").read_bytes()
 
 
-def test_unnamed_files_are_left_alone(tmp_path: Path) -> None:
+def test_unnamed_files_are_left_alone(tmp_path: Path, cli: Cli) -> None:
     """Neither the trace nor a file with nearly the name of the copy is touched."""
     trace = tmp_path / "run.gz.plain"
     trace.write_bytes(TINY.read_bytes())
@@ -182,7 +181,7 @@ def test_unnamed_files_are_left_alone(tmp_path: Path) -> None:
         path.write_text("mine")
     before = {path: path.read_bytes() for path in (trace, *mine)}
     target = tmp_path / "run.gz"
-    assert main(["analyze", str(trace), "--quiet", "--perfetto", str(target)]) == 0
+    cli("analyze", trace, "--quiet", "--perfetto", target).fine()
     assert events_of(strict(plain(target)))
     assert {*tmp_path.iterdir()} == {target, *before}
     assert {path: path.read_bytes() for path in before} == before
@@ -206,16 +205,13 @@ def test_what_ends_compressing_leaves_the_old_file(
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
 
 
-def test_the_program_names_a_folder_that_is_missing(
-    tmp_path: Path, capsys: Any
-) -> None:
+def test_the_program_names_a_folder_that_is_missing(tmp_path: Path, cli: Cli) -> None:
     lost = tmp_path / "no" / "x.json.gz"
-    assert main(["analyze", str(TINY), "--perfetto", str(lost)]) == 2
-    err = capsys.readouterr().err
-    assert str(lost) in err and "a file in a folder that exists" in err
+    code, _, err = cli("analyze", TINY, "--perfetto", lost)
+    assert code == 2 and str(lost) in err and "a file in a folder that exists" in err
     assert "standard output" not in err  # This form does not go there.
-    assert main(["analyze", str(TINY), "--json", str(lost)]) == 2
-    assert "or - for standard output" in capsys.readouterr().err
+    code, _, err = cli("analyze", TINY, "--json", lost)
+    assert code == 2 and "or - for standard output" in err
 
 
 # --- Python's writer ----------------------------------------------------------------
@@ -280,8 +276,7 @@ def test_a_killed_process_leaves_tables_of_one_report(
     for call in (*range(1, 12, 2), *range(12, 40, 5)):
         target = tmp_path / f"out{call}"
         report.to_parquet(target)
-        command = [sys.executable, "-c", _TABLES, target, other, call]
-        code = subprocess.run([*map(str, command)], check=False).returncode
+        code = python("-c", _TABLES, target, other, call).returncode
         found = files_in(target)
         assert any(found.items() <= some.items() for some in whole.values())
         assert code == 0 or code == -9
@@ -359,11 +354,10 @@ def test_devices_and_what_the_process_has_open_are_written_to(tmp_path: Path) ->
         write_text("/dev/full", "text")
     code = "from torchtraceap.base.files import write_text as w; w('/dev/stdout', 'a')"
     with open(tmp_path / "out", "w") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+        python("-c", code, stdout=out, capture_output=False, check=True)
         assert os.fstat(out.fileno()).st_nlink == 1
     assert (tmp_path / "out").read_text() == "a\n"
-    piped = subprocess.run([sys.executable, "-c", code], capture_output=True)
-    assert piped.stdout == b"a\n"
+    assert python("-c", code).stdout == "a\n"
 
 
 class Recorded:

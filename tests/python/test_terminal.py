@@ -4,9 +4,7 @@ in a trace."""
 
 from __future__ import annotations
 
-import subprocess
 import unicodedata
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,8 @@ from torchtraceap.base.safe_text import encodable, printable
 from torchtraceap.base.units import share_text, time_text
 from torchtraceap.views.heading import kinds_text, path_line
 
+from .conftest import Cli
 from .trace_builder import frame, named, starved_events, trace_of
-
-Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 HOSTILE = {
     "colors, title and bell": "\x1b[31m\x1b]0;title\x07",
@@ -65,26 +62,25 @@ def hostile_trace(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_what_the_program_prints(program: Run, tmp_path: Path, case: str) -> None:
+def test_what_the_program_prints(cli: Cli, tmp_path: Path, case: str) -> None:
     name = HOSTILE[case]
     path = tmp_path / (name.replace("\0", "")[:40] + ".json")
     path.write_bytes(hostile_trace(name))
     results = [
-        program("analyze", path, "--windows", 9),
-        program("inspect", path),
-        program("inspect", path, "--json"),
+        cli("analyze", path, "--windows", 9),
+        cli("inspect", path),
+        cli("inspect", path, "--json"),
     ]
     for result in results:
-        assert result.returncode == 0, result.stderr
-        assert_harmless(result.stdout.decode())
-        assert result.stderr == b""
-    text = results[0].stdout.decode()
-    assert sum(line.startswith("Findings,") for line in text.splitlines()) == 1
+        assert_harmless(result.fine())
+        assert result.err == ""
+    lines = results[0].out.splitlines()
+    assert sum(line.startswith("Findings,") for line in lines) == 1
     path.write_text(f'{{"traceEvents": [{{"name": {name!r}')
     for command in ("analyze", "inspect"):
-        result = program(command, path)
-        assert result.returncode == 2
-        assert_harmless(result.stderr.decode())
+        code, _, err = cli(command, path)
+        assert code == 2
+        assert_harmless(err)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.cli import main
 from torchtraceap.gate.budget import Budget
 
+from .conftest import Cli
 from .real_traces import PATHS
 from .trace_builder import (
     Event,
@@ -72,22 +72,18 @@ def test_a_finding_names_its_process_where_others_have_none() -> None:
     assert "(2 of 3 processes)" in report_of(*most).summary()
 
 
-def test_many_processes_and_threads_do_not_flood(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_many_processes_and_threads_do_not_flood(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "many.json"
     path.write_bytes(trace_of(*ranks(300)))
-    assert main(["analyze", str(path), "--tables"]) == 0
-    text = capsys.readouterr().out
+    text = cli("analyze", path, "--tables").fine()
     assert "and 284 more processes in report.balance" in text
     assert "Threads (10 of 300)" in text
     assert len(text.splitlines()) < 120
 
 
-def test_tables_show_threads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_show_threads(cli: Cli) -> None:
     path = PATHS["cpu-laptop-vae-python-stacks.json.gz"]
-    assert main(["analyze", str(path), "--tables"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = cli("analyze", path, "--tables").fine().splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("Threads, "))
     head, main_row, autograd = (line.split() for line in lines[first + 1 : first + 4])
     assert head[:3] == ["process", "thread", "busy"]
@@ -151,13 +147,12 @@ def merged() -> bytes:
 
 
 def test_merged_ranks_are_called_by_their_process(
-    merged: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    merged: bytes, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "merged.json"
     path.write_bytes(merged)
     page = tmp_path / "page.html"
-    assert main(["analyze", str(path), "--tables", "--html", str(page)]) == 0
-    out = capsys.readouterr().out
+    out = cli("analyze", path, "--tables", "--html", page).fine()
     for label in ("[TP00]", "[TP01]"):
         assert f"Device 0 of process {label} 4000: busy" in out
         assert f"Device 0 of process {label} 4000" in page.read_text()

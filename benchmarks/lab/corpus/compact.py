@@ -35,7 +35,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
+from rich.console import Console
+from rich.progress import track
 
 import torchtraceap
 from benchmarks.lab.corpus import provenance, runs
@@ -56,7 +57,6 @@ FIELDS = {
     "saved": "float32 [windows, patterns]: share that goes without it; NaN: not known",
     "saved_all": "float32: without all that was taken out at once",
     "rules": "float32 [windows, patterns]: saved_fraction of torchtraceap's labels",
-    "rules_512": "the same of the coarse window that holds the middle of this one",
 }
 
 
@@ -160,7 +160,7 @@ def _compact(options: argparse.ArgumentParser, given: argparse.Namespace) -> int
     fresh(given.corpus, given.tokens)
     with ProcessPoolExecutor(given.jobs) as pool:
         work = pool.map(partial(part, given.corpus, given.tokens), known, chunksize=2)
-        for _ in tqdm(work, "analyzed", len(known), unit="run", disable=None):
+        for _ in track(work, "analyzed", len(known), console=Console(stderr=True)):
             pass
     joined = gather(given.corpus, known)
     size = sum(p.stat().st_size for p in (given.corpus / "compact").glob("*.*"))

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
+from rich.console import Console
+from rich.progress import track
 
 import torchtraceap
 from benchmarks.lab.corpus import runs
@@ -292,7 +293,7 @@ def main() -> int:
     traces = members(given.recorded)
     chosen = {n: c for n, c in told["cases"].items() if c["status"] == "recorded"}
     left_out = []
-    for name, case in tqdm(chosen.items(), "matched", unit="pair", disable=None):
+    for name, case in track(chosen.items(), "matched", console=Console(stderr=True)):
         if not runs.exists(given.out, f"G.{name}.fixed"):
             try:
                 add(given.out, name, case, told, traces)

@@ -21,13 +21,14 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
 
 Source = Literal["R", "S", "P", "G"]
 Role = Literal["slow", "fixed", "null", "natural"]
+Kind = TypeVar("Kind", bound="Run")
 
 #: Means all patterns of a run at once.
 ALL = "all"
@@ -100,6 +101,20 @@ class Run:
     recording: dict[str, Any] = field(default_factory=dict)
     causes: tuple[Cause, ...] = ()
 
+    @classmethod
+    def of_json(cls: type[Kind], known: Mapping[str, Any]) -> Kind:
+        """Make a run of its JSON.
+
+        Raises:
+            KeyError, TypeError: A field is missing, or not known.
+        """
+        causes = tuple(
+            Cause(**cause | {"also": tuple(cause.get("also", ()))})
+            for cause in known["causes"]
+        )
+        unknown = tuple(known.get("unknown", ()))
+        return cls(**{**known, "causes": causes, "unknown": unknown})
+
 
 class DamagedError(ValueError):
     """A file of a run is not what was written; the message names it."""
@@ -156,13 +171,7 @@ def read(out: Path) -> Iterator[Run]:
     """
     for path in sorted((out / "runs").glob("*.json")):
         try:
-            known = json.loads(path.read_text("utf-8"))
-            known["causes"] = tuple(
-                Cause(**cause | {"also": tuple(cause.get("also", ()))})
-                for cause in known["causes"]
-            )
-            known["unknown"] = tuple(known.get("unknown", ()))
-            run = Run(**known)
+            run = Run.of_json(json.loads(path.read_text("utf-8")))
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedError(path) from error
         yield run

@@ -143,9 +143,6 @@ def _done(start: np.ndarray, stop: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 # --- Windows ---------------------------------------------------------------------
 
-COARSE = 512
-"""Events of the windows that `rules_512` describes: the former default."""
-
 POSITIVE_FROM = 0.05
 GREY_FROM = 0.02
 """As in measure.py: a saving below the second makes a window no positive there."""
@@ -176,13 +173,12 @@ class Analyzed:
 
 
 def analyzed(out: Path, run: runs.Run) -> Analyzed:
-    """Analyze a run at the default windows, and at coarse ones for `rules_512`."""
+    """Analyze a run at the default windows."""
     with warnings.catch_warnings():
         # What is odd about a trace is for its user; here it is part of the data.
         warnings.simplefilter("ignore", UserWarning)
         trace = torchtraceap.load(runs.trace_path(out, run.name))
         report = torchtraceap.analyze(trace)
-        coarse = torchtraceap.analyze(trace, max_events=COARSE)
     features = report.features()
     names = [name for name, _ in patterns()]
     rows = report.windows
@@ -207,7 +203,6 @@ def analyzed(out: Path, run: runs.Run) -> Analyzed:
         "saved": saved,
         "saved_all": everything,
         "rules": claimed(rows, names),
-        "rules_512": claimed(coarse.windows, names)[covering(rows, coarse.windows)],
     }
     tokens = {"token_begin": features.token_begin, **features.tokens}
     return Analyzed(
@@ -222,21 +217,6 @@ def claimed(rows: Sequence[Any], names: list[str]) -> np.ndarray:
     for number, row in enumerate(rows):
         for label in row.labels:
             found[number, place[label.pattern]] = label.saved_fraction
-    return found
-
-
-def covering(fine: Sequence[Any], coarse: Sequence[Any]) -> np.ndarray:
-    """Return, for each fine window, which coarse one of its device holds its middle."""
-    found = np.zeros(len(fine), np.int64)
-    lanes: dict[Any, list[int]] = {}
-    for number, window in enumerate(coarse):
-        lanes.setdefault((window.device, window.pid), []).append(number)
-    starts = {k: np.array([coarse[i].start_us for i in v]) for k, v in lanes.items()}
-    for number, window in enumerate(fine):
-        key = (window.device, window.pid)
-        middle = (window.start_us + window.end_us) / 2
-        at = max(int(np.searchsorted(starts[key], middle, "right")) - 1, 0)
-        found[number] = lanes[key][at]
     return found
 
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.lab.detector.corpus_runs import Cause, CorpusError, Run, read_runs
-
-__all__ = ["SIDES", "Cause", "Corpus", "CorpusError", "Run", "read_corpus"]
+from benchmarks.lab.corpus import runs as corpus_runs
 
 SIDES = ("cpu", "gpu")
 #: A run that loses this share of its span to inserted work is not good.
@@ -28,8 +27,44 @@ _FILES = ("columns.json", "runs.jsonl", "windows.npz")
 _ARRAYS = {
     "features": "F", "run": "", "begin_ns": "", "end_ns": "", "device": "",
     "busy": "", "events": "", "saved": "P", "saved_all": "", "rules": "P",
-    "rules_512": "P",
 }  # fmt: skip
+
+
+class CorpusError(ValueError):
+    """The files are not a compact corpus; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Run(corpus_runs.Run):
+    """A line of runs.jsonl: a run, and what its analysis gave."""
+
+    good: bool | None = None
+    windows: int = 0
+
+    def injected(self) -> Iterator[corpus_runs.Cause]:
+        """Yield what somebody put in at a cost that was meant."""
+        return (cause for cause in self.causes if not cause.null and not cause.natural)
+
+    def saved(self) -> float:
+        """Return the most that going without one injected cause saves, a share."""
+        return max((cause.saved for cause in self.injected()), default=0.0)
+
+
+def read_runs(path: Path) -> Iterator[Run]:
+    """Yield the runs of runs.jsonl.
+
+    Raises:
+        CorpusError: A line lacks a field.
+    """
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        known = json.loads(line)
+        # A file from before origins were kept apart would have them trained on.
+        if known.get("source") == "P" and "held_out" not in known:
+            raise CorpusError(f"{path}, line {number}: no field held_out")
+        try:
+            yield Run.of_json(known)
+        except (KeyError, TypeError) as error:
+            raise CorpusError(f"{path}, line {number}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -52,7 +87,6 @@ class Corpus:
         saved: float32 [N, P]: share saved without the pattern; NaN if not known.
         saved_all: float32 [N]: share saved without all.
         rules: float32 [N, P]: what torchtraceap's rules claim.
-        rules_coarse: float32 [N, P]: the same of windows of 512 events.
     """
 
     folder: Path
@@ -70,7 +104,6 @@ class Corpus:
     saved: np.ndarray
     saved_all: np.ndarray
     rules: np.ndarray
-    rules_coarse: np.ndarray
 
     @property
     def goodness(self) -> np.ndarray:
@@ -141,7 +174,6 @@ def read_corpus(folder: Path) -> Corpus:
         saved=arrays["saved"],
         saved_all=arrays["saved_all"],
         rules=arrays["rules"],
-        rules_coarse=arrays["rules_512"],
     )
 
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """datasheet.py: the figures of docs/reference/corpus.md, from a corpus.
 
@@ -18,65 +17,46 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import ROOT
-
-# Behind this folder: both are full of common names.
 from benchmarks.lab.corpus.origins import held_out_origins
 from benchmarks.lab.detector.compact_corpus import Corpus, CorpusError, read_corpus
-from benchmarks.lab.detector.corpus_facts import facts_of, goals_of
 from benchmarks.lab.detector.window_labels import BANDS, POSITIVE, Labels, label_windows
+from benchmarks.lab.pages import table
 
 PAGE = ROOT / "docs" / "reference" / "corpus.md"
 MARKS = "<!-- figures -->\n", "<!-- end of figures -->\n"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table; numbers to the right."""
-    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+#: What a source is called of whose origins none is trained on.
+HELD_OUT = "P, held out"
 
 
 def by_source(corpus: Corpus, labels: Labels) -> str:
     """Say how much there is of each source, and how much of that is positive."""
+    source = corpus.of_runs("source").astype(object)
+    source[corpus.of_runs("held_out")] = HELD_OUT
+    parts = {str(name): source == name for name in np.unique(source)}
+    parts["trained on"] = corpus.learnable
+    positive = (labels.heads == 1).any(axis=0)
+    scored = (labels.heads >= 0).any(axis=0)
     rows = []
-    for name, of in facts_of(corpus, labels)["sources"].items():
-        rates = of.get("head_rates", {})
-        good = [of[kind] for kind in ("good", "bad", "not_known")] if rates else ["-"]
-        rows.append(
-            (
-                name,
-                of["traces"],
-                of["groups"],
-                " / ".join(map(str, good)),
-                _percent(of.get("good_with_positive")),
-                of["windows"],
-                of.get("scored", "-"),
-                _percent(of["window_rate"]),
-                _percent(rates.get("cpu")),
-                _percent(rates.get("gpu")),
-            )
-        )
-    head = (
-        "source", "runs", "groups", "good / bad / not known",
-        "good ones with a positive window", "windows", "scored", "positive",
-        "of the CPU", "of the GPU",
-    )  # fmt: skip
-    return table(head, rows)
-
-
-def by_goal(corpus: Corpus, labels: Labels) -> str:
-    """Say what is asked of what is trained on, and whether it is so."""
-    goals = goals_of(facts_of(corpus, labels))
-    rows = [
-        (what, goal, figure, "kept" if met else "missed")
-        for what, goal, figure, met in goals
-    ]
-    return table(("", "goal", "is", ""), rows)
+    for name, runs in parts.items():
+        here = runs[corpus.run]
+        cells = [runs.sum(), len(np.unique(corpus.of_runs("group")[runs]))]
+        if name == "G":
+            rows.append([name, *cells, "-", here.sum(), "-", "-", "-", "-"])
+            continue
+        good = [(runs & (corpus.goodness == known)).sum() for known in (1, 0, -1)]
+        cells += [" / ".join(map(str, good)), here.sum(), (here & scored).sum()]
+        heads = [labels.heads[side, here] for side in (0, 1)]
+        shares = [_share(positive[here & scored])]
+        shares += [_share(label[label >= 0] == 1) for label in heads]
+        rows.append([name, *cells, *shares])
+    head = ("source", "runs", "groups", "good / bad / not known", "windows", "scored",
+            "positive", "of the CPU", "of the GPU")  # fmt: skip
+    return table(head, [[str(cell) for cell in row] for row in rows])
 
 
 def by_pattern(corpus: Corpus, labels: Labels) -> str:
@@ -100,20 +80,11 @@ def by_pattern(corpus: Corpus, labels: Labels) -> str:
         if not put and not bands.sum():
             continue
         meant = [cause for cause in put if not cause.null]
-        costly = sum(cause.saved >= POSITIVE for cause in meant)
-        rows.append(
-            (
-                f"`{pattern}`",
-                len(meant),
-                len(put) - len(meant),
-                len({cause.mechanism for cause in put}),
-                _share(costly, len(meant)),
-                *bands,
-                _share((costs & made).sum(), (made & (label >= 0)).sum()),
-                _share(claimed[made].sum(), made.sum()),
-                _share(claimed[untouched].sum(), untouched.sum()),
-            )
-        )
+        counts = [len(meant), len(put) - len(meant), len({c.mechanism for c in put})]
+        costly = np.array([cause.saved >= POSITIVE for cause in meant])
+        shares = [label[made & (label >= 0)] == 1, claimed[made], claimed[untouched]]
+        cells = [*map(str, counts), _share(costly), *map(str, bands)]
+        rows.append([f"`{pattern}`", *cells, *map(_share, shares)])
     head = (
         "pattern", "put in", "meant to cost nothing", "mechanisms", "yield",
         *(f"windows {name}" for _, name in BANDS), "base rate", "by rules",
@@ -122,12 +93,8 @@ def by_pattern(corpus: Corpus, labels: Labels) -> str:
     return table(head, rows)
 
 
-def _share(part: float, whole: float) -> str:
-    return f"{part / whole:.1%}" if whole else "-"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
+def _share(there: np.ndarray) -> str:
+    return f"{there.mean():.1%}" if len(there) else "-"
 
 
 def made_at(corpus: Corpus) -> str:
@@ -154,17 +121,16 @@ def figures(corpus: Corpus) -> str:
 {len(families)} families of models in R and S.
 
 {by_source(corpus, labels)}
+
 A run is good if it loses under 5 % of its span in total. In P, where not everything was
 removed, a run is bad if the inserted pattern costs that much; otherwise it is unknown.
 A window is scored if one of its heads is, and positive if one is; the last two columns
 cover the windows in which this head is scored. The labels of G are not shown.
 
-The training data, and its goals:
-
-{by_goal(corpus, labels)}
 The training data by pattern:
 
 {by_pattern(corpus, labels)}
+
 "Put in" counts causes that were meant to cost something, "yield" the share of these
 that cost 5 % of their run's span or more (a window may lose more than the run). The
 base rate covers the windows of R and S with a known cost of the pattern. Its frequency
@@ -181,7 +147,7 @@ Origins of public traces that are held out of training:
 
 def main() -> int:
     """Print the figures, or write them into the page."""
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     options.add_argument("corpus", type=Path)
     options.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     given = options.parse_args()

@@ -18,8 +18,6 @@ from benchmarks.lab.detector.split_patterns import kinds, mechanisms
 from benchmarks.lab.detector.split_plan import Plan, drawings
 from benchmarks.lab.detector.window_labels import UNSCORED, Labels
 
-#: A fold with more windows to test is tested on about this number.
-MOST_TESTED = 20_000
 SPLITS = {
     "S0": "other draws",
     "S1": "a task's model families",
@@ -61,21 +59,6 @@ def folds_of(
             else:
                 skipped.append(one)
     return folds, skipped
-
-
-def rows_to_test(corpus: Corpus, fold: Fold) -> np.ndarray:
-    """Return the windows of a fold's tested runs, at most MOST_TESTED.
-
-    Whole traces are dropped, at even steps, if there are more.
-    """
-    rows = np.flatnonzero((fold.test >= 0).any(axis=0))
-    if len(rows) <= MOST_TESTED:
-        return rows
-    runs = np.unique(corpus.run[rows])
-    random = np.random.default_rng(len(rows))
-    count = int(len(runs) * MOST_TESTED / len(rows))
-    some = random.choice(runs, count, replace=False)
-    return rows[np.isin(corpus.run[rows], some)]
 
 
 def _check(corpus: Corpus, fold: Fold) -> None:

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """synthetic_corpus.py: a corpus of numbers drawn at random, in the compact form.
 
-    python -m benchmarks.lab.detector.synthetic_corpus OUT --groups 60 --columns 100
-
 It says nothing about traces. Each pattern has columns that read, with noise, what it
 costs; the other columns are noise or follow the model family, the GPU or the source. Of
 source P only what was put in is known, and two patterns that were found. It serves to
-test the evaluation and to time it before there is a corpus.
+test the evaluation.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -191,20 +188,4 @@ def _columns(
         "saved": np.where(known, saved, np.nan).astype(np.float32),
         "saved_all": np.clip((saved * known).sum(axis=1), 0, 0.98).astype(np.float32),
         "rules": rules.astype(np.float32),
-        "rules_512": (rules * 0.7).astype(np.float32),
     }, names
-
-
-def main() -> None:
-    """Write a corpus as the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--groups", type=int, default=60)
-    parser.add_argument("--columns", type=int, default=24)
-    parser.add_argument("--windows", type=int, default=14)
-    parser.add_argument("--seed", type=int, default=0)
-    write_corpus(**vars(parser.parse_args()))
-
-
-if __name__ == "__main__":
-    main()

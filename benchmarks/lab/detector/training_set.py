@@ -11,6 +11,7 @@ window_labels.py, and which traces are for tests.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -77,11 +78,10 @@ def types_to_learn(
 
 def main() -> int:
     """Make the set of the corpus that the command line names."""
-    if len(sys.argv) != 2:
-        print("usage: training_set.py CORPUS", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("corpus", type=Path, help="folder of a corpus")
     try:
-        traces, windows = write_set(Path(sys.argv[1]))
+        traces, windows = write_set(parser.parse_args().corpus)
     except CorpusError as error:
         print(f"training_set.py: {error}", file=sys.stderr)
         return 2

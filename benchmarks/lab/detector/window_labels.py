@@ -19,8 +19,6 @@ NEGATIVE = 0.02
 UNSCORED = -1
 #: Least saved share of each band, and what the band is called.
 BANDS = ((0.05, "5-10 %"), (0.10, "10-20 %"), (0.20, "20-50 %"), (0.50, "> 50 %"))
-#: Another pattern's name is as right if its removal saves this share of the best's.
-AS_GOOD = 0.9
 #: In every eager program, and known only where somebody put it in: no head asks for it.
 OF_NO_HEAD = ("fusible_chain",)
 
@@ -33,19 +31,13 @@ class Labels:
         patterns: int8 [N, P]: 1, 0 or UNSCORED.
         heads: int8 [2, N]: any pattern of the CPU, any of the GPU.
         strongest: float32 [2, N]: the largest share saved of the head's patterns.
-        band: int8 [2, N]: index into BANDS of what is positive, else -1.
         kind: int16 [N]: the pattern that costs most; -1 of what is not positive.
-        right: bool [N, P]: naming this pattern is right: it costs at least 5 % and
-            nearly as much as the one that costs most, or the fix of one that does
-            removes it too (`Cause.also`).
     """
 
     patterns: np.ndarray
     heads: np.ndarray
     strongest: np.ndarray
-    band: np.ndarray
     kind: np.ndarray
-    right: np.ndarray
 
 
 def label_windows(corpus: Corpus) -> Labels:
@@ -109,19 +101,9 @@ def label_windows(corpus: Corpus) -> Labels:
         strongest[side] = np.clip(meant, 0, None)
     heads[SIDES.index("gpu"), corpus.device < 0] = UNSCORED
 
-    band = np.searchsorted([least for least, _ in BANDS], strongest, "right") - 1
-    best = truth.max(axis=1, initial=-np.inf)
-    positive = best >= POSITIVE
+    positive = truth.max(axis=1, initial=-np.inf) >= POSITIVE
     kind = np.where(positive, truth.argmax(axis=1), -1)
-    right = (truth >= POSITIVE) & (truth >= AS_GOOD * best[:, None])
-    return Labels(
-        patterns=patterns,
-        heads=heads,
-        strongest=strongest,
-        band=np.where(heads == 1, band, -1).astype(np.int8),
-        kind=kind.astype(np.int16),
-        right=_with_also(corpus, right & positive[:, None]),
-    )
+    return Labels(patterns, heads, strongest, kind.astype(np.int16))
 
 
 def of_heads(corpus: Corpus) -> np.ndarray:
@@ -152,17 +134,3 @@ def _side_of_pair(corpus: Corpus) -> np.ndarray:
     }
     own = [side.get(run.name, side.get(run.twin, -1)) for run in corpus.runs]
     return np.array(own, np.int8)[corpus.run]
-
-
-def _with_also(corpus: Corpus, right: np.ndarray) -> np.ndarray:
-    """Return `right` and the patterns with the same fix as a pattern that is right."""
-    number = {name: k for k, name in enumerate(corpus.patterns)}
-    more = right.copy()
-    begin = np.searchsorted(corpus.run, np.arange(len(corpus.runs) + 1))
-    for line, run in enumerate(corpus.runs):
-        here = slice(begin[line], begin[line + 1])
-        for cause in run.causes:
-            for name in cause.also:
-                if name in number and cause.pattern in number:
-                    more[here, number[name]] |= right[here, number[cause.pattern]]
-    return more

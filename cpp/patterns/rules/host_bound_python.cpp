@@ -184,8 +184,8 @@ bool is_compiled(const timeline::Timeline& t, std::uint32_t row) {
 std::string advise(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   if (f.subtype == kUnrecorded) {
-    return "Record with with_stack=True to find the code. Then: " +
-           std::string(info(f.pattern).advice);
+    return std::string(info(f.pattern).advice) +
+           " To find the code, record with with_stack=True.";
   }
   const auto call = costliest_call(context, stretches_of(f));
   if (call && is_compiled(t, call->row)) {

@@ -245,7 +245,9 @@ void find_workless_launches(const timeline::Timeline& t, Quality& q) {
     const auto tail = static_cast<double>(t.span.end - recorded);
     if (tail >= kLostShare * static_cast<double>(t.span.length())) {
       add_loss(q, "launches_after_recording", after,
-               text + "That time is not known to be idle.");
+               text +
+                   "That time is not known to be idle. Record again, with a "
+                   "synchronize() of the device before the profiler stops.");
     } else {
       add(q, Verdict::kOk, "launches_after_recording", after,
           text + "That is too little time to change the figures by much.");
@@ -278,7 +280,8 @@ void find_lost_records(const timeline::Timeline& t, Quality& q) {
              std::string(who) + " waited " + patterns::duration_text(ns) +
                  " for a device that shows no work meanwhile: it was busy with work "
                  "that is not in the trace (queued before recording began, or lost). "
-                 "That time is not known to be idle.");
+                 "That time is not known to be idle. Record again, with a "
+                 "synchronize() of the device before the profiler starts.");
   };
   const auto waited = waited_for_nothing(t);
   auto stretches = queued_behind_nothing(t);

@@ -61,7 +61,8 @@ class Reasons {
     row.saved_fraction = saved(job_.facts.late_gain_us);
   }
 
-  // Single ranks are in the rows above, and what a late one does is mostly of a kind.
+  // Single ranks are in the rows above, and what a late one does is of a kind, too: a
+  // kind of work has a row if it saves twice what the ranks do that stand out.
   void add_stages_and_kinds() {
     double by_ranks = 0;
     for (const auto& row : rows_) {
@@ -69,7 +70,9 @@ class Reasons {
     }
     for (std::uint32_t i = 0; i < job_.culprits.size(); ++i) {
       const auto share = saved(job_.culprits[i].gain_us);
-      if (job_.culprits[i].what == "rank" || *share < by_ranks + kLeastSaved) continue;
+      if (job_.culprits[i].what == "rank" || *share < std::max(2 * by_ranks, kEven)) {
+        continue;
+      }
       add(JobRowOf::kCulprits, i).saved_fraction = share;
     }
   }
@@ -83,13 +86,18 @@ class Reasons {
     }
   }
 
-  std::vector<JobAnswerRow> most() {
-    std::erase_if(rows_, [](const auto& row) {
-      return row.saved_fraction.value_or(0) < kLeastSaved &&
-             row.observed_fraction.value_or(0) < kLeastSaved;
-    });
+  // `slow`: the first row is what the verdict is about, however little it saves.
+  std::vector<JobAnswerRow> most(bool slow) {
     std::ranges::stable_sort(rows_, std::ranges::greater(),
                              [](const auto& row) { return row.saved_fraction; });
+    const auto cause = slow && !rows_.empty() && rows_[0].of != JobRowOf::kShared;
+    const auto rest = rows_.begin() + (cause ? 1 : 0);
+    rows_.erase(std::remove_if(rest, rows_.end(),
+                               [](const auto& row) {
+                                 return row.saved_fraction.value_or(0) < kLeastSaved &&
+                                        row.observed_fraction.value_or(0) < kLeastSaved;
+                               }),
+                rows_.end());
     rows_.resize(std::min(rows_.size(), kMostRows));
     return std::move(rows_);
   }
@@ -122,17 +130,29 @@ JobAnswer job_answer_of(const JobResult& job) {
   JobAnswer out;
   out.verdict = verdict_of(facts);
   Reasons reasons(job);
-  if (out.verdict == JobVerdict::kRanks || out.verdict == JobVerdict::kTransfers) {
+  const bool slow =
+      out.verdict == JobVerdict::kRanks || out.verdict == JobVerdict::kTransfers;
+  if (slow) {
     reasons.add_late();
     if (out.verdict == JobVerdict::kRanks) reasons.add_late_ranks();
     reasons.add_stages_and_kinds();
   }
   reasons.add_shared();
-  out.rows = reasons.most();
+  out.rows = reasons.most(slow);
   if (facts.replayed_us > 0) {
-    out.saved_fraction = std::max(0.0, 1 - facts.even_us / facts.replayed_us);
+    const auto [from, to] = out.verdict == JobVerdict::kTransfers
+                                ? std::pair(facts.even_ranks_us, facts.even_us)
+                                : std::pair(facts.replayed_us, facts.even_ranks_us);
+    out.saved_fraction = std::max(0.0, (from - to) / facts.replayed_us);
   }
-  if (facts.replay_error >= kLeastSaved) {
+  const auto lost_us = out.saved_fraction * facts.replayed_us;
+  if (slow && static_cast<double>(facts.clock_residual_ns) / 1000 >= lost_us) {
+    out.caveat = "This may be noise: the clocks of the ranks agree within " +
+                 patterns::duration_text(facts.clock_residual_ns) + " only.";
+    return out;
+  }
+  const auto saves = [](const auto& row) { return row.saved_fraction.value_or(0) > 0; };
+  if (facts.replay_error >= kLeastSaved && std::ranges::any_of(out.rows, saves)) {
     out.caveat = "Take these gains as rough: the replay of the unchanged job is " +
                  patterns::share_text(facts.replay_error) + " off the recording.";
   }

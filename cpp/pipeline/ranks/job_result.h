@@ -259,10 +259,11 @@ TTA_RECORD(JobAnswerRow, TTA_JOB_ANSWER_ROW, "A reason why a job is slow.")
         "\"ranks\" or \"transfers\": what makes it slow; \"even\": neither does, by " \
         "2 % of a step; \"unknown\": no collective in common.")                       \
   FIELD(double, saved_fraction, 0,                                                    \
-        "Share of a step that is saved if all of it took its usual time.")            \
+        "Share of a step that is saved at most if all transfers took their usual "    \
+        "time (\"transfers\"), or all ranks (else).")                                 \
   FIELD(std::vector<JobAnswerRow>, rows, {},                                          \
-        "Five at most, of 3 % or more; what saves most comes first, shared patterns " \
-        "last.")                                                                      \
+        "Five at most, of 3 % or more except for the first, the cause of what is "    \
+        "lost; what saves most comes first, shared patterns last.")                   \
   FIELD(std::string, caveat, {}, "Why the figures are rough; or \"\".")
 TTA_RECORD(JobAnswer, TTA_JOB_ANSWER, "What to do about a job, in a few rows.")
 

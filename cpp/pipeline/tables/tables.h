@@ -28,6 +28,13 @@ WorkTables make_work_tables(const timeline::Timeline& timeline,
 /// (steps, the loader and the optimizer, as torch 1.8 records them) are left out.
 std::vector<Operator> make_operator_table(const timeline::Timeline& timeline);
 
+/// Holds the operators that launched device work against the peaks of their devices
+/// (timeline/gpu_table.h), most time lost first; those without an efficiency last, by
+/// their time. Work that a graph launched, or without a launch in the trace, belongs to
+/// no operator. One pass over the file: throws what Trace::read_args throws. Empty
+/// without recorded shapes.
+std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& timeline);
+
 /// Divides the span up for each thread, the busiest first. Threads without an event in
 /// it, or with only steps and the profiler's own, are left out. Linear in the rows,
 /// except for comm_on_host().

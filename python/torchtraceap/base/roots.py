@@ -52,7 +52,7 @@ class Roots:
 
         Raises RootsError. It does not reveal whether files outside exist.
         """
-        given = printable(name, _NAME_WIDTH)
+        given = printable(name.rstrip("/") or name, _NAME_WIDTH)
         try:
             path = os.path.realpath(os.path.join(self.folders[0], name))
             inside = self.hold(path)

@@ -27,6 +27,7 @@ from torchtraceap.cli import (
     inspect,
     mcp,
     patterns,
+    perfetto,
     train,
     what_if,
 )
@@ -52,6 +53,7 @@ _COMMANDS = (
     what_if,
     dryrun,
     inspect,
+    perfetto,
     patterns,
     train,
     mcp,

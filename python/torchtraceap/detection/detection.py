@@ -19,8 +19,8 @@ from torchtraceap._core import Agreement, Finding, VerdictCounts, Window
 #: alarms; with more, users stop looking.
 FALSE_ALARMS = 0.01
 #: Where so few negatives are doubtful that the promise would be kept by less, a window
-#: is flagged only if a loss is likelier than none (results/model_card.md: the effect on
-#: windows of programs and origins that were not trained on).
+#: is flagged only if a loss is likelier than none (the effect on windows of
+#: programs and origins that were not trained on: docs/detector.md, Threshold).
 LIKELIER = 0.5
 #: In the order of the columns of the model's scores.
 SIDES = ("cpu", "gpu")

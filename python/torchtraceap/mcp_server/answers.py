@@ -60,7 +60,8 @@ def job_summary(job: JobReport, rows: int) -> dict[str, Any]:
         form["ranks"].sort(key=lambda row: -row["caused_us"])
     lists = ("late_ranks", "late", "ranks", "shared", "culprits", "collectives")
     return {
-        "answer": " ".join(job_verdict_texts(job)),
+        "verdict": " ".join(job_verdict_texts(job)),
+        "answer": form["answer"],
         "trust": [*trust_texts(job)],
         "job": facts,
         "counts": {name: len(form[name]) for name in lists},

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -175,6 +176,11 @@ class Reports:
         except RootsError:
             if not glob.has_magic(name):
                 raise
+            if "**" in name:
+                raise ValueError(
+                    f"{printable(name)}: ** is not a pattern here. Give the folder of "
+                    "the traces, or a pattern like runs/rank*.json."
+                ) from None
             while glob.has_magic(top):
                 top = os.path.dirname(top)
             found = self._look_up(top or os.curdir)
@@ -266,7 +272,9 @@ class Reports:
         places = [(file.path, file.given) for file in self._found]
         for path, given in (*places, (f"{self.roots.folders[0]}/", "")):
             for form in _forms(path):
-                text = text.replace(form, given)
+                # At its beginning: the path of a root may stand inside another.
+                parts = re.split(rf"(?<![\w./-]){re.escape(form)}", text)
+                text = given.join(parts)
         return text
 
 

@@ -5,7 +5,7 @@ Kineto writes the JSON of a run once; a second export raises "Trace is already s
 Here that one file is written into an unlinked temporary file, analyzed, and copied
 out again whenever the owner exports. So the analysis reads exactly what the owner's
 file holds, on every version of torch, and exports may come in any number and order.
-benchmarks/results/overhead.md tells what else was tried and why it is not equal.
+docs/live.md, How the trace is read, says what the other sources lack.
 """
 
 from __future__ import annotations

@@ -63,8 +63,11 @@ def _facts(report: ReportData) -> list[str]:
     busy = report.answer.busy_fraction
     if report.trace.working_devices and busy is not None:
         least = "at least " if report.quality.incomplete else ""
-        facts.append(f"busy {least}{share_text(busy, 1)}")
-    return facts
+        of = len(report.trace.working_devices)
+        mean = f" (mean of {of} devices)" if of > 1 else ""
+        facts.append(f"busy {least}{share_text(busy, 1)}{mean}")
+    left_out = (x.count for x in report.quality.warnings if x.kind == "filtered")
+    return facts + [f"{counted(count, 'event')} left out" for count in left_out]
 
 
 def verdict_texts(report: ReportData) -> Iterator[str]:
@@ -117,7 +120,7 @@ def _table(report: ReportData, width: int) -> list[str]:
         (
             observed_of(row),
             gain_of(row),
-            marked(kind_of(row), report.findings[row.findings[0]].severity),
+            marked(kind_of(row), report.rule_findings[row.findings[0]].severity),
         )
         for row in report.answer.rows
     ]
@@ -164,7 +167,7 @@ class Place(NamedTuple):
 
 def place_of(report: ReportData, row: AnswerRow) -> Place:
     """Return the place to begin with: the first finding that has one."""
-    every = [report.findings[i] for i in row.findings]
+    every = [report.rule_findings[i] for i in row.findings]
     placed = next((f for f in every if f.location is not None), every[0])
     return Place(_frames(placed), len(every) - 1)
 
@@ -236,11 +239,18 @@ def _notes(report: ReportData) -> Iterator[str]:
             )
     if len(answer.rows) > 1 and (saved := together_text(report)):
         yield f"All findings fixed together: {saved} saved."
-    if answer.caveat:
-        yield printable(answer.caveat)
+    if any(_saves_more(row) for row in answer.rows):
+        yield "A fix may save more than was observed: later work comes earlier, too."
     if answer.rows and report.recovery.refusal:
         why = f"a replay would mislead: {report.recovery.refusal}."
         yield headed("No gains", why)
+    elif answer.caveat:
+        yield printable(answer.caveat)
+
+
+def _saves_more(row: AnswerRow) -> bool:
+    """Tell whether a reader would wonder at a saving above what was observed."""
+    return (row.middle_fraction or 0.0) > row.observed_fraction + 0.01
 
 
 def _more(report: ReportData, how: str) -> str:

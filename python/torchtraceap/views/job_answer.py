@@ -36,7 +36,7 @@ def job_answer_lines(job: JobData, width: int = WIDTH) -> list[str]:
     for sentence in job_verdict_texts(job):
         lines += wrapped(marked(sentence, "heading"), "", width=room)
     if job.answer.rows:
-        lines += ["", *_table(job), ""]
+        lines += ["", *_table(job, width), ""]
     for note in _notes(job):
         lines += wrapped(note, "", width=room)
     look = f", {look_closer(job)[1]}" if job.ranks else ""
@@ -69,19 +69,22 @@ def job_verdict_texts(job: JobData) -> Iterator[str]:
             f"save {saves}."
         )
     else:
-        first = next((row for row in answer.rows if row.of.startswith("late")), None)
+        first = answer.rows[0] if answer.rows else None
         yield _late_sentence(job, first)
         if first is not None and first.of == "late" and first.saved_fraction:
             fix = f"{first.fix}. " if first.fix else ""
             alone = f"{_at_most(first.saved_fraction)} of {step_text(job)}"
             yield f"{printable(fix)}A fix saves {alone}."
         else:
-            yield f"All ranks at the others' speed would save {saves}."
+            yield f"If all ranks worked at the others' speed, that would save {saves}."
 
 
 def _late_sentence(job: JobData, row: JobAnswerRow | None) -> str:
-    if row is None:
+    if row is None or row.of == "shared":
         return f"Ranks wait for each other in turn{among_text(job)}, for many causes."
+    if row.of == "culprits":
+        what = culprit_text(job.culprits[row.index])
+        return f"Ranks wait for each other{among_text(job)}, most of all for {what}."
     cost = share_text(row.observed_fraction or 0.0, 1)
     if row.of == "late":
         late = job.late[row.index]
@@ -98,7 +101,7 @@ def _at_most(share: float | None) -> str:
     return "-" if share is None else f"up to {share_text(share, 1)}"
 
 
-def _table(job: JobData) -> list[str]:
+def _table(job: JobData, width: int) -> list[str]:
     rows = [
         (
             "-"
@@ -110,7 +113,13 @@ def _table(job: JobData) -> list[str]:
         for row in job.answer.rows
     ]
     heads = ("observed", "a fix saves", "what", "where")
-    return align([heads, *rows], right=(0,), indent="  ")
+    lines = align([heads, *rows], right=(0,), indent="  ")
+    if max(map(len, lines)) <= width:
+        return lines
+    # Places that leave no room beside the figures have lines of their own.
+    left = align([(*heads[:3], ""), *((*row[:3], "") for row in rows)], (0,), "  ")
+    places = [f"      {row[3]}" for row in rows]
+    return [left[0], *(x for pair in zip(left[1:], places, strict=True) for x in pair)]
 
 
 def _what_and_where(job: JobData, row: JobAnswerRow) -> tuple[str, str]:

@@ -148,11 +148,11 @@ def slowdown_text(job: JobData) -> str:
             f"and size usually take, it would take {even}. With every rank at the "
             f"others' speed it would still take {time_text(facts.even_ranks_us)}.",
         )
-    gain = time_text(facts.replayed_us - facts.even_us)
+    gain = time_text(facts.replayed_us - facts.even_ranks_us)
     return headed(
         heading,
-        f"{took}. If every rank worked at the others' speed, it would take {even}, "
-        f"{gain} less.",
+        f"{took}. If every rank worked at the others' speed, it would take "
+        f"{time_text(facts.even_ranks_us)}, {gain} less.",
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from torchtraceap._core import RooflineRow
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
 from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
@@ -89,6 +90,15 @@ def work_tables(report: ReportData) -> list[Table]:
         Table("Copies and memsets", "", report.copies, _COPIES),
         Table(
             "Operators", ", by their own time on the host", report.operators, _OPERATORS
+        ),
+        Table(
+            "Roofline",
+            ", by time lost against it",
+            report.roofline,
+            _ROOFLINE,
+            legend="efficiency: the least time by the device's data sheet over the "
+            "time taken; -: no peak is known, or above 105 %, where sizes, type or "
+            "peak are not those of the run.",
         ),
         Table("Threads", ordered, report.threads, _threads(span_us)),
         Table("Overlap with computation", "", report.overlap, _overlap(report)),
@@ -225,6 +235,28 @@ _PARTS = {
     "profiler": "profiler_us",
     "no event": "idle_us",
 }
+
+
+_ROOFLINE = (
+    Column("operator", lambda r: Cell(r.name), _NAME),
+    Column("inputs", lambda r: Cell(f"{r.inputs} {r.data_type}"), _NAME),
+    Column("kind", lambda r: Cell(r.kind), _NAME, on_page=True),
+    Column("kernel", lambda r: Cell(r.kernel), _NAME, on_page=True),
+    Column("count", lambda r: count_cell(r.count)),
+    Column("device", lambda r: time_cell(r.device_us)),
+    Column("TFLOP/s", lambda r: _rate(r.tflop_s)),
+    Column("GB/s", lambda r: _rate(r.gb_s)),
+    Column("bound", lambda r: Cell(r.bound), if_any=True),
+    Column("efficiency", lambda r: _efficiency(r)),
+)
+
+
+def _rate(value: float) -> Cell:
+    return Cell(three_digits(value), value) if value >= 0.005 else NO_CELL
+
+
+def _efficiency(row: RooflineRow) -> Cell:
+    return NO_CELL if row.efficiency is None else share_cell(row.efficiency, 1)
 
 
 def _threads(span_us: float) -> list[Column]:

@@ -23,6 +23,7 @@ TEST(GpuTable, KnowsDevicesByWholeWords) {
   EXPECT_EQ(bandwidth("NVIDIA GeForce RTX 4090"), 1008);
   EXPECT_EQ(bandwidth("NVIDIA GeForce RTX 4090 Laptop GPU"), 576);
   EXPECT_EQ(bandwidth("NVIDIA L40S"), 864);
+  EXPECT_EQ(bandwidth("AMD Instinct MI300X"), 5300);
   EXPECT_EQ(bandwidth("NVIDIA RTX A4000"), 0);
   EXPECT_EQ(bandwidth(""), 0);
 }
@@ -36,8 +37,9 @@ TEST(GpuTable, ARowIsFoundByEachOfItsNames) {
   }
 }
 
-TEST(GpuTable, ARowIsWholeOrABandwidthAlone) {
+TEST(GpuTable, ARowIsWholeOrHasBandwidthAndPeaksAlone) {
   for (const auto& gpu : gpus()) {
+    EXPECT_GE(gpu.peak.float16, gpu.peak.float32) << gpu.words;
     EXPECT_GT(gpu.bandwidth_gb_s, 0) << gpu.words;
     const bool whole = !gpu.name.empty();
     EXPECT_EQ(whole, !gpu.driver_name.empty()) << gpu.words;

@@ -98,22 +98,20 @@ def test_the_code_of_a_destination(
     destination: str,
     wandb: Any,
     mlflow: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = section(page("integrations"), "Where results go")
     train = blocks(text, "python")[0]
     (code,) = blocks(section(text, destination), "python")
-    monkeypatch.chdir(tmp_path)
     exec(compile(train + code, f"{destination}.py", "exec"), {})
     assert "dataloader_bound (single_process)" in capsys.readouterr().out
     name = "torchtraceap_wasted_seconds/dataloader_bound"
     if destination == "TensorBoard":
-        scalars = events_of(tmp_path / "runs" / "example").Scalars(name)
+        scalars = events_of(here / "runs" / "example").Scalars(name)
         assert [scalar.step for scalar in scalars] == [4, 9]
     elif destination == "Weights & Biases":
-        rows = [row for row in rows_of(records_of(tmp_path)) if name in row]
+        rows = [row for row in rows_of(records_of(here)) if name in row]
         assert [row["torchtraceap/step"] for row in rows] == [4, 9]
         assert all("loss" in row for row in rows)  # It has no rows of its own.
     elif destination == "MLflow":
@@ -121,5 +119,5 @@ def test_the_code_of_a_destination(
         history = mlflow.MlflowClient().get_metric_history(run.info.run_id, name)
         assert [metric.step for metric in history] == [4, 9]
     else:
-        (step,) = samples(tmp_path / "torchtraceap.prom")["torchtraceap_step"]
+        (step,) = samples(here / "torchtraceap.prom")["torchtraceap_step"]
         assert step.value == 9

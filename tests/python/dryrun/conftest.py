@@ -51,13 +51,12 @@ def all_loaded() -> None:
 
 
 @pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_loaded: None) -> Write:
+def script(here: Path, all_loaded: None) -> Write:
     """Writes scripts into what is the working folder meanwhile."""
-    monkeypatch.chdir(tmp_path)
 
     def write(code: str, name: str = "prog.py") -> str:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(textwrap.dedent(code))
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(textwrap.dedent(code))
         return name
 
     return write

@@ -7,7 +7,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import subprocess
 import sys
 import threading
 import types
@@ -22,6 +21,7 @@ from torchtraceap_dryrun.dry_run import dry_run
 from torchtraceap_dryrun.facade.facade import Facade
 from torchtraceap_dryrun.facade.replacing import Replacements
 
+from ..conftest import python
 from .told import Told
 
 _WATCHED = (
@@ -292,9 +292,7 @@ except RuntimeError as error:
 
 
 def test_build_with_cuda_on_a_machine_without_a_gpu() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _CUDA_BUILD], capture_output=True, text=True
-    )
+    done = python("-c", _CUDA_BUILD)
     assert done.stderr == ""
     assert done.stdout == (
         "['Event.synchronize', 'torch.cuda.synchronize'] "

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -323,15 +322,6 @@ def test_it_says_what_it_assumes_and_is_the_same_each_time() -> None:
     assert (simulated.gpu, simulated.host_us_per_op) == ("H100 SXM", 12.5)
 
 
-def test_the_schema_holds() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    schema = (files("torchtraceap") / "report.schema.json").read_text("utf-8")
-    report = torchtraceap.analyze(trace_of(op(), item(3), op()))
-    jsonschema.Draft202012Validator(json.loads(schema)).validate(
-        json.loads(report.to_json())
-    )
-
-
 @pytest.mark.parametrize("host_us", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_host_time_that_is_none_is_refused(host_us: float) -> None:
     with pytest.raises(ValueError, match="host_us must be a time above 0"):
@@ -369,19 +359,11 @@ def test_names_that_are_no_names_do_no_harm() -> None:
 
 
 def test_programs_of_which_nothing_can_come_are_refused() -> None:
+    """More of them: tests/cpp/replay/test_no_schedule.cpp, SchedulerRefusals."""
     p = _core.Program()
     thread, stream = p.add_thread(1, "main"), p.add_stream(7)
     with pytest.raises(ValueError, match="a latency of -1"):
         p.kernel(thread, stream, "k", 1_000, 1_000, latency=-1)
-    with pytest.raises(ValueError, match="a gap of -1"):
-        p.copy(thread, stream, "Memcpy HtoD", 1_000, 1_000, 4, gap=-1)
-    with pytest.raises(ValueError, match="a way back of -1"):
-        p.stream_sync(thread, stream, back=-1)
-    for _ in range(8):
-        p.host(thread, 2**61 - 1)
-    with pytest.raises(ValueError, match="outside the time range"):
-        p.times()
-    p = _core.Program()
-    p.host(p.add_thread(1, "main"), 1_000, "op", '"a": ')
+    p.host(thread, 1_000, "op", '"a": ')
     with pytest.raises(ValueError, match="not members of a JSON object"):
         p.trace_text()

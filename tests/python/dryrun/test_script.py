@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from torchtraceap_dryrun.record import Op
 from torchtraceap_dryrun.script.ended import Ended
 
+from ..conftest import python
 from .scripts import Write, run
 
 # --- As under python -----------------------------------------------------------------
@@ -33,9 +32,7 @@ def test_script_sees_what_it_sees_under_python(
 ) -> None:
     script("", "sub/beside.py")
     path = script(_TELLS, "sub/prog.py")
-    expected = subprocess.run(
-        [sys.executable, path, "-x", "--epochs=1"], capture_output=True, text=True
-    )
+    expected = python(path, "-x", "--epochs=1")
     assert expected.stderr == ""
     assert run(path, "-x", "--epochs=1")[1].well
     assert capfd.readouterr().out == expected.stdout
@@ -50,9 +47,7 @@ def test_module_sees_what_it_sees_under_python(
         "print(__name__, __package__, __spec__.name, sys.argv, sys.path[0])",
         "pack/prog.py",
     )
-    expected = subprocess.run(
-        [sys.executable, "-m", "pack.prog", "a"], capture_output=True, text=True
-    )
+    expected = python("-m", "pack.prog", "a")
     assert expected.stderr == ""
     assert run("pack.prog", "a", is_module=True)[1].well
     assert capfd.readouterr().out == expected.stdout
@@ -107,7 +102,7 @@ _RAISES = """
 def test_error_is_shown_as_python_shows_it(script: Write, code: str) -> None:
     script("def fail():\n    raise ValueError('deep')\n", "beside.py")
     path = script(code)
-    expected = subprocess.run([sys.executable, path], capture_output=True, text=True)
+    expected = python(path)
     _, ended = run(path)
     assert not ended.well
     # From Python 3.13 on, names of files and carets may differ in their colors only.

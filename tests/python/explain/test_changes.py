@@ -43,13 +43,7 @@ def finding(
     )
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def changed(folder: Path, kind: tuple[str, str], source: str) -> str | None:
+def changed(here: Path, kind: tuple[str, str], source: str) -> str | None:
     """Return the new code for what ends in ``# <--``; None: there is none."""
     pattern, subtype = kind
     head = HEAD + LOADER if "DataLoader(" in source else HEAD
@@ -57,7 +51,7 @@ def changed(folder: Path, kind: tuple[str, str], source: str) -> str | None:
     lines = text.split("\n")
     line = next((n for n, x in enumerate(lines, 1) if x.endswith("# <--")), None)
     text = text.replace("  # <--", "")
-    (folder / "train.py").write_text(text)
+    (here / "train.py").write_text(text)
     tree = ast.parse(text)
     around = [
         x
@@ -256,10 +250,10 @@ ADAPTED = {
 
 @pytest.mark.parametrize(("kind", "case"), cases(ADAPTED))
 def test_a_change_is_made_in_the_users_code(
-    kind: tuple[str, str], case: str, folder: Path
+    kind: tuple[str, str], case: str, here: Path
 ) -> None:
     source, _, expected = code(ADAPTED[kind][case]).partition("--->\n")
-    assert changed(folder, kind, source) == expected
+    assert changed(here, kind, source) == expected
 
 
 UNCHANGED = {
@@ -445,13 +439,13 @@ UNCHANGED = {
 
 @pytest.mark.parametrize(("kind", "case"), cases(UNCHANGED))
 def test_what_is_not_sure_to_be_right_is_not_made(
-    kind: tuple[str, str], case: str, folder: Path
+    kind: tuple[str, str], case: str, here: Path
 ) -> None:
-    assert changed(folder, kind, UNCHANGED[kind][case]) is None
+    assert changed(here, kind, UNCHANGED[kind][case]) is None
 
 
-def test_a_copy_to_the_device_has_an_example_of_that_way(folder: Path) -> None:
-    (folder / "train.py").write_text(
+def test_a_copy_to_the_device_has_an_example_of_that_way(here: Path) -> None:
+    (here / "train.py").write_text(
         "model = Net().to(device)\ny = x.cpu()\n"
         "for x in batches:\n    x = x.to(device)\n    model.to(device)\n"
     )
@@ -463,25 +457,25 @@ def test_a_copy_to_the_device_has_an_example_of_that_way(folder: Path) -> None:
         assert change_of(finding("sync_stall", line, subtype="blocking_copy")) is None
 
 
-def test_on_a_cpu_only_the_fused_form_helps(folder: Path) -> None:
+def test_on_a_cpu_only_the_fused_form_helps(here: Path) -> None:
     advice = "Build it with fused=True, which Adagrad has for a CPU too."
     one = finding("unfused_optimizer", 3).replace(advice=advice)
     source = "import torch\no = torch.optim.{}(p)\no.step()\n"
     for name, fused in (("Adagrad", True), ("RMSprop", False)):
-        (folder / "train.py").write_text(source.format(name))
+        (here / "train.py").write_text(source.format(name))
         change = change_of(one)
         assert change and bool(change.place) == fused
         assert "fused=True" in change.after
 
 
-def test_indentation_and_line_ends_are_kept(folder: Path) -> None:
+def test_indentation_and_line_ends_are_kept(here: Path) -> None:
     """Of files with tabs, CRLF, a byte order mark and names beyond ASCII."""
     text = "import torch\r\nfor x in y:\r\n\tif x:\r\n\t\tä = torch.zeros(3).cuda()\r\n"
-    (folder / "train.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    (here / "train.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
     change = change_of(finding("cpu_init_then_copy", 4))
     assert change and change.after == 'ä = torch.zeros(3, device="cuda")\n'
     text = "def f():\n\tz = torch.optim.SGD(\n\t\tp,\n\t\tlr=1,\n\t)\n\tz.step()\n"
-    (folder / "train.py").write_text(f"import torch\n{text}")
+    (here / "train.py").write_text(f"import torch\n{text}")
     change = change_of(finding("unfused_optimizer", 7, "f"))
     assert change and "\n\tlr=1,\n\tfused=True,\n)\n" in change.after
 
@@ -502,8 +496,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_file_that_is_no_program_is_left_alone(case: str, folder: Path) -> None:
-    (folder / "train.py").write_bytes(HOSTILE[case])
+def test_a_file_that_is_no_program_is_left_alone(case: str, here: Path) -> None:
+    (here / "train.py").write_bytes(HOSTILE[case])
     for pattern in ("sync_stall", "fusible_chain", "dataloader_bound"):
         for line in (None, 0, 1, 3, 10**9):
             for function in ("<module>", "step", "\0"):
@@ -511,14 +505,14 @@ def test_a_file_that_is_no_program_is_left_alone(case: str, folder: Path) -> Non
                 assert change and (not change.place or case == "semicolons")
 
 
-def test_one_statement_of_a_line_is_taken_out(folder: Path) -> None:
+def test_one_statement_of_a_line_is_taken_out(here: Path) -> None:
     source = "if x: torch.cuda.synchronize(); b = 2  # <--\n"
     kind = "sync_stall", "explicit"
-    assert changed(folder, kind, source) == "if x: pass; b = 2\n"
+    assert changed(here, kind, source) == "if x: pass; b = 2\n"
 
 
-def test_a_file_outside_the_program_is_not_read(folder: Path) -> None:
-    (folder / "train.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+def test_a_file_outside_the_program_is_not_read(here: Path) -> None:
+    (here / "train.py").write_text("import torch\ntorch.cuda.synchronize()\n")
     one = finding("sync_stall", 2, subtype="explicit")
     change = change_of(one)
     assert change and change.place == "train.py:2"
@@ -528,9 +522,9 @@ def test_a_file_outside_the_program_is_not_read(folder: Path) -> None:
         assert change and change.place == ""
 
 
-def test_another_function_at_the_line_is_an_edited_file(folder: Path) -> None:
+def test_another_function_at_the_line_is_an_edited_file(here: Path) -> None:
     text = "import torch\ndef other():\n    torch.cuda.synchronize()\n    return 1\n"
-    (folder / "train.py").write_text(text)
+    (here / "train.py").write_text(text)
     change = change_of(finding("sync_stall", 3, "other", "explicit"))
     assert change and change.place
     for function in ("step", "<module>"):
@@ -538,5 +532,5 @@ def test_another_function_at_the_line_is_an_edited_file(folder: Path) -> None:
         assert change and not change.place
 
 
-def test_a_rule_of_a_users_own_has_no_code(folder: Path) -> None:
+def test_a_rule_of_a_users_own_has_no_code(here: Path) -> None:
     assert change_of(finding("slow_checkpoint", 1)) is None

@@ -68,29 +68,23 @@ def test_names_are_quoted_cut_and_on_one_line() -> None:
                 assert len(quoted) <= 48 and quoted.isprintable()
 
 
-def test_paths_and_secrets_stay_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "secret_project" / "train.py"
+def test_paths_and_secrets_stay_here(here: Path) -> None:
+    file = here / "secret_project" / "train.py"
     file.parent.mkdir()
     lines = ["x = 1"] * 20
     lines[11] = 'login("bob@corp.example", token="hf_abcdefghijklmnop123")'
     file.write_text("\n".join(lines))
-    monkeypatch.chdir(tmp_path)
     report = waits(f"load {file} for sk-proj-abcdefghijklmnop1234", str(file))
     (digest,) = make_digests(report, report.findings[:1], source=True)
     assert "login(" in digest.text
-    for secret in ("secret_project", str(tmp_path), "hf_abc", "sk-proj", "bob@corp"):
+    for secret in ("secret_project", str(here), "hf_abc", "sk-proj", "bob@corp"):
         assert secret not in digest.text
     assert "train.py" in digest.text
     assert dict(digest.masked).keys() >= {"path", "secret"}
 
 
-def test_lines_of_source_only_where_they_may_be_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.py").write_text("\n".join(f"marker = {i}" for i in range(1, 30)))
+def test_lines_of_source_only_where_they_may_be_shown(here: Path) -> None:
+    (here / "t.py").write_text("\n".join(f"marker = {i}" for i in range(1, 30)))
     report = waits()
     (shut,) = make_digests(report, report.findings[:1])
     (shown,) = make_digests(report, report.findings[:1], source=True)

@@ -7,8 +7,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +24,8 @@ from torchtraceap.explain.explanation import (
     explanation_text,
 )
 from torchtraceap.explain.pattern_pages import pattern_page
+
+from ..conftest import python
 
 TRACE = "kineto2021-v100-resnet50-workers0-memory.json.gz"
 DEGRADED = "nccl-rank000of128-sampled.json.gz"
@@ -135,21 +135,17 @@ def test_the_page_shows_what_is_said(data: Path, root: Path) -> None:
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
-def test_the_page_shows_what_is_said_of_its_own_script(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_shows_what_is_said_of_its_own_script(root: Path, here: Path) -> None:
     """Figures aside, which go with the version of torch."""
     page = (root / "docs" / "explain.md").read_text("utf-8")
     section = page.partition("\n### Three examples\n")[2]
     script, shown = re.findall(r"```(?:python|text)\n(.*?)```", section, re.DOTALL)[:2]
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text(script)
-    command = "dryrun -q --steps 0 --trace-out trace.json train.py"
-    call = [sys.executable, "-m", "torchtraceap", *command.split()]
-    subprocess.run(call, check=True, capture_output=True)
-    trace = (tmp_path / "trace.json").read_text("utf-8")
+    (here / "train.py").write_text(script)
+    command = "-m torchtraceap dryrun -q --steps 0 --trace-out trace.json train.py"
+    python(*command.split(), check=True)
+    trace = (here / "trace.json").read_text("utf-8")
     trace = trace.replace(str(Path("train.py").absolute()), "train.py")
-    (tmp_path / "trace.json").write_text(trace)
+    (here / "trace.json").write_text(trace)
     report = torchtraceap.analyze("trace.json")
     told = explained(report, report.findings[0], DIGEST)
     assert told.change and told.change.place == "train.py:9, 11"
@@ -276,13 +272,9 @@ def test_what_others_wrote_cannot_drive_a_terminal(explanation: Explanation) -> 
 
 def run(folder: Path, test: str) -> str:
     (folder / "test_it.py").write_text(test)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "160"},
-    )
+    command = "-m pytest -q -p no:cacheprovider test_it.py"
+    wide = os.environ | {"COLUMNS": "160"}
+    done = python(*command.split(), cwd=folder, env=wide)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return done.stdout
 

@@ -8,13 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 import torchtraceap
 from torchtraceap.data.opinion import Opinion, ranked
 
-from ..conftest import Run
+from ..conftest import Cli
 from ..model_server import Act, Sent, Server, completion, error, sensible
 from .waiting_loop import INJECTED, figures, waits
 
@@ -72,14 +71,11 @@ def test_findings_are_explained_by_number_id_or_themselves(
             explained(**wrong)
 
 
-def test_its_json_follows_the_schema(model_server: Server) -> None:
+def test_its_json_follows_the_schema(model_server: Server, form_of: Any) -> None:
     report = waits()
     model_server.acts = sensible
     ask(report, model_server, what=1)
-    schema = Path(torchtraceap.__file__).with_name("report.schema.json")
-    form = json.loads(report.to_json())
-    jsonschema.validate(form, json.loads(schema.read_text()))
-    (opinion,) = form["second_opinion"]["opinions"]
+    (opinion,) = form_of(report)["second_opinion"]["opinions"]
     assert opinion["origin"] == "llm" and opinion["agrees"] is True
     assert opinion["agrees_with_detector"] is None  # It is off.
 
@@ -198,14 +194,13 @@ def to(model_server: Server) -> tuple[str, ...]:
 
 
 def test_it_asks_and_keeps_the_answers(
-    program: Run, trace: str, model_server: Server, to: tuple[str, ...], tmp_path: Path
+    cli: Cli, trace: str, model_server: Server, to: tuple[str, ...], tmp_path: Path
 ) -> None:
     model_server.acts = sensible
     told = tmp_path / "e.json"
-    wanted = ("--top", "1", "--windows", "1", "--json", str(told))
-    done = program("explain", trace, *to, *wanted)
-    assert done.returncode == 0 and "opinion, by m: sync_stall" in done.stdout.decode()
-    assert "Asking the model: 4 answers, 400 tokens sent" in done.stdout.decode()
+    out = cli("explain", trace, *to, "--top=1", "--windows=1", "--json", told).fine()
+    assert "opinion, by m: sync_stall" in out
+    assert "Asking the model: 4 answers, 400 tokens sent" in out
     made = [one["opinion"]["pattern"] for one in json.loads(told.read_text())]
     assert made == ["sync_stall"] * 2
 
@@ -220,14 +215,13 @@ def test_it_asks_and_keeps_the_answers(
     ],
 )  # fmt: skip
 def test_a_failure_is_reported_beside_the_explanation(
-    program: Run, trace: str, model_server: Server, to: tuple[str, ...],
+    cli: Cli, trace: str, model_server: Server, to: tuple[str, ...],
     acts: list[Act], code: int, out: str, err: str,
 ) -> None:  # fmt: skip
     model_server.acts = acts
-    done = program("explain", trace, "--top", "1", *to)
-    assert done.returncode == code and err in done.stderr.decode()
-    assert "To keep it so, a test:" in done.stdout.decode()
-    assert out in done.stdout.decode()
+    done = cli("explain", trace, "--top", "1", *to)
+    assert done.code == code and err in done.err
+    assert "To keep it so, a test:" in done.out and out in done.out
 
 
 TO = ("--llm", "http://127.0.0.1:1/v1", "--model", "m")
@@ -254,41 +248,39 @@ TO = ("--llm", "http://127.0.0.1:1/v1", "--model", "m")
     ],
 )
 def test_is_refused_before_any_work(
-    program: Run,
-    tmp_path: Path,
+    cli: Cli,
+    here: Path,
     monkeypatch: pytest.MonkeyPatch,
     options: tuple[str, ...],
     said: str,
 ) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
     # If the missing trace were read, it would be reported.
-    done = program("explain", tmp_path / "none.json", *options, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert said in done.stderr.decode()
-    assert not (tmp_path / "x").exists()
+    code, out, err = cli("explain", "none.json", *options)
+    assert (code, out) == (2, "") and said in err
+    assert not (here / "x").exists()
 
 
 def test_a_dry_run_sends_nothing_and_shows_what_would_go_to_whom(
-    program: Run, trace: str, model_server: Server, to: tuple[str, ...]
+    cli: Cli, trace: str, model_server: Server, to: tuple[str, ...]
 ) -> None:
-    done = program("explain", trace, "--top", "1", "--dry-run", *to)
-    assert done.returncode == 0 and not model_server.sent
-    shown = done.stdout.decode()
+    shown = cli("explain", trace, "--top", "1", "--dry-run", *to).fine()
+    assert not model_server.sent
     assert f"POST {model_server.url}/chat/completions\n" in shown
     assert '{"model": "m", ' in shown
     assert shown.count("The messages never change.") == 1
-    shown = program("explain", trace, "--top", "1", "--dry-run").stdout.decode()
+    shown = cli("explain", trace, "--top", "1", "--dry-run").fine()
     assert "POST URL/chat/completions\n" in shown and '{"model": "MODEL", ' in shown
 
 
 def test_the_variable_that_is_named_has_the_key(
-    program: Run, trace: str, model_server: Server, to: tuple[str, ...],
+    cli: Cli, trace: str, model_server: Server, to: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("MY_KEY", "mine")
     monkeypatch.setenv("OPENAI_API_KEY", "paid")
     model_server.acts = sensible
     for key in ("--key-env", "MY_KEY"), ():
-        program("explain", trace, "--top", "1", *to, *key)
+        cli("explain", trace, "--top", "1", *to, *key)
     keys = [sent.headers["authorization"] for sent in model_server.sent]
     assert keys == ["Bearer mine"] * 2 + ["Bearer paid"] * 2

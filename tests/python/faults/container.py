@@ -84,10 +84,7 @@ def bomb(base: Base) -> Made:
 VARIANTS = [
     V("F11", "gzip", packed(lambda d: d)),
     V("F11", "gzip members", stored(lambda d: members(d, 5))),
-    V("F11", "a member a kilobyte", stored(lambda d: members(d, len(d) // 1000))),
     V("F11", "every optional field", packed(with_flags)),
-    V("F11", "an empty last member", packed(lambda d: d + gzip.compress(b""))),
-    V("F11", "an empty first member", packed(lambda d: gzip.compress(b"") + d)),
     V("F11", "stored blocks", packed(lambda d: gzip.compress(gzip.decompress(d), 0))),
     V("F12", "gzip cut", cut_gzip, GZIP_CUT, warns(gzip_truncated=1, truncated=1)),
     *alike("F12", GZIP_CUT, warns(gzip_truncated=1))(
@@ -96,7 +93,6 @@ VARIANTS = [
     ),
     *alike("F12", GZIP_CHECK, warns(gzip_checksum=1))(
         wrong_checksum=packed(lambda d: flipped(d, len(d) - 8)),
-        wrong_length=packed(lambda d: flipped(d, len(d) - 1)),
         huge_length=packed(lambda d: d[:-4] + b"\xff" * 4),
     ),
     *alike("F12", Refused("gzip_damaged"))(
@@ -104,7 +100,6 @@ VARIANTS = [
     ),
     *alike("F12", Refused("gzip_trailing"), warns(gzip_trailing=1))(
         an_invalid_second_member=packed(lambda d: d + b"\x1f\x8b\x09" + b"\0" * 20),
-        text_after_it=packed(lambda d: d + b"<html>"),
     ),
     V(
         "F12",
@@ -113,11 +108,9 @@ VARIANTS = [
         Refused("gzip_damaged", "10 whole events"),
         warns(gzip_damaged=1, truncated=1),
     ),
-    V("F12", "zeros after it", packed(lambda d: d + b"\0" * 1024)),
     V("F12", "gzip cut in its header", packed(lambda d: d[:6]), GZIP_CUT),
     *alike("F12", Refused("gzip_header"))(
         reserved_flags=packed(lambda d: d[:3] + b"\xe0" + d[4:]),
-        a_method_that_is_not_deflate=packed(lambda d: d[:2] + b"\x07" + d[3:]),
     ),
     V("F13", "bomb", bomb, Refused("gzip_bomb", "200 times")),
     V("F13", "bomb, allowed", bomb, options={"max_ratio": 2000.0}),

@@ -16,8 +16,6 @@ def nested(depth: int, close: bool = True) -> str:
 
 
 VARIANTS = [
-    V("F26", "nested 900 deep", arg(nested(900))),
-    V("F26", "objects nested 900 deep", arg('{"a": ' * 900 + "1" + "}" * 900)),
     *alike("F26", DEEP, ONE_LOST)(
         nested_200_000_deep=arg(nested(200_000), NOTHING),
         a_million_brackets=arg(nested(1_000_000, False), NOTHING),
@@ -25,16 +23,7 @@ VARIANTS = [
     *alike("F26", DEEP, METADATA_LOST)(
         metadata_nested_200_000_deep=header('"a": ' + nested(200_000)),
     ),
-    V(
-        "F27",
-        "100,000 args",
-        arg("{" + ", ".join(f'"k{i}": {i}' for i in range(100_000)) + "}"),
-    ),
     *alike("F27")(
-        a_name_of_16_MiB=x(
-            name='"' + "x" * (16 << 20) + '"', names=("x" * (16 << 20),)
-        ),
-        a_MiB_of_backslashes=arg('"' + "\\" * (1 << 20) + '"'),
         template_names_of_60_KB=x(
             name='"' + "f<int>, " * 7_500 + '"', names=("f<int>, " * 7_500,)
         ),

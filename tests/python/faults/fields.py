@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""faults/fields.py: F52-F58, categories, devices, identities, and odd fields."""
+"""faults/fields.py: F52-F58, categories, devices, identities, and odd fields.
+
+Every category and more identities: tests/cpp/trace/test_columns.cpp.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,12 @@ from .variant import Facts, Variant, alike, warns
 V = Variant
 KERNEL = Facts(1, 1, 5_000, gpu=1)
 KERNEL_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
-OTHER_CATEGORIES = (
-    "mtia_ccp_events",
-    "hpu_op",
-    "Operator",
-    "Runtime",
-    "Python",
-    "CPU functions",
-    "xpu_runtime",
-    "privateuse1_driver",
-    "overhead",
-    "fwdbwd",
-    "cuda_sync",
-)
+OTHER_CATEGORIES = ("mtia_ccp_events", "Operator", "xpu_runtime", "fwdbwd")
 IDENTITIES = {
     "text": '"Spans"',
-    "no text": '""',
     "null": "null",
-    "negative": "-4",
     "2^63": "9223372036854775808",
-    "true": "true",
     "a fraction": "1.5",
-    "a number as text": '"25738"',
     "an address": "140022334455667",
 }
 LAUNCHES = (
@@ -89,16 +76,10 @@ VARIANTS = [
     V("F57", "tid is an object", x(tid="{}"), warns(bad_identity=1)),
     *(V("F58", f"no {field}", x(**{field: None})) for field in FIELDS),
     V("F58", "no ph", x(Facts(), ph=None), warns(no_phase=1)),
-    V("F58", "ph is a number", x(Facts(), ph="1"), warns(no_phase=1)),
     V("F58", "an empty object", raw("{}"), warns(no_phase=1)),
-    V("F58", "an empty object at the end", raw("{}", at=1), warns(no_phase=1)),
     V("F58", "ph is a word", x(EVENT, ph='"Complete"'), warns(odd_phase=1)),
-    V("F58", "ph is not text", x(EVENT, ph='""'), warns(odd_phase=1)),
     V("F58", "name is a number", x(name="5"), warns(bad_name=1)),
-    V("F58", "name is null", x(name="null"), warns(bad_name=1)),
-    V("F58", "cat is a list", x(cat="[]"), warns(bad_category=1)),
     V("F58", "args is a list", x(args="[1]"), warns(bad_args=1)),
-    V("F58", "args is a text", x(args='"a"'), warns(bad_args=1)),
     V("F58", "args is null", x(args="null")),
     *alike("F58", warns(skipped_element=5))(
         elements_that_are_no_events=raw('null, 1, "a", [2, [3]], true'),

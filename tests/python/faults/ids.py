@@ -9,30 +9,9 @@ from .variant import Facts, Variant, alike, warns
 V = Variant
 ARROW = Facts(events=1, flow_s=1)
 # Ids beyond 31, 32 and 53 bits are exact, those beyond 63 are counted.
-SOUND_IDS = [
-    "2147483648",
-    "4294967295",
-    "4294967296",
-    "9007199254740993",
-    "9223372036854775807",
-    "0",
-    "-1",
-    "null",
-]
-LARGE_IDS = (
-    "9223372036854775808",
-    "18446744073709551615",
-    "18446744073709551616",
-    "1" * 40,
-)
-ODD_IDS = {
-    "a fraction": "1.5",
-    "a list": "[1]",
-    "an object": "{}",
-    "a word as text": '"abc"',
-    "true": "true",
-    "no text": '""',
-}
+SOUND_IDS = ["4294967296", "9007199254740993", "9223372036854775807", "0", "-1", "null"]
+LARGE_IDS = ("9223372036854775808", "1" * 40)
+ODD_IDS = {"a fraction": "1.5", "an object": "{}", "a word as text": '"abc"'}
 
 
 def without(key: str):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""faults/times.py: F30-F37, starts and durations in every form."""
+"""faults/times.py: F30-F37, starts and durations in odd forms.
+
+Rounding, exponents and ranges: tests/cpp/trace/test_columns.cpp.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,13 @@ V = Variant
 NO_TS = Facts(events=1, x=1, sum_dur_ns=5_000)  # The duration is sound, the start not.
 HUGE = {
     "2^63": "9223372036854775808",
-    "2^64": "18446744073709551616",
     "40 digits": "1" * 40,
-    "1e300": "1e300",
     "1e999": "1e999",
-    "-1e999": "-1e999",
 }
 NO_TIMES = {
     "null": "null",
     "text": '"soon"',
     "list": "[1]",
-    "bool": "true",
-    "object": '{"a": 1}',
 }
 
 
@@ -37,13 +35,6 @@ def starting(ns: int, token: str, fault: str, name: str) -> Variant:
 VARIANTS = [
     lasting(7_000, "7", "F30", "whole microseconds"),
     lasting(7_125, "7.125", "F30", "microseconds with decimals"),
-    *alike("F30")(
-        both=raw(
-            '{"ph": "X", "ts": 1759276800123456, "dur": 1}, {"ph": "X", '
-            '"ts": 1759276800123456.789, "dur": 0.001}',
-            Facts(2, 2, 1_001, 1759276800123456000),
-        ),
-    ),
     starting(1_759_276_800_123_456, "1759276800123.456", "F31", "16 digits"),
     starting(1_655_276_800_123_456_789, "1655276800123456.789", "F31", "19 digits"),
     V(
@@ -60,19 +51,9 @@ VARIANTS = [
         dur_as_text=x(Facts(1, 1, 8_000), dur='"8"'),
     ),
     starting(1_700_000_000_000_000_000, "1.7e15", "F32", "an exponent"),
-    lasting(12_000, "1.2E+1", "F32", "a capital exponent"),
-    lasting(1_200, "12e-1", "F32", "a negative exponent"),
-    lasting(0, "0.000500", "F32", "six decimals, half to even below"),
-    lasting(2, "0.001500", "F32", "six decimals, half to even above"),
-    lasting(3, "0.002501", "F32", "six decimals, above half"),
-    lasting(0, "-0.0", "F32", "minus zero"),
-    lasting(0, "0e99999999999999999999", "F32", "zero with a huge exponent"),
     lasting(5_000, "5." + "0" * 5_000, "F32", "five thousand decimals"),
     V("F33", "ts absent", x(NO_TS, ts=None), warns(missing_ts=1)),
     V("F33", "dur absent", x(UNTIMED, dur=None), warns(missing_dur=1)),
-    *alike("F33", warns(missing_ts=1, missing_dur=1))(
-        both_absent=x(UNTIMED, ts=None, dur=None),
-    ),
     *(
         row
         for fault, values in (("F33", NO_TIMES), ("F35", HUGE))

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from ..conftest import python
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +18,6 @@ def slow_job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("job") / "runs"
     folder.mkdir()
     script = Path(__file__).with_name("train_ranks.py")
-    command = [sys.executable, str(script), str(folder), "4", "2", "11"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    ran = python(script, folder, 4, 2, 11)
     assert ran.returncode == 0, ran.stderr
     return folder

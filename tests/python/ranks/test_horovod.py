@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import torchtraceap
-from torchtraceap.cli import main
 from torchtraceap.ranks.horovod import horovod_text, is_horovod
+
+from ..conftest import Cli
 
 Event = dict[str, Any]
 
@@ -107,43 +108,37 @@ def test_those_that_come_last_together_are_both_named() -> None:
 
 @pytest.mark.parametrize("whole_events", [True, False])
 def test_a_cut_timeline_tells_what_is_there(
-    whole_events: bool,
-    timeline: bytes,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    whole_events: bool, timeline: bytes, tmp_path: Path, cli: Cli
 ) -> None:
     at = timeline.rindex(b'{"ph": "B", "name": "ALLREDUCE"')
     end = timeline.index(b"\n", at) if whole_events else at + 10
     path = tmp_path / "timeline.json"
     path.write_bytes(timeline[:end])
-    code = main(["analyze", str(path)])
-    out, err = capsys.readouterr()
+    code, out, err = cli("analyze", path)
     if not whole_events:
         assert code == 2
         assert "use recover" in err
-        assert main(["analyze", str(path), "--recover"]) == 0
-        out, err = capsys.readouterr()
+        code, out, err = cli("analyze", path, "--recover")
+    assert code == 0
     assert "Rank 2 was waited for most" in " ".join(out.split())
     assert ("ranges have no end" in out) == whole_events
     assert not err
 
 
 def test_the_program_prints_a_table_and_writes_no_report(
-    timeline: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    timeline: bytes, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "timeline.json"
     path.write_bytes(timeline)
-    assert main(["analyze", str(path)]) == 0
-    out, _ = capsys.readouterr()
+    out = cli("analyze", path).fine()
     assert "a Horovod timeline" in out
     assert "HOROVOD_CACHE_CAPACITY=0" in out
     assert max(map(len, out.splitlines())) <= 120
     page = tmp_path / "page.html"
-    assert main(["analyze", str(path), "--html", str(page)]) == 2
-    assert "a Horovod timeline has only a summary" in capsys.readouterr().err
+    code, _, err = cli("analyze", path, "--html", page)
+    assert code == 2 and "a Horovod timeline has only a summary" in err
     assert not page.exists()
-    assert main(["inspect", str(path)]) == 0
-    assert "looks like one of Horovod, whose timelines" in capsys.readouterr().out
+    assert "looks like one of Horovod, whose timelines" in cli("inspect", path).fine()
 
 
 def test_a_trace_of_torch_is_none(slow_loader: torchtraceap.Report) -> None:

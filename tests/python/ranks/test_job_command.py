@@ -12,27 +12,23 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.cli import main
 
+from ..conftest import Cli
 from ..terminal import on_terminal
 
 LATE = "rank 2, train_ranks.py in slow_read()"
 
 
 @pytest.mark.parametrize("how", ["folder", "pattern", "list"])
-def test_ranks_are_told_together(
-    how: str, slow_job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ranks_are_told_together(how: str, slow_job: Path, cli: Cli) -> None:
     traces = {
         "folder": [slow_job],
         "pattern": [slow_job / "*.json"],
         "list": sorted(slow_job.glob("*.json")),
     }[how]
-    assert main(["analyze", *map(str, traces)]) == 0
-    out = capsys.readouterr().out
+    out = cli("analyze", *traces).fine()
     assert "4 of 4 ranks, 6 steps" in out and LATE in out
-    assert main(["analyze", "--brief", *map(str, traces)]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
+    (line,) = cli("analyze", "--brief", *traces).fine().splitlines()
     assert "Rank 2 is late, at train_ranks.py in slow_read() (from line" in line
 
 
@@ -43,15 +39,15 @@ def test_a_notebook_shows_the_job(slow_job: Path) -> None:
 
 
 def test_forms_of_a_job_and_of_its_ranks(
-    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    slow_job: Path, tmp_path: Path, cli: Cli
 ) -> None:
     job, sarif = tmp_path / "job.json", tmp_path / "ranks.sarif"
     wanted = ["--json", str(job), "--sarif", str(sarif)]
-    assert main(["analyze", str(slow_job), "-q", *wanted]) == 0
+    cli("analyze", slow_job, "-q", *wanted).fine()
     assert json.loads(job.read_text())["late"][0]["rank"] == 2
     assert len(json.loads(sarif.read_text())["runs"]) == 4
-    assert main(["analyze", str(slow_job), "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["job"]["ranks"] == 4
+    form = json.loads(cli("analyze", slow_job, "--json", "-").fine())
+    assert form["job"]["ranks"] == 4
 
 
 @pytest.mark.parametrize(
@@ -70,40 +66,36 @@ def test_forms_of_a_job_and_of_its_ranks(
     ],
 )
 def test_what_makes_no_sense_is_refused(
-    arguments: list[str],
-    said: str,
-    slow_job: Path,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], said: str, slow_job: Path, cli: Cli
 ) -> None:
-    assert main([one.format(slow_job) for one in arguments]) == 2
-    assert said in capsys.readouterr().err
+    code, _, err = cli(*(one.format(slow_job) for one in arguments))
+    assert code == 2 and said in err
 
 
 def test_a_rank_that_cannot_be_read_is_told_and_the_rest_is_shown(
-    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    slow_job: Path, tmp_path: Path, cli: Cli
 ) -> None:
     folder = tmp_path / "runs"
     shutil.copytree(slow_job, folder)
     whole = (folder / "rank1.json").read_bytes()
     (folder / "rank1.json").write_bytes(whole[: len(whole) // 2])
     for traces in ([folder], sorted(folder.glob("*.json"))):
-        assert main(["analyze", *map(str, traces)]) == 2
-        shown = capsys.readouterr()
+        shown = cli("analyze", *traces)
+        assert shown.code == 2
         assert "1 missing" in shown.out and LATE in shown.out
         assert "rank1.json" in shown.err and "1 of 4 traces failed" in shown.err
         assert "Traceback" not in shown.err
 
 
 def test_files_that_have_nothing_to_do_with_each_other_are_each_by_itself(
-    data: Path, slow_job: Path, capsys: pytest.CaptureFixture[str]
+    data: Path, slow_job: Path, cli: Cli
 ) -> None:
     traces = [slow_job / "rank0.json", data / "mi250-rocm62-tiny.json.gz"]
-    assert main(["analyze", *map(str, traces)]) == 0
-    assert capsys.readouterr().out.count("events, ") == 2
+    assert cli("analyze", *traces).fine().count("events, ") == 2
 
 
 def test_a_merged_file_is_the_job_of_its_ranks(
-    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    slow_job: Path, tmp_path: Path, cli: Cli
 ) -> None:
     events = []
     for rank in range(4):
@@ -115,23 +107,21 @@ def test_a_merged_file_is_the_job_of_its_ranks(
     merged = tmp_path / "merged.json"
     merged.write_text(json.dumps({"traceEvents": events}))
     page = tmp_path / "tables"
-    assert main(["analyze", str(merged)]) == 0
-    out = capsys.readouterr().out
+    out = cli("analyze", merged).fine()
     assert out.startswith(f"{merged}\n4 ranks, 6 steps") and LATE in out
     assert f"torchtraceap.analyze(['{merged}']).rank(2) in Python" in out
-    assert main(["analyze", str(merged), "--parquet", str(page)]) == 2
-    assert "--parquet takes one trace" in capsys.readouterr().err
+    code, _, err = cli("analyze", merged, "--parquet", page)
+    assert code == 2 and "--parquet takes one trace" in err
 
 
 def test_a_check_names_ranks_and_lines(
-    slow_job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    slow_job: Path, tmp_path: Path, cli: Cli
 ) -> None:
     limits = tmp_path / "budget.toml"
     limits.write_text("max_step_us = 1\n[ranks]\nmax_slowdown = 1.1\nmax_missing = 0\n")
     found = tmp_path / "found.json"
-    command = ["check", str(slow_job), "--budget", str(limits), "--json", str(found)]
-    assert main(command) == 1
-    out = capsys.readouterr().out
+    code, out, _ = cli("check", slow_job, "--budget", limits, "--json", found)
+    assert code == 1
     assert "over budget: 2 of 3 limits broken" in out
     assert "rank 2, train_ranks.py in slow_read() (from line" in out
     assert [f"rank {rank}: step" in out for rank in range(4)] == [True] * 4
@@ -139,11 +129,10 @@ def test_a_check_names_ranks_and_lines(
     of_steps = checked["limits"][2]["violations"]
     assert checked["trace"] == str(slow_job)
     assert [violation["rank"] for violation in of_steps] == [0, 1, 2, 3]
-    assert main(["check", str(slow_job), "--write-budget", str(limits)]) == 0
-    assert main(["check", str(slow_job), "--budget", str(limits)]) == 0
-    capsys.readouterr()
-    assert main(["check", f"{slow_job}/rank0.json", "--budget", str(limits)]) == 2
-    assert "only the ranks of a job" in capsys.readouterr().err
+    cli("check", slow_job, "--write-budget", limits).fine()
+    cli("check", slow_job, "--budget", limits).fine()
+    code, _, err = cli("check", f"{slow_job}/rank0.json", "--budget", limits)
+    assert code == 2 and "only the ranks of a job" in err
 
 
 REDUCING = """

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from torchtraceap.views.html.job_page import job_page
 from .sample_jobs import data_parallel_job
 
 pytest.importorskip("selenium", reason="needs selenium")
-from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
 from .. import page_reader
@@ -21,6 +19,7 @@ from ..page_reader import Reader, show
 
 pytestmark = [page_reader.NEEDS_CHROMIUM, pytest.mark.verify]
 browser = page_reader.browser
+reader = page_reader.reader
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +27,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("job") / "job.html"
     path.write_text(job_page(data_parallel_job(64, slow=40)), "utf-8")
     return path
-
-
-@pytest.fixture
-def reader(browser: webdriver.Chrome, page: Path) -> Iterator[Reader]:
-    """A reader with the page just opened; nothing may be complained of."""
-    show(browser, page)
-    yield Reader(browser)
-    log = browser.get_log("browser")
-    assert log == [], log
 
 
 def test_what_is_pointed_to_is_told(reader: Reader) -> None:

@@ -166,7 +166,7 @@ def test_a_job_is_the_one_of_analyze(slow_job: Path, tmp_path: Path) -> None:
         assert told == agent.ask("job", folder="runs/*.json") | {"job": told["job"]}
         assert str(slow_job.parent) not in str(told)
         assert told["job"]["source"] == "runs" and told["job"]["ranks"] == 4
-        assert told["answer"] == job_answer_line(report).partition(": ")[2]
+        assert told["verdict"] == job_answer_line(report).partition(": ")[2]
         assert told["late"][0]["rank"] == form["late"][0]["rank"]
         for name, count in told["counts"].items():
             assert count == len(form[name])

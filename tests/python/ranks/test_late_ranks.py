@@ -5,94 +5,25 @@ could not be joined: from work made by hand to the text."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
 
 import pytest
 
 from torchtraceap import _core
-from torchtraceap._core import RankFinding, RankRow, TraceFacts
-from torchtraceap.ranks.joining import AnalyzedRank, JoinedJob
-from torchtraceap.ranks.rank_record import RankRecord
-from torchtraceap.ranks.recordings import RankFile, Recording
-from torchtraceap.report import Report
+from torchtraceap._core import RankFinding
 from torchtraceap.views.job_text import write_job
 
+from .sample_jobs import job_of, works_of
+
 _US = 1000
-_STEPS, _TIMES = 6, 4
-
-#: Work of a rank before a collective, in microseconds: by rank, step and collective.
-Work = Callable[[int, int, int], float]
+_TIMES = 4  # Collectives of a step.
 
 
-def _no_report() -> Report:
-    raise AssertionError("there is no trace")
-
-
-def _finding(pattern: str, wasted_us: float) -> RankFinding:
+def _launch_bound(wasted_us: float) -> RankFinding:
     return RankFinding(
-        id=f"{pattern}-1", pattern=pattern, kind=pattern, side="cpu", location=None,
-        operator="", count=1, wasted_us=wasted_us, recoverable_us=None,
+        id="launch_bound-1", pattern="launch_bound", kind="launch_bound", side="cpu",
+        location=None, operator="", count=1, wasted_us=wasted_us, recoverable_us=None,
         message="It is.", advice="Do not.",
     )  # fmt: skip
-
-
-def _job(
-    works: Iterable[_core.RankWork | None], findings: dict[int, float] | None = None
-) -> JoinedJob:
-    """Join works; None is a trace that cannot be scheduled."""
-    ranks = []
-    for rank, work in enumerate(works):
-        span = max(work.recorded_ns) / _US if work else 100.0
-        own = (findings or {}).get(rank)
-        record = RankRecord(
-            facts=TraceFacts("<bytes>", 1, 0.0, span, (), rank, None),
-            row=RankRow(device="H100", span_us=span),
-            findings=() if own is None else (_finding("launch_bound", own),),
-            work=work.to_bytes() if work else None,
-            refusal="" if work else "nothing can be scheduled",
-        )
-        file = RankFile(f"runs/rank{rank}.json", rank)
-        ranks.append(AnalyzedRank(file, record, _no_report))
-    files = tuple(rank.file for rank in ranks)
-    return JoinedJob("runs", Recording("rank*.json", files, len(ranks)), ranks, [])
-
-
-def _works(ranks: int, work: Work) -> list[_core.RankWork]:
-    """All ranks work, and meet in an all-reduce, a few times a step."""
-    now = [0.0] * ranks
-    recorded: list[list[int]] = [[0] for _ in range(ranks)]
-    passages: list[list[tuple[int, int, int, list[tuple[int, int]]]]]
-    passages = [[] for _ in range(ranks)]
-    met: list[list[_core.RankCollective]] = [[] for _ in range(ranks)]
-    steps: list[list[tuple[int, int, int]]] = [[] for _ in range(ranks)]
-    for step in range(_STEPS):
-        first = len(recorded[0]) - 1
-        for at in range(_TIMES):
-            arrived = []
-            for rank in range(ranks):
-                ns = round(_US * work(rank, step, at))
-                stop = len(recorded[rank])
-                arrived.append(now[rank] + ns)
-                passages[rank].append((stop - 1, stop, ns, [(0, ns)]))
-                recorded[rank].append(round(arrived[-1]))
-            end = max(arrived) + 50 * _US
-            for rank in range(ranks):
-                now[rank] = end
-                stop = len(recorded[rank])
-                recorded[rank].append(round(end))
-                met[rank].append(
-                    _core.RankCollective(
-                        f"{step} {at}", "all_reduce", step, stop - 1, stop
-                    )
-                )
-        for rank in range(ranks):
-            steps[rank].append((step, first, len(recorded[rank]) - 1))
-    return [
-        _core.RankWork(
-            rank, -1, recorded[rank], ["host"], passages[rank], met[rank], steps[rank]
-        )
-        for rank in range(ranks)
-    ]
 
 
 def _in_turn(rank: int, step: int, at: int) -> float:
@@ -101,7 +32,7 @@ def _in_turn(rank: int, step: int, at: int) -> float:
 
 
 def test_two_ranks_that_are_late_in_turn_are_both_named() -> None:
-    job = _job(_works(8, _in_turn))
+    job = job_of(works_of(8, _in_turn))
     assert sorted(one.rank for one in job.late_ranks) == [0, 6]
     assert sum(one.share for one in job.late_ranks) > 0.95
     assert all(one.host_share == pytest.approx(1) for one in job.late_ranks)
@@ -116,8 +47,8 @@ def test_two_ranks_that_are_late_in_turn_are_both_named() -> None:
 
 def test_two_ranks_that_hide_each_other_are_both_named() -> None:
     """Both are late at the same time, so that one alone gains nothing."""
-    job = _job(
-        _works(8, lambda rank, *_: 1000 - rank if rank in (2, 5) else 300 + rank)
+    job = job_of(
+        works_of(8, lambda rank, *_: 1000 - rank if rank in (2, 5) else 300 + rank)
     )
     assert sorted(one.rank for one in job.late_ranks) == [2, 5]
     assert max(one.gain_us or 0 for one in job.late_ranks) < 20
@@ -131,8 +62,8 @@ def test_where_all_wait_for_each_other_none_is_late() -> None:
     chance = random.Random(1)
     for ranks in (2, 4, 8):
         drawn = {}
-        job = _job(
-            _works(
+        job = job_of(
+            works_of(
                 ranks,
                 lambda *key, d=drawn: d.setdefault(key, chance.lognormvariate(6, 0.4)),
             )
@@ -156,7 +87,7 @@ def test_a_moment_in_two_collectives_is_waited_once() -> None:
         ]
         return _core.RankWork(number, -1, recorded, ["host"], passages, met, [])
 
-    job = _job([rank(0, (100, 300), 1100), rank(1, (900, 1000), 1100)])
+    job = job_of([rank(0, (100, 300), 1100), rank(1, (900, 1000), 1100)])
     waits = {row.rank: row.waited_us for row in job.ranks}
     assert waits == {0: 900, 1: 0}
     assert (
@@ -168,9 +99,10 @@ def test_a_moment_in_two_collectives_is_waited_once() -> None:
 
 
 def test_what_ranks_share_is_said() -> None:
-    works = _works(4, lambda rank, *_: 300)
+    works = works_of(4, lambda rank, *_: 300)
     span = max(works[0].recorded_ns) / _US
-    job = _job(works, {rank: span * 0.2 for rank in range(3)} | {3: span * 0.4})
+    wasted = {0: span * 0.2, 1: span * 0.2, 2: span * 0.2, 3: span * 0.4}
+    job = job_of(works, {rank: _launch_bound(us) for rank, us in wasted.items()})
     (shared,) = job.shared
     assert (shared.pattern, shared.ranks, shared.of) == ("launch_bound", 4, 4)
     assert shared.share == pytest.approx(0.25)
@@ -179,14 +111,14 @@ def test_what_ranks_share_is_said() -> None:
         "launch_bound on 4 of 4 ranks, 25.0 % of their time (20.0 % to 40.0 %)" in text
     )
     # One of four has nothing in common with the others.
-    assert _job(works, {1: span * 0.9}).shared == ()
+    assert job_of(works, {1: _launch_bound(span * 0.9)}).shared == ()
 
 
 def test_a_verdict_is_on_the_ranks_that_could_be_joined() -> None:
-    works = _works(4, lambda rank, *_: 300 + rank)
-    job = _job([*works[:2], None, None])
+    works = works_of(4, lambda rank, *_: 300 + rank)
+    job = job_of([*works[:2], None, None])
     assert job.facts.unjoined == (2, 3)
     text = write_job(job, 10)
     assert "No stragglers among the 2 of 4 ranks" in text
-    assert _job(works).facts.unjoined == ()
-    assert "among the" not in write_job(_job(works), 10)
+    assert job_of(works).facts.unjoined == ()
+    assert "among the" not in write_job(job_of(works), 10)

@@ -264,10 +264,7 @@ def test_several_recordings_are_refused_with_what_to_pass_for_each(
         assert (at := said.find(part, at)) > 0, (part, said)
 
 
-def test_what_is_named_for_a_recording_is_that_recording(
-    runs: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_named_for_a_recording_is_that_recording(runs: Put, here: Path) -> None:
     for iteration in range(12):
         for rank in range(2):
             runs(f"runs/iteration_{iteration}/rank{rank}_trace.json", rank, 2)

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 import torchtraceap
-from torchtraceap.cli import main
 
-DOCS = Path(__file__).parents[3] / "docs"
+from ..conftest import Cli
+from ..pages import blocks, page
 
 
-def blocks(language: str, page: str = "ranks") -> list[str]:
-    text = (DOCS / f"{page}.md").read_text("utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+@pytest.fixture(autouse=True)
+def runs(slow_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job lies in the folder that the pages name."""
+    monkeypatch.chdir(slow_job.parent)
 
 
 def words(text: str) -> list[str]:
@@ -26,12 +27,9 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-def test_the_output_shown_is_the_programs(
-    slow_job: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(slow_job.parent)
+def test_the_output_shown_is_the_programs() -> None:
     rest = words(torchtraceap.analyze("runs/").summary())
-    screen, shown = blocks("text")
+    screen, shown = blocks(page("ranks"), "text")
     first = words(screen.partition("\n\n")[0])  # Which rows follow differs by noise.
     assert words(str(torchtraceap.analyze("runs/")))[: len(first)] == first
     head, *parts = shown.split("...\n")
@@ -42,27 +40,20 @@ def test_the_output_shown_is_the_programs(
         assert any(rest[at : at + len(expected)] == expected for at in places), part
 
 
-def test_the_code_runs(slow_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(slow_job.parent)
-    record, *used = blocks("python")
+def test_the_code_runs() -> None:
+    record, *used = blocks(page("ranks"), "python")
     assert len(used) == 2
     namespace: dict[str, object] = {}
     for code in (record, *used):
         exec(compile(code, "ranks.md", "exec"), namespace)
-    assert (slow_job.parent / "job.json").exists()
+    assert Path("job.json").exists()
 
 
-def test_the_check_shown_is_the_programs(
-    slow_job: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(slow_job.parent)
-    (limits,) = (block for block in blocks("toml", "ci") if "[ranks]" in block)
+def test_the_check_shown_is_the_programs(tmp_path: Path, cli: Cli) -> None:
+    (limits,) = (b for b in blocks(page("ci"), "toml") if "[ranks]" in b)
     (tmp_path / "budget.toml").write_text(limits)
-    (shown,) = (block for block in blocks("text", "ci") if "runs/" in block)
+    (shown,) = (b for b in blocks(page("ci"), "text") if "runs/" in b)
     command, _, said = shown.partition("\n")
     assert command == "$ torchtraceap check runs/ --budget budget.toml"
-    assert main(["check", "runs/", "--budget", str(tmp_path / "budget.toml")]) == 1
-    assert words(capsys.readouterr().out) == words(said)
+    code, out, _ = cli("check", "runs/", "--budget", tmp_path / "budget.toml")
+    assert code == 1 and words(out) == words(said)

@@ -42,15 +42,12 @@ def reduced(path: str) -> list[RankRecord]:
     return answer
 
 
-def test_modules_of_the_current_folder_are_not_run(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_of_the_current_folder_are_not_run(path: str, here: Path) -> None:
     for name in ("pickle", "queue", "logging"):
-        (tmp_path / f"{name}.py").write_text("open('run', 'w'); raise SystemExit(3)")
-    monkeypatch.chdir(tmp_path)
+        (here / f"{name}.py").write_text("open('run', 'w'); raise SystemExit(3)")
     (record,) = reduced(path)
     assert record.facts.rank == 1
-    assert not (tmp_path / "run").exists()
+    assert not (here / "run").exists()
 
 
 def test_as_many_at_a_time_as_memory_is_free(

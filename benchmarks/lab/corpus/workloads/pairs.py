@@ -146,11 +146,9 @@ def _runs_on(said: str | tuple[str, ...]) -> Callable[[Family], bool]:
 
 
 GROUPS = dict(_read())
-#: Pairs of no pattern that torchtraceap knows; not among PAIRS.
-UNSEEN = GROUPS["unseen"]
 PAIRS: tuple[Pair, ...] = tuple(
     sorted(
-        (pair for name in GROUPS if name != "unseen" for pair in GROUPS[name]),
+        (pair for group in GROUPS.values() for pair in group),
         key=lambda pair: pair.rank,
     )
 )

@@ -52,6 +52,8 @@ def balance_bars(report: ReportData) -> list[Bar]:
 def _parts(row: Balance, estimates: set[str]) -> Iterator[Part]:
     excess = most_first(row.excess_us)
     busy = "busy" if row.device is not None else "in operators"
+    if excess:
+        busy += " otherwise"
     wasted_us = sum(us for _, us in excess)
     named = [(busy, "busy", row.busy_us - wasted_us, False)]
     named += [

@@ -161,12 +161,20 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters |= {
         "family": colors.family,
+        "whole": _whole,
         "place": lambda number: f"{number:.3f}".rstrip("0").rstrip("."),
         "share": share_text,
         "short": printable,
         "time": time_text,
     }
     return environment
+
+
+def _whole(text: str) -> object:
+    """Escape a text of our own that must not be cut."""
+    from markupsafe import escape
+
+    return escape(text)
 
 
 def _written(value: object) -> object:

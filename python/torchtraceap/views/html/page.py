@@ -27,6 +27,7 @@ from torchtraceap.views.html.document import document, notebook
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.opinion_text import opinion_texts, rank_text, ranked_by
+from torchtraceap.views.perfetto_link import perfetto_link
 from torchtraceap.views.stretches import ranges_text
 from torchtraceap.views.summary import detector_text
 from torchtraceap.views.work_tables import window_table, work_tables
@@ -88,6 +89,7 @@ def _page_values(report: ReportData) -> dict[str, Any]:
         "ranges_text": ranges_text,
         "rank_text": rank_text,
         "opinion_texts": opinion_texts,
+        "perfetto_link": perfetto_link,
         "together": answer_text.together_text(report),
         "gain": report.recovery.together,
         "range_of": finding_text.range_of,

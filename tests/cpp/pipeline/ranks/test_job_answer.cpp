@@ -40,7 +40,10 @@ TEST(JobAnswer, TheVerdictIsWhateverCostsMore) {
   EXPECT_EQ(job_answer_of(job_of(98, 98)).verdict, JobVerdict::kRanks) << "2 %";
   EXPECT_EQ(job_answer_of(job_of(60, 80)).verdict, JobVerdict::kRanks) << "as much";
   EXPECT_EQ(job_answer_of(job_of(60, 81)).verdict, JobVerdict::kTransfers);
-  EXPECT_DOUBLE_EQ(job_answer_of(job_of(60, 81)).saved_fraction, 0.4);
+  EXPECT_DOUBLE_EQ(job_answer_of(job_of(60, 81)).saved_fraction, 0.21)
+      << "by transfers alone";
+  EXPECT_DOUBLE_EQ(job_answer_of(job_of(60, 70)).saved_fraction, 0.3)
+      << "by ranks alone";
   EXPECT_EQ(job_answer_of(job_of(101, 101)).saved_fraction, 0);
 }
 
@@ -49,11 +52,11 @@ TEST(JobAnswer, ACulpritHasItsWaitingItsGainAndWhatToDo) {
   job.facts.culprit = 2;
   job.late = {late_of(true, 20), late_of(false, 9)};
   job.late_ranks.emplace_back();
-  job.culprits = {{"kind", "host", 22, 1}, {"rank", "2", 20, 1}, {"stage", "1", 30, 1}};
+  job.culprits = {{"kind", "host", 39, 1}, {"rank", "2", 20, 1}, {"stage", "1", 40, 1}};
   const auto answer = job_answer_of(job);
   ASSERT_EQ(answer.rows.size(), 2u);
   EXPECT_EQ(answer.rows[0].of, JobRowOf::kCulprits);
-  EXPECT_EQ(answer.rows[0].index, 2u) << "the kind saves no more than the rank does";
+  EXPECT_EQ(answer.rows[0].index, 2u) << "the kind is below twice the rank";
   EXPECT_EQ(answer.rows[1].of, JobRowOf::kLate);
   EXPECT_EQ(answer.rows[1].index, 0u);
   EXPECT_EQ(answer.rows[1].fix, "Load in the background");
@@ -82,8 +85,33 @@ TEST(JobAnswer, RanksThatAreLateInTurnAreOneRow) {
   EXPECT_EQ(answer.rows[0].of, JobRowOf::kShared);
 }
 
+TEST(JobAnswer, ASlowJobNamesItsCauseHoweverSmall) {
+  auto job = job_of(97.5, 97.5);
+  job.facts.culprit = 2;
+  job.late = {late_of(true, 2.5)};
+  job.late[0].waited_ns = 80'000;
+  job.shared = {{"launch_bound", 4, 4, 0.5, 0.5, 0.5}};
+  const auto answer = job_answer_of(job);
+  ASSERT_EQ(answer.rows.size(), 2u);
+  EXPECT_EQ(answer.rows[0].of, JobRowOf::kLate);
+  EXPECT_DOUBLE_EQ(*answer.rows[0].saved_fraction, 0.025);
+}
+
+TEST(JobAnswer, WhatClocksCannotShowMayBeNoise) {
+  auto job = job_of(80, 80);
+  job.facts.clock_residual_ns = 19'999;  // Of 20 us that are lost.
+  EXPECT_EQ(job_answer_of(job).caveat, "");
+  job.facts.clock_residual_ns = 20'000;
+  EXPECT_NE(job_answer_of(job).caveat.find("agree within 20 µs only"),
+            std::string::npos)
+      << job_answer_of(job).caveat;
+}
+
 TEST(JobAnswer, AReplayThatIsOffMakesTheGainsRough) {
   auto job = job_of(50, 50);
+  job.facts.replay_error = 0.03;
+  EXPECT_EQ(job_answer_of(job).caveat, "") << "there are none";
+  job.late = {late_of(true, 20)};
   job.facts.replay_error = 0.029;
   EXPECT_EQ(job_answer_of(job).caveat, "");
   job.facts.replay_error = 0.03;

@@ -21,6 +21,9 @@ from benchmarks.lab.corpus.workloads.families import (
     detection,
     generation_images,
     generation_text,
+    named_graphs,
+    named_numbers,
+    named_text,
     pose,
     segmentation,
 )
@@ -32,18 +35,13 @@ from benchmarks.lab.corpus.workloads.families.family import (
     Config,
     Family,
 )
-from benchmarks.lab.corpus.workloads.named import (
-    graph_models,
-    number_models,
-    text_models,
-)
 
 __all__ = ["FAMILIES", "SCALES", "SOURCES", "TASKS", "Batch", "Config", "Family"]
 
 _MODULES = (
     classification, classification_tokens, classification_tables, detection,
     segmentation, generation_text, generation_images, depth, pose,
-    text_models, graph_models, number_models,
+    named_text, named_graphs, named_numbers,
 )  # fmt: skip
 
 FAMILIES: dict[str, Family] = {

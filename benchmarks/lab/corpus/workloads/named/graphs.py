@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.lab.corpus.workloads.families import Batch, Config
-from benchmarks.lab.corpus.workloads.named.graph_models import MaxK, graph_of
+from benchmarks.lab.corpus.workloads.families.named_graphs import graph_of
 from benchmarks.lab.corpus.workloads.training import BATCHES, Training
 
 WORKERS = 2
@@ -97,20 +97,3 @@ class SamplesAhead(SamplesInStep):
     """Has worker processes sample them, batches ahead of the step."""
 
     workers = WORKERS
-
-
-def spread_dense(model: MaxK, x: Tensor) -> Tensor:
-    """Send whole rows along the edges, most of whose numbers are zero."""
-    values, kept = x.topk(model.k, dim=2)
-    sparse = torch.zeros_like(x).scatter(2, kept, values)
-    sums = torch.zeros_like(x)
-    return sums.index_add(1, model.targets, sparse[:, model.sources])
-
-
-class SpreadsRows(Training):
-    """Does the work of all features for the few that are not zero."""
-
-    def make_model(self) -> nn.Module:
-        model = super().make_model()
-        model.spread = lambda x: spread_dense(model, x)
-        return model

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from benchmarks.lab.corpus.workloads.named.number_models import (
+from benchmarks.lab.corpus.workloads.families.named_numbers import (
     GAIN,
     LARGEST,
     UNIT,

@@ -8,7 +8,11 @@ from torch import Tensor, nn
 
 from benchmarks.lab.corpus.workloads.device_twins.compiling import Compiles
 from benchmarks.lab.corpus.workloads.device_twins.loops import RunsSamplesAlone
-from benchmarks.lab.corpus.workloads.named.text_models import END, Writer, sample_static
+from benchmarks.lab.corpus.workloads.families.named_text import (
+    END,
+    Writer,
+    sample_static,
+)
 from benchmarks.lab.corpus.workloads.training import Training
 
 

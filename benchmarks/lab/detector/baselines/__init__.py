@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: BSD-3-Clause
-"""baselines: detectors to compare with, all through well-kept libraries."""
