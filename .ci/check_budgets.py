@@ -71,9 +71,9 @@ PARTS = [
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 26_800, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 26_820, 19_000, (PACKAGE,)),
     *PARTS,
-    Budget(f"{PACKAGE}/*.py", 1_630, 1_200, (PACKAGE,), deep=False),
+    Budget(f"{PACKAGE}/*.py", 1_635, 1_200, (PACKAGE,), deep=False),
     Budget(
         "torchtraceap_dryrun, torchtraceap_train",
         13_200,
