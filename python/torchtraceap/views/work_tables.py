@@ -238,7 +238,7 @@ _PARTS = {
 
 
 _ROOFLINE = (
-    Column("operator", lambda r: Cell(r.name), _NAME),
+    Column("operator", lambda r: Cell(r.name), 34),
     Column("inputs", lambda r: Cell(f"{r.inputs} {r.data_type}"), _NAME),
     Column("kind", lambda r: Cell(r.kind), _NAME, on_page=True),
     Column("kernel", lambda r: Cell(r.kernel), _NAME, on_page=True),
