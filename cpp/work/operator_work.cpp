@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// work/operator_work.cpp: the table of operators, and the sums for each class.
+// work/operator_work.cpp: the table of operators, and the sums for each class. One
+// file, as the sums share their view of a call's inputs and nothing else needs them.
 #include "work/operator_work.h"
 
 #include <algorithm>
@@ -245,11 +246,12 @@ Made attend(const Call& call, const Heads& at) {
   const bool masked = causal == "True" || causal == "true" || causal == "1" ||
                       causal == "2";  // A type of mask of `_efficient_attention_*`.
   const auto queries = static_cast<double>(q[2]), keys = static_cast<double>(k[2]);
-  // A query sees the keys up to its own, counted from the end of both.
-  const auto seen = !masked || queries > keys ? keys : keys - (queries - 1) / 2;
+  // Behind a mask, a query sees the keys up to its own, counted from the end of both:
+  // the first ones of more queries than keys see none.
+  const auto seeing = masked ? std::min(queries, keys) : queries;
+  const auto seen = masked ? keys - (seeing - 1) / 2 : keys;
   const auto pairs =
-      static_cast<double>(q[0]) * static_cast<double>(q[1]) * queries *
-      (masked && queries > keys ? (keys + 1) / 2 * keys / queries : seen);
+      static_cast<double>(q[0]) * static_cast<double>(q[1]) * seeing * seen;
   const auto qk = static_cast<double>(q[3]), vo = static_cast<double>(v[3]);
   // Backward: the scores once more, then gradients of v, scores, q and k.
   const auto flops = 2 * pairs * (at.backward ? 3 * qk + 2 * vo : qk + vo);

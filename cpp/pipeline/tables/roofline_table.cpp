@@ -35,9 +35,8 @@ using Calls = std::map<std::uint32_t, Call>;  // By the operator's row.
 
 // Copies to and from the host use another link than the device's memory.
 bool leaves_device(const timeline::Timeline& t, std::uint32_t row) {
-  const auto name = t.trace->name(row);
   return t.columns().cat(row) == trace::Category::kGpuMemcpy &&
-         name.find("DtoD") == name.npos && name.find("DeviceToDevice") == name.npos;
+         !t.named(row, timeline::Name::kInDevice);
 }
 
 Calls calls_of(const timeline::Timeline& t) {

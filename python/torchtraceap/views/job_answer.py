@@ -10,6 +10,7 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, marked, wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.job import JobData
+from torchtraceap.views.answer_text import WIDTH
 from torchtraceap.views.job_words import (
     NOT_JOINED,
     among_text,
@@ -22,8 +23,6 @@ from torchtraceap.views.job_words import (
     look_closer,
     step_text,
 )
-
-WIDTH = 100
 
 
 def job_answer_lines(job: JobData, width: int = WIDTH) -> list[str]:

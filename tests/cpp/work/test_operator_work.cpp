@@ -104,6 +104,11 @@ TEST(OperatorWork, AttentionMultipliesTwiceForwardAndFiveTimesBackward) {
   EXPECT_EQ(forward("False")->bytes, 4 * 2.0 * 2 * 8 * 100 * 64);
   // A query sees the keys up to its own: 50.5 of 100 in the mean.
   EXPECT_DOUBLE_EQ(forward("True")->flops, 2 * product * 0.505);
+  // Of 100 queries the last 50 see 1 to 50 of 50 keys, the others none.
+  const auto longer = of("aten::_scaled_dot_product_flash_attention",
+                         "[[1, 1, 100, 64], [1, 1, 50, 64], [1, 1, 50, 64]]", kHalves,
+                         R"(["", "", "", "0.0", "True"])");
+  EXPECT_EQ(longer->flops, 2.0 * 1275 * 128);
   // Length before heads.
   const auto flash = of("aten::_flash_attention_forward",
                         "[[2, 100, 8, 64], [2, 100, 8, 64], [2, 100, 8, 64]]", kHalves,
