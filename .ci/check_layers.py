@@ -29,7 +29,7 @@ PARTS = {
     "work": ["timeline"],
     "replay": ["timeline"],
     "write": ["replay"],
-    "patterns": ["replay", "timeline"],
+    "patterns": ["replay", "work"],
     "features": ["timeline", "patterns/pattern.h"],
     "detector": ["features"],
     "record": [],

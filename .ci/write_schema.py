@@ -23,7 +23,7 @@ OF_REPORT = (
     *("Location", "Event", "Unexplained", "Label", "Window", "Finding", "Device"),
     *("Simulated", "TraceFacts", "Note", "Quality", "Balance", "Step", "Stage"),
     *("RuleOutcome", "Gain", "Recomputed", "Fidelity", "PathPlace", "CriticalPath"),
-    *("Recovery", "Thread", "AnswerRow", "Answer"),
+    *("Recovery", "Thread", "AnswerRow", "Answer", "RooflineRow", "Utilization"),
 )
 OF_JOB = (
     *("Location", "Note", "RankRow", "RankFinding", "Late", "Arrival", "JobFacts"),

@@ -40,6 +40,7 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<Copy>(m);
   bind_record<Operator>(m);
   bind_record<RooflineRow>(m);
+  bind_record<Utilization>(m);
   bind_record<Counts>(m);
   bind_record<KernelCounts>(m);
   bind_record<Overlap>(m);
@@ -73,7 +74,14 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
           py::arg("rows"), "What kind of event each row is, and its letter.")
       .def("roofline",
            [](const Analysis& a) {
-             return tuple_of([&] { return make_roofline_table(*a.report.timeline); });
+             return tuple_of([&] {
+               return make_roofline_table(*a.report.timeline, *args_of(a.report));
+             });
+           })
+      .def("utilization",
+           [](const Analysis& a) {
+             return tuple_of(
+                 [&] { return list_utilization(a.report, *args_of(a.report)); });
            })
       .def("threads",
            [](const Analysis& a) {

@@ -52,6 +52,16 @@ SoleKernels& sole_kernels(const Context& context) {
   return *known;
 }
 
+const work::OperatorTimes& operator_times(const Context& context) {
+  auto& known = context.facts.operators;
+  if (!known) known.emplace(context.timeline, context.args);
+  return *known;
+}
+
+bool is_healthy(const work::OperatorCalls* calls) {
+  return calls != nullptr && calls->efficiency > 0 && !calls->slow();
+}
+
 const std::vector<SoleKernel>& SoleKernels::of(std::size_t index, Memsets memsets) {
   const auto [known, fresh] = known_.try_emplace({index, memsets});
   auto& out = known->second;

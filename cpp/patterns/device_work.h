@@ -12,6 +12,7 @@
 
 #include "patterns/rule.h"
 #include "timeline/device_facts.h"
+#include "work/operator_calls.h"
 
 namespace tta::patterns {
 
@@ -71,6 +72,13 @@ class SoleKernels {
 
 /// The same for all rules of an analysis, made once.
 SoleKernels& sole_kernels(const Context& context);
+
+/// The operators of the trace against their device's peaks, made once.
+const work::OperatorTimes& operator_times(const Context& context);
+
+/// Tells whether a kernel is known to do about what its device can: its claims would
+/// be false.
+bool is_healthy(const work::OperatorCalls* calls);
 
 /// Claims the part `share` (0 to 1) of a kernel's time on device `index` as wasted, at
 /// its beginning: at most its lead, minus the part that earlier rules took, since cures

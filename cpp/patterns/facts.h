@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patterns/facts.h: what several rules need to know, found out once an analysis.
 //
-// Rules do not read it themselves: launched_work(), sole_kernels(), warm_up(),
-// host_copies(), late_dispatch() and costliest_call() fill what is not there yet;
-// note_sites() is for Findings::sites.
+// Rules do not read it themselves: launched_work(), sole_kernels(), operator_times(),
+// warm_up(), host_copies(), late_dispatch() and costliest_call() fill what is not there
+// yet; note_sites() is for Findings::sites.
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@
 #include "patterns/copies.h"
 #include "patterns/device_work.h"
 #include "patterns/warm_up.h"
+#include "work/operator_calls.h"
 
 namespace tta::patterns {
 
@@ -24,6 +25,7 @@ struct Facts {
   std::optional<LaunchedWork> launched;
   std::optional<SoleKernels> sole;
   std::optional<WarmUp> warm_up;
+  std::optional<work::OperatorTimes> operators;
   /// Of each device that was asked about.
   std::map<const timeline::DeviceTime*, std::vector<HostCopy>> copies;
   /// Of each row, whether it launches device work or encloses what does.

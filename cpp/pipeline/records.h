@@ -525,10 +525,16 @@ TTA_RECORD(Operator, TTA_OPERATOR, "All calls of one operator, on all threads.")
   FIELD(std::int64_t, device_ns, 0,                                                   \
         "Time in which work of a call ran, without that of operators inside it; of "  \
         "all calls.")                                                                 \
-  FIELD(double, flops, 0, "Of one call: two for a multiplication with addition.")     \
+  FIELD(double, flops, 0,                                                             \
+        "Of one call: two for a multiplication with addition; 0 also where strides "  \
+        "or masks are not recorded.")                                                 \
   FIELD(double, bytes, 0, "Of one call: inputs and outputs, each moved once.")        \
   FIELD(double, tflop_s, 0, "Achieved: flops of all calls over their device time.")   \
   FIELD(double, gb_s, 0, "Achieved, of the least bytes.")                             \
+  FIELD(double, intensity, 0, "FLOPs a byte.")                                        \
+  FIELD(std::optional<double>, peak_tflop_s, {},                                      \
+        "The device's peak for its type; None: no arithmetic, or unknown.")           \
+  FIELD(std::optional<double>, peak_gb_s, {}, "That of its memory; None: unknown.")   \
   FIELD(                                                                              \
       std::optional<double>, roofline_us, {},                                         \
       "The least time of all calls by the device's data sheet; None: no peak of the " \
@@ -536,9 +542,45 @@ TTA_RECORD(Operator, TTA_OPERATOR, "All calls of one operator, on all threads.")
   FIELD(std::string, bound, {}, "What sets it: \"compute\" or \"memory\"; or \"\".")  \
   FIELD(std::optional<double>, efficiency, {},                                        \
         "roofline / device time; None: unknown, or above 1.05: then sizes, type or "  \
-        "peak are not those of the run, or its data was in the cache.")
+        "peak are not those of the run, or its data was in the cache.")               \
+  FIELD(std::optional<double>, reachable, {},                                         \
+        "The efficiency that good kernels of its class reach, of its bound; None: "   \
+        "without an efficiency.")                                                     \
+  FIELD(std::optional<double>, lost_us, {},                                           \
+        "Device time beyond that, at most what a better kernel saves.")               \
+  FIELD(bool, slow, false, "It does less than 0.6 of what is reachable.")             \
+  FIELD(std::string, reason, {},                                                      \
+        "Why it is slow (under 0.6 of reachable): \"misaligned\", \"precision\", "    \
+        "\"few_blocks\", "                                                            \
+        "\"old_kernel\", \"waves\", \"tiles\", \"head_size\", \"depthwise\", "        \
+        "\"few_channels\", \"dilated\", \"strided\", \"low_intensity\" (also where "  \
+        "it is not slow), \"short\" or \"unknown\"; \"\": it is not, or not judged.") \
+  FIELD(std::string, evidence, {}, "The figures that show the reason; or \"\".")
 TTA_RECORD(RooflineRow, TTA_ROOFLINE_ROW,
            "Calls of one operator with the same inputs, against the device's peaks.")
+
+#define TTA_UTILIZATION(FIELD)                                                        \
+  FIELD(std::int32_t, device, 0, "Its number.")                                       \
+  FIELD(Process, pid, {}, "The process that feeds it.")                               \
+  FIELD(std::optional<std::int64_t>, step, {},                                        \
+        "N of the ProfilerStep#N; None: all of the analyzed time.")                   \
+  FIELD(std::int64_t, span_ns, 0, "Length of that time.")                             \
+  FIELD(std::int64_t, busy_ns, 0, "In which the device worked.")                      \
+  FIELD(double, known_share, 0,                                                       \
+        "Share of the busy time whose operators' work is known. The other figures "   \
+        "are theirs alone: of all work it is at least that much.")                    \
+  FIELD(double, tflop_s, 0, "Flops over the span.")                                   \
+  FIELD(double, gb_s, 0, "Bytes over the span, each input and output once.")          \
+  FIELD(std::optional<double>, mfu, {},                                               \
+        "Model flops utilization: time that products, convolutions and attention "    \
+        "would take at the peak of their types, over the span. None: unknown.")       \
+  FIELD(std::optional<double>, bandwidth_share, {},                                   \
+        "`gb_s` over the peak of the device's memory.")                               \
+  FIELD(double, tensor_core_share, 0,                                                 \
+        "Share of the busy time in kernels on tensor (matrix) cores, by their names " \
+        "or as matrix work in half precision and less.")
+TTA_RECORD(Utilization, TTA_UTILIZATION,
+           "How much of its peaks one device reached, in all or in one step.")
 
 #define TTA_COUNTS(FIELD)                   \
   FIELD(std::uint64_t, min, 0, "Smallest.") \

@@ -118,6 +118,13 @@ void set_types(std::string_view value, OpArgs& out) {
   });
 }
 
+void set_values(std::string_view value, OpArgs& out) {
+  out.values.clear();
+  trace::for_each_element(value, [&](std::string_view input) {
+    out.values.push_back(trace::as_string(input).value_or(std::string(input)));
+  });
+}
+
 template <typename Args>
 struct ArgKey {
   std::string_view name;
@@ -153,11 +160,12 @@ constexpr std::array<ArgKey<CollectiveArgs>, 10> kCollectiveKeys = {{
     {"Group size", set_count<&CollectiveArgs::group_size>},
     {"Seq", set_count<&CollectiveArgs::sequence>},
 }};
-constexpr std::array<ArgKey<OpArgs>, 4> kOpKeys = {{
+constexpr std::array<ArgKey<OpArgs>, 5> kOpKeys = {{
     {"Input Dims", set_shapes<&OpArgs::dims>},
     {"Input dims", set_shapes<&OpArgs::dims>},
     {"Input Strides", set_shapes<&OpArgs::strides>},
     {"Input type", set_types},
+    {"Concrete Inputs", set_values},
 }};
 
 // A key that the load does not keep would never be found here; one that is kept and not

@@ -36,6 +36,15 @@ void complete(WorkArgs& work, const WorkArgs& launch) {
   if (!launch.limiting_factors.empty()) work.limiting_factors = launch.limiting_factors;
 }
 
+// HIP's extended launches pass a grid in threads, other calls in blocks
+// (hip_ext.h: globalWorkSizeX against gridDimX).
+void count_blocks(WorkArgs& work) {
+  if (work.blocks > 0 && work.block_threads > 0 &&
+      work.blocks % work.block_threads == 0) {
+    work.blocks /= work.block_threads;
+  }
+}
+
 // The name in what Kineto makes of it: "thread 1182 (pt_autograd_0)". Before it knows a
 // thread's own name it writes the program's; the last one counts.
 std::string own_name(std::string_view text) {
@@ -128,8 +137,11 @@ EventArgs::EventArgs(const Timeline& t) {
   const auto is_op = [&](std::uint32_t row) {
     return c.cat(row) == Category::kCpuOp && c.args_length[row] > 0;
   };
+  // Operators around a launch: their inputs show how much work it is.
+  std::vector<char> launches(c.size(), 0);
+  t.each_launched([&](auto, auto launch) { t.tree.mark_around(launch, launches); });
   const auto has_inputs = [&](std::uint32_t row) {
-    return is_op(row) && t.named(row, Name::kReadsInputs);
+    return is_op(row) && (launches[row] || t.named(row, Name::kReadsInputs));
   };
   const auto is_collective = [&, id = strings.find("record_param_comms")](auto row) {
     return is_op(row) && c.name[row] == id;
@@ -190,6 +202,8 @@ EventArgs::EventArgs(const Timeline& t) {
     }
     return it->second;
   };
+  const auto extended = strings.find("hipExtModuleLaunchKernel");
+  Places counted;
   for (const auto& d : t.devices) {
     const auto* const device = t.properties_of(d.device);
     Places estimated;
@@ -203,6 +217,9 @@ EventArgs::EventArgs(const Timeline& t) {
         const auto said = works(texts.of(launch));
         place = copied(completed, place, said,
                        [&](WorkArgs& work) { complete(work, work_[said]); });
+      }
+      if (launch != kNoRow && c.name[launch] == extended) {
+        place = copied(counted, place, 0, count_blocks);
       }
       if (device != nullptr && work_[place].blocks > 0 && work_[place].occupancy < 0) {
         place = copied(estimated, place, 0,

@@ -65,10 +65,14 @@ struct OpArgs {
   /// Newer versions than those that have dims and types only.
   std::vector<std::vector<std::int64_t>> strides;
   std::vector<std::string> types;  ///< "float", "c10::Half", "c10::BFloat16", ...
+  /// Of numbers, flags and lists of numbers, as written: "[1, 1]", "True", "2"; "" of
+  /// tensors and None. Since torch 2.1.
+  std::vector<std::string> values;
 };
 
-/// The args of all device work, of all collectives, and of the operators whose inputs
-/// some rule looks at (Name::kReadsInputs), and the names of threads. Read-only; safe
+/// The args of all device work, of all collectives, of the operators that launch device
+/// work or whose inputs some rule looks at (Name::kReadsInputs), and the names of
+/// threads. Read-only; safe
 /// from several threads.
 class EventArgs {
  public:

@@ -37,6 +37,16 @@ constexpr Gpu board(std::string_view words, double gb_s, PeakTeraflops peak) {
   return {.name = {}, .words = words, .bandwidth_gb_s = gb_s, .peak = peak};
 }
 
+// GeForce boards by their float32: tensor cores sum half precision in float32 at twice
+// its rate, TF32 at the same. Ampere has no float8.
+constexpr Gpu geforce_30(std::string_view words, double gb_s, double rate) {
+  return board(words, gb_s, {rate / 64, rate, rate, 2 * rate, 2 * rate, 0, 8 * rate});
+}
+constexpr Gpu geforce_40(std::string_view words, double gb_s, double rate) {
+  return board(words, gb_s,
+               {rate / 64, rate, rate, 2 * rate, 2 * rate, 4 * rate, 8 * rate});
+}
+
 // clang-format off: a row a paragraph
 constexpr std::array kGpus = {
     // NVIDIA T4 Tensor Core GPU data sheet; multiprocessors and cache: NVIDIA Turing
@@ -81,18 +91,42 @@ constexpr std::array kGpus = {
     board("B200", 7700, kB200),
     board("GB200", 7700, kB200),
     board("B300", 7700, kB300),
+    board("GB300", 7700, kB300),
     board("L40", 864, {1.4, 90.5, 90.5, 181, 181, 362, 362}),
     board("L40S", 864, {1.4, 91.6, 183, 362, 362, 733, 733}),
     board("L4", 300, {0.5, 30.3, 60.5, 121, 121, 242.5, 242.5}),
     board("A40", 696, {0.6, 37.4, 74.8, 149.7, 149.7, 0, 299.3}),
     board("A10", 600, {0.5, 31.2, 62.5, 125, 125, 0, 250}),
-    // White papers of the architectures GA102, Ada and Blackwell (GeForce); sums in
-    // float32.
-    board("RTX 3090", 936, {0.6, 35.6, 35.6, 71.2, 71.2, 0, 284.7}),
-    board("RTX 3080", 760, {0.5, 29.8, 29.8, 59.5, 59.5, 0, 238}),
-    board("RTX 4080", 717, {0.8, 48.7, 48.7, 97.5, 97.5, 194.9, 389.9}),
-    board("RTX 5090", 1792, {1.6, 104.8, 104.8, 209.5, 209.5, 419, 838}),
-    board("RTX 5080", 960, {0.9, 56.3, 56.3, 112.6, 112.6, 225.1, 450.2}),
+    board("A30", 933, {5.2, 10.3, 82, 165, 165, 0, 330}),
+    // NVIDIA professional boards, data sheets.
+    board("RTX A5000", 768, {0.4, 27.8, 55.6, 111.1, 111.1, 0, 222.2}),
+    board("RTX A4000", 448, {0.3, 19.2, 38.3, 76.7, 76.7, 0, 153.4}),
+    board("RTX 6000 Ada", 960, {1.4, 91.1, 182.1, 364.2, 364.2, 728.5, 728.5}),
+    // GeForce: specifications and white papers of the architectures (GA102, Ada,
+    // Blackwell), of desktop boards; sums in float32. Laptops share the names and
+    // differ in all: they have no row.
+    geforce_30("RTX 3090 Ti", 1008, 40.0),
+    geforce_30("RTX 3090", 936, 35.6),
+    geforce_30("RTX 3080 Ti", 912, 34.1),
+    geforce_30("RTX 3080", 760, 29.8),
+    geforce_30("RTX 3070 Ti", 608, 21.7),
+    geforce_30("RTX 3070", 448, 20.3),
+    geforce_30("RTX 3060 Ti", 448, 16.2),
+    geforce_30("RTX 3060", 360, 12.7),
+    geforce_40("RTX 4080 SUPER", 736, 52.2),
+    geforce_40("RTX 4080", 717, 48.7),
+    geforce_40("RTX 4070 Ti SUPER", 672, 44.1),
+    geforce_40("RTX 4070 Ti", 504, 40.1),
+    geforce_40("RTX 4070 SUPER", 504, 35.5),
+    geforce_40("RTX 4070", 504, 29.1),
+    geforce_40("RTX 4060 Ti", 288, 22.1),
+    geforce_40("RTX 4060", 272, 15.1),
+    geforce_40("RTX 5090", 1792, 104.8),
+    geforce_40("RTX 5080", 960, 56.3),
+    geforce_40("RTX 5070 Ti", 896, 43.9),
+    geforce_40("RTX 5070", 672, 30.9),
+    geforce_40("RTX 5060 Ti", 448, 23.7),
+    geforce_40("RTX 5060", 448, 19.2),
     board("MI355X", 8000, kMi355x),
     board("MI350X", 8000, kMi350x),
     board("MI325X", 6000, kMi300x),
@@ -118,6 +152,22 @@ constexpr std::array<Interface, 3> kInterfaces = {{
 // What 3.0 carries by its specification, 15.75 GB/s, less what headers take: 12.5 is
 // what pinned copies reach. Each generation doubles it.
 constexpr double kPinnedOfGeneration3 = 12.5;
+
+// AMD's data center devices by what tells them apart where ROCm gives no name, or
+// "AMD Radeon Graphics" for all: compute units and bytes of memory of a device (a die
+// of an MI250). Of devices that share both, the slower.
+struct Unnamed {
+  std::string_view words;
+  std::int64_t compute_units, memory;
+};
+constexpr std::array<Unnamed, 6> kUnnamed = {{
+    {"MI300X", 304, 192 * kGiB},
+    {"MI325X", 304, 256 * kGiB},
+    {"MI300A", 228, 128 * kGiB},
+    {"MI350X", 256, 288 * kGiB},
+    {"MI250X", 110, 64 * kGiB},
+    {"MI250", 104, 64 * kGiB},  // And the MI210.
+}};
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
@@ -159,13 +209,32 @@ double pinned_copy_gb_s(std::string_view device) {
   return -1;
 }
 
+const Gpu* gpu_of(const DeviceProperties* device) {
+  if (device == nullptr) return nullptr;
+  if (const auto* named = gpu_of(device->name)) return named;
+  // The least memory of it: a driver keeps some for itself.
+  constexpr auto kLess = std::int64_t{2} << 30;
+  for (const auto& [words, units, memory] : kUnnamed) {
+    const auto missing = memory - device->memory;
+    if (device->warp_size == 64 && device->multiprocessors == units && missing >= 0 &&
+        missing <= kLess) {
+      return gpu_of(words);
+    }
+  }
+  return nullptr;
+}
+
 const Gpu* gpu_of(std::string_view device) {
+  // A laptop's board has the name of a faster one.
   if (device.empty()) return nullptr;
+  const bool laptop = has_word(device, "Laptop");
   for (const auto& gpu : kGpus) {
     if (gpu.name == device) return &gpu;
   }
   for (const auto& gpu : kGpus) {
-    if (has_words(device, gpu.words)) return &gpu;
+    if (has_words(device, gpu.words) && (!laptop || has_word(gpu.words, "Laptop"))) {
+      return &gpu;
+    }
   }
   return nullptr;
 }

@@ -9,6 +9,8 @@
 #include <span>
 #include <string_view>
 
+#include "timeline/device_properties.h"
+
 namespace tta::timeline {
 
 /// Peaks for dense matrices at boost clock, in FLOP/s * 1e-12; with tensor cores where
@@ -44,6 +46,9 @@ std::span<const Gpu> gpus();
 /// else the first whose `words` are all words of it; null if it is not listed. For
 /// several models under one name it is the slowest.
 const Gpu* gpu_of(std::string_view device);
+/// The same of a device in a trace's header; one without a name is recognized by its
+/// units and memory, if AMD made it. Null for null.
+const Gpu* gpu_of(const DeviceProperties* device);
 
 /// Returns what copies between pinned memory and a data center device reach, one way,
 /// in GB/s: its 16 lanes of PCIe less the packets' headers; -1 of other devices, whose

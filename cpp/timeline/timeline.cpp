@@ -207,7 +207,15 @@ const DeviceProperties* Timeline::properties_of(std::int32_t device) const {
   for (const auto& p : properties) {
     if (p.id == device) return &p;
   }
-  return nullptr;
+  // ROCm numbers devices as nodes of its topology, after the CPUs, and the header from
+  // 0 on (seen: device 2 and 9 of a header with 0 alone). Equal ones need no number.
+  const auto alike = [&](const DeviceProperties& p) {
+    return p.name == properties[0].name &&
+           p.multiprocessors == properties[0].multiprocessors &&
+           p.memory == properties[0].memory;
+  };
+  return !properties.empty() && std::ranges::all_of(properties, alike) ? &properties[0]
+                                                                       : nullptr;
 }
 
 bool Timeline::at_work(std::uint32_t lane, Interval time) const {

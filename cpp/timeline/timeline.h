@@ -80,7 +80,7 @@ struct Timeline {
   std::uint32_t owner_of(std::uint32_t row) const;
 
   /// Returns the header's entry for a device, by its key or by its number in the file;
-  /// null if it is not listed.
+  /// of one that is not listed the first, if all that are listed are alike; else null.
   const DeviceProperties* properties_of(std::int32_t device) const;
 
   /// Tells whether a row is a piece of the host's work: an operator or a runtime call.

@@ -20,7 +20,7 @@ namespace tta::trace {
 
 /// Keys that are kept. Keys that share their first seven letters are kept as well:
 /// readers of a text look for whole keys.
-inline constexpr std::array<std::string_view, 31> kKeptKeys = {
+inline constexpr std::array<std::string_view, 32> kKeptKeys = {
     "grid",
     "grid dim",
     "block",
@@ -50,6 +50,7 @@ inline constexpr std::array<std::string_view, 31> kKeptKeys = {
     "Input dims",
     "Input Strides",
     "Input type",
+    "Concrete Inputs",
     "name",
     "direction"};
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
-#include "timeline/arg_keys.h"
 #include "trace/args.h"
 
 namespace tta::work {
@@ -25,11 +25,11 @@ double product(const Numbers& sizes, std::size_t from = 0) {
 // One call's inputs by their places in the operator's schema.
 class Call {
  public:
-  explicit Call(const OperatorInputs& in) : in_(in) {}
+  explicit Call(const timeline::OpArgs& in) : in_(in) {}
 
-  std::size_t size() const { return in_.sizes.types.size(); }
+  std::size_t size() const { return in_.types.size(); }
   std::string_view type(std::size_t i) const {
-    return i < in_.sizes.types.size() ? std::string_view(in_.sizes.types[i]) : "";
+    return i < in_.types.size() ? std::string_view(in_.types[i]) : "";
   }
   /// -1 unless it is a tensor of a known type.
   double element(std::size_t i) const {
@@ -37,7 +37,7 @@ class Call {
   }
   bool is_tensor(std::size_t i) const { return element(i) > 0; }
   Numbers dims(std::size_t i) const {
-    return i < in_.sizes.dims.size() ? in_.sizes.dims[i] : Numbers{};
+    return i < in_.dims.size() ? in_.dims[i] : Numbers{};
   }
   /// Sizes of a tensor, or those that were passed in its place.
   Numbers shape(std::size_t i) const {
@@ -58,26 +58,48 @@ class Call {
     return trace::as_int(value(i)).value_or(-1);
   }
   bool flag(std::size_t i) const { return value(i) == "True" || value(i) == "true"; }
+  bool has_values() const { return !in_.values.empty(); }
+  /// Dimensions from the one with the smallest stride on, without those of size 1; with
+  /// a first stride other than 1 it has gaps. Empty if unknown or a broadcast.
+  Numbers order(std::size_t i, bool& gaps) const {
+    const auto sizes = dims(i);
+    if (i >= in_.strides.size() || in_.strides[i].size() != sizes.size()) return {};
+    Numbers out;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      if (in_.strides[i][d] == 0) return {};
+      if (sizes[d] > 1) out.push_back(static_cast<std::int64_t>(d));
+    }
+    const auto stride = [&](std::int64_t d) {
+      return in_.strides[i][static_cast<std::size_t>(d)];
+    };
+    std::ranges::stable_sort(out, std::less(), stride);
+    gaps = gaps || (!out.empty() && stride(out.front()) != 1);
+    return out;
+  }
   /// Bytes of a tensor in memory: a dimension of stride 0 repeats what is there.
   double bytes(std::size_t i) const {
     if (!is_tensor(i)) return 0;
     const auto sizes = dims(i);
     double out = element(i);
     for (std::size_t d = 0; d < sizes.size(); ++d) {
-      const bool repeats = i < in_.sizes.strides.size() &&
-                           d < in_.sizes.strides[i].size() &&
-                           in_.sizes.strides[i][d] == 0;
+      const bool repeats =
+          i < in_.strides.size() && d < in_.strides[i].size() && in_.strides[i][d] == 0;
       if (!repeats) out *= static_cast<double>(sizes[d]);
     }
     return out;
   }
 
  private:
-  const OperatorInputs& in_;
+  const timeline::OpArgs& in_;
 };
 
 Made made(WorkClass work_class, double flops, double bytes, std::string_view type) {
-  return OperatorWork{work_class, flops, bytes, std::string(type)};
+  OperatorWork out;
+  out.work_class = work_class;
+  out.flops = flops;
+  out.bytes = bytes;
+  out.data_type = type;
+  return out;
 }
 
 // --- Products --------------------------------------------------------------------
@@ -103,7 +125,13 @@ Made matrix_product(const Call& call, std::size_t first, bool is_linear) {
   auto bytes = call.bytes(first) + call.bytes(first + 1) + out * rows * columns;
   if (first == 1) bytes += call.bytes(0);
   if (is_linear) bytes += call.bytes(2);
-  return made(WorkClass::kProduct, 2 * rows * inner * columns, bytes, call.type(first));
+  auto work =
+      made(WorkClass::kProduct, 2 * rows * inner * columns, bytes, call.type(first));
+  const auto each = batched ? static_cast<double>(a[1]) : rows;
+  if (each < 1e15) work->rows = static_cast<std::int64_t>(each);
+  work->inner = a.back();
+  work->columns = b.back();
+  return work;
 }
 
 Made products(const Call& call) { return matrix_product(call, 0, false); }
@@ -178,6 +206,15 @@ double meetings(const Numbers& in, const Numbers& out, const Numbers& weight,
          product(weight);
 }
 
+// Its window, and the channels that each output meets.
+void note_form(OperatorWork& work, const Numbers& in, const Numbers& weight,
+               bool transposed) {
+  work.channels = weight[transposed ? 0 : 1];
+  work.window = 1;
+  for (std::size_t d = 2; d < weight.size(); ++d) work.window *= weight[d];
+  work.depthwise = !transposed && weight[1] == 1 && in[1] > 1;
+}
+
 Made forward(const Call& call, const Places& at) {
   const auto i = static_cast<std::size_t>(at.input);
   const auto w = static_cast<std::size_t>(at.weight);
@@ -185,11 +222,22 @@ Made forward(const Call& call, const Places& at) {
   if (!fit(in, weight) || !call.is_tensor(i) || !call.is_tensor(w)) return {};
   const bool transposed =
       at.transposed >= 0 && call.flag(static_cast<std::size_t>(at.transposed));
-  const auto out = output_of(call, at, in, weight, transposed);
+  const bool exact = call.has_values();
+  auto out = exact ? output_of(call, at, in, weight, transposed) : in;
   if (out.empty()) return {};
-  return made(WorkClass::kConvolution, meetings(in, out, weight, transposed),
-              call.bytes(i) + call.bytes(w) + call.element(i) * product(out),
-              call.type(i));
+  if (!exact) {
+    out[1] = weight[0];
+    for (std::size_t d = 2; d < out.size(); ++d) out[d] = (out[d] + 1) / 2;
+  }
+  auto work = made(WorkClass::kConvolution, meetings(in, out, weight, transposed),
+                   call.bytes(i) + call.bytes(w) + call.element(i) * product(out),
+                   call.type(i));
+  work->exact = exact;
+  note_form(*work, in, weight, transposed);
+  for (const auto step : spread(call, at.dilation, in.size() - 2, 1)) {
+    work->dilated = work->dilated || step > 1;
+  }
+  return work;
 }
 
 template <Places at>
@@ -203,10 +251,17 @@ Made gradients(const Call& call, std::size_t grad, std::size_t input,
   const auto in = call.shape(input), out = call.shape(grad), w = call.shape(weight);
   if (!fit(in, w) || !fit(out, w) || times == 0 || !call.is_tensor(grad)) return {};
   const auto moved = call.element(grad) * (product(in) + product(out) + product(w));
-  return made(WorkClass::kConvolution, times * meetings(in, out, w, transposed),
-              times * moved, call.type(grad));
+  auto work = made(WorkClass::kConvolution, times * meetings(in, out, w, transposed),
+                   times * moved, call.type(grad));
+  note_form(*work, in, w, transposed);
+  return work;
 }
 Made both_gradients(const Call& call) {
+  if (!call.has_values()) {  // At least one of them.
+    auto work = gradients(call, 0, 1, 2, false, 1);
+    if (work) work->exact = false;
+    return work;
+  }
   std::string_view mask = call.value(10);
   int times = 0;
   int place = 0;
@@ -215,9 +270,9 @@ Made both_gradients(const Call& call) {
   });
   return gradients(call, 0, 1, 2, call.flag(7), times);
 }
-// cudnn_convolution_backward_{input,weight} of torch before 1.11.
-Made input_gradient(const Call& call) { return gradients(call, 1, 0, 2, false, 1); }
-Made weight_gradient(const Call& call) { return gradients(call, 1, 2, 0, false, 1); }
+// cudnn_convolution_backward_{input,weight} of torch before 1.11, whose caller has all
+// three tensors.
+Made one_gradient(const Call& around) { return gradients(around, 1, 0, 2, false, 1); }
 
 // --- Attention -------------------------------------------------------------------
 
@@ -257,8 +312,11 @@ Made attend(const Call& call, const Heads& at) {
   const auto flops = 2 * pairs * (at.backward ? 3 * qk + 2 * vo : qk + vo);
   const auto out = call.element(first) * product(q) / qk * vo;
   const auto read = call.bytes(first) + call.bytes(first + 1) + call.bytes(first + 2);
-  return made(WorkClass::kAttention, flops,
-              at.backward ? 2 * read + 2 * out : read + out, call.type(first));
+  auto work = made(WorkClass::kAttention, flops,
+                   at.backward ? 2 * read + 2 * out : read + out, call.type(first));
+  work->head_size = q[3];
+  work->exact = call.has_values();
+  return work;
 }
 
 template <Heads at>
@@ -268,16 +326,34 @@ Made attention(const Call& call) {
 
 // --- Bound by memory -------------------------------------------------------------
 
+// Whether tensors can be passed over in the order in which they lie in memory.
+class Layouts {
+ public:
+  void add(const Call& call, std::size_t i) {
+    const auto order = call.order(i, gaps_);
+    if (order.size() < 2) return;
+    if (order_.empty()) order_ = order;
+    differ_ = differ_ || (order.size() == order_.size() && order != order_);
+  }
+  bool differ() const { return gaps_ || differ_; }
+
+ private:
+  Numbers order_;
+  bool gaps_ = false, differ_ = false;
+};
+
 // All tensors are read, and as many elements written as the largest shape has, in the
 // widest type; in one byte by comparisons.
 Made elementwise(const Call& call, double written_element = 0) {
   double read = 0, widest = 0;
   Numbers shape;
   std::string_view type;
+  Layouts layouts;
   for (std::size_t i = 0; i < call.size(); ++i) {
     if (!call.is_tensor(i)) continue;
     const auto sizes = call.dims(i);
     if (sizes.empty()) continue;  // A number.
+    layouts.add(call, i);
     read += call.bytes(i);
     if (type.empty()) type = call.type(i);
     widest = std::max(widest, call.element(i));
@@ -293,7 +369,9 @@ Made elementwise(const Call& call, double written_element = 0) {
   if (shape.empty()) return {};
   const auto elements = product(shape);
   const auto element = written_element > 0 ? written_element : widest;
-  return made(WorkClass::kElementwise, elements, read + element * elements, type);
+  auto work = made(WorkClass::kElementwise, elements, read + element * elements, type);
+  work->strided = layouts.differ();
+  return work;
 }
 Made arithmetic(const Call& call) { return elementwise(call); }
 Made comparison(const Call& call) { return elementwise(call, 1); }
@@ -309,14 +387,22 @@ Made norm(const Call& call, std::size_t inputs) {
   if (!call.is_tensor(0) || call.dims(0).empty()) return {};
   double bytes = call.bytes(0);
   for (std::size_t i = 0; i < inputs; ++i) bytes += call.bytes(i);
-  return made(WorkClass::kNorm, 5 * product(call.dims(0)), bytes, call.type(0));
+  auto work = made(WorkClass::kNorm, 5 * product(call.dims(0)), bytes, call.type(0));
+  const auto row = call.element(0) * static_cast<double>(call.dims(0).back());
+  if (row < 1e15) work->row_bytes = static_cast<std::int64_t>(row);
+  return work;
 }
 Made norm_forward(const Call& call) { return norm(call, 1); }
 Made norm_backward(const Call& call) { return norm(call, 2); }
 
 Made copy(const Call& call) {
   if (!call.is_tensor(0) || !call.is_tensor(1)) return {};
-  return made(WorkClass::kMove, 0, call.bytes(0) + call.bytes(1), call.type(0));
+  auto work = made(WorkClass::kMove, 0, call.bytes(0) + call.bytes(1), call.type(0));
+  Layouts layouts;
+  layouts.add(call, 0);
+  layouts.add(call, 1);
+  work->strided = layouts.differ();
+  return work;
 }
 Made fill(const Call& call) {
   if (!call.is_tensor(0)) return {};
@@ -381,8 +467,6 @@ constexpr std::array kRows = {
     Row{convolution<Places{0, 1, 4, 5, -1, -1}>,
         " thnn_conv2d _slow_conv2d_forward slow_conv3d_forward "},
     Row{both_gradients, " convolution_backward "},
-    Row{input_gradient, " cudnn_convolution_backward_input "},
-    Row{weight_gradient, " cudnn_convolution_backward_weight "},
     Row{attention<kFlash>, " _flash_attention_forward "},
     Row{attention<kFlashBackward>, " _flash_attention_backward "},
     Row{attention<kEfficient>, " _efficient_attention_forward "},
@@ -459,18 +543,8 @@ Made of_inductor(std::string_view name, const Call& call) {
 
 }  // namespace
 
-OperatorInputs read_inputs(std::string_view args) {
-  OperatorInputs out;
-  trace::for_each_member(args, [&](std::string_view key, std::string_view value) {
-    if (key != "Concrete Inputs") return timeline::read_op(key, value, out.sizes);
-    trace::for_each_element(value, [&](std::string_view element) {
-      out.values.push_back(trace::as_string(element).value_or(std::string(element)));
-    });
-  });
-  return out;
-}
-
-Made work_of(std::string_view name, const OperatorInputs& inputs) {
+Made work_of(std::string_view name, const timeline::OpArgs& inputs,
+             const timeline::OpArgs* around) {
   const Call call(inputs);
   if (name.starts_with("triton_poi_") || name.starts_with("triton_red_") ||
       name.starts_with("triton_per_")) {
@@ -478,12 +552,36 @@ Made work_of(std::string_view name, const OperatorInputs& inputs) {
   }
   if (!name.starts_with("aten::")) return {};
   name.remove_prefix(6);
+  if (around != nullptr && name.starts_with("cudnn_convolution_backward_")) {
+    return one_gradient(Call(*around));
+  }
   const auto* row = row_of(name);
   if (row == nullptr && name.ends_with('_')) {  // In place: the same work.
     name.remove_suffix(1);
     row = row_of(name);
   }
   return row == nullptr ? Made{} : row->of(call);
+}
+
+std::array<Numbers, 3> convolved(std::string_view name,
+                                 const timeline::OpArgs& inputs) {
+  const Call call(inputs);
+  if (name == "aten::convolution_backward") {
+    return {call.dims(1), call.dims(2), call.dims(0)};
+  }
+  if (name == "aten::cudnn_convolution_backward") {
+    return {call.dims(0), call.dims(2), call.dims(1)};
+  }
+  return {};
+}
+
+void settle(OperatorWork& work, const timeline::OpArgs& inputs, const Numbers& output) {
+  const Call call(inputs);
+  const auto in = call.dims(0), weight = call.dims(1);
+  if (!fit(in, weight) || !fit(output, weight)) return;
+  work.flops = meetings(in, output, weight, false);
+  work.bytes = call.bytes(0) + call.bytes(1) + call.element(0) * product(output);
+  work.exact = true;
 }
 
 }  // namespace tta::work

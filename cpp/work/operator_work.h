@@ -36,17 +36,6 @@ constexpr auto words_of(WorkClass) {
                                          "move"};
 }
 
-/// The recorded inputs of one call.
-struct OperatorInputs {
-  timeline::OpArgs sizes;  ///< Of tensors, except those in lists.
-  /// Of numbers, flags and lists of numbers, as written: "[1, 1]", "True", "2"; "" of
-  /// tensors and None. Since torch 2.1.
-  std::vector<std::string> values;
-};
-
-/// Reads the args of an operator's event.
-OperatorInputs read_inputs(std::string_view args);
-
 struct OperatorWork {
   WorkClass work_class = WorkClass::kElementwise;
   /// Two for each multiplication with addition. Of elementwise operators one for each
@@ -56,10 +45,34 @@ struct OperatorWork {
   /// could save or a workspace add.
   double bytes = 0;
   std::string data_type;  ///< Of the first input, as torch names it: "c10::Half".
+  /// False where strides and causal masks are not recorded (before torch 2.1): flops
+  /// are then those of a stride of 2, the fewest that are usual, and of no mask.
+  bool exact = true;
+
+  // What makes kernels slow; 0 where it is of another class.
+  std::int64_t rows = 0, inner = 0, columns = 0;  ///< Of a product: m, k, n.
+  std::int64_t head_size = 0;                     ///< Of an attention.
+  /// Of a convolution: channels that each output meets, and elements of the window.
+  std::int64_t channels = 0, window = 0;
+  bool depthwise = false, dilated = false;
+  std::int64_t row_bytes = 0;  ///< Of a norm or softmax: its last dimension.
+  bool strided = false;  ///< Inputs have gaps, or lie in memory in different orders.
+
+  double intensity() const { return flops / bytes; }  ///< FLOPs a byte.
 };
 
-/// Returns what a call is; none if that is unknown.
+/// Returns what a call is; none if that is unknown. `around` are the inputs of the
+/// operator that called it, which hold sizes that gradients of old torch lack; or null.
 std::optional<OperatorWork> work_of(std::string_view operator_name,
-                                    const OperatorInputs& inputs);
+                                    const timeline::OpArgs& inputs,
+                                    const timeline::OpArgs* around = nullptr);
+
+/// Returns the sizes of input, weight and output of a convolution's gradient; empty for
+/// other operators.
+std::array<std::vector<std::int64_t>, 3> convolved(std::string_view operator_name,
+                                                   const timeline::OpArgs& inputs);
+/// Makes the work of a convolution without a stride exact by the size of its output.
+void settle(OperatorWork& work, const timeline::OpArgs& inputs,
+            const std::vector<std::int64_t>& output);
 
 }  // namespace tta::work

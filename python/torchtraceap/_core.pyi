@@ -86,6 +86,7 @@ __all__: list[str] = [
     "Trace",
     "TraceFacts",
     "Unexplained",
+    "Utilization",
     "VerdictCounts",
     "Verdicts",
     "Warning",
@@ -2841,6 +2842,7 @@ class Report:
         """
     def story(self) -> tuple[Stage, ...]: ...
     def threads(self) -> tuple[Thread, ...]: ...
+    def utilization(self) -> tuple[Utilization, ...]: ...
     def window_tree(
         self, index: typing.SupportsInt | typing.SupportsIndex
     ) -> list[Node]:
@@ -3434,9 +3436,14 @@ class RooflineRow:
         roofline / device time; None: unknown, or above 1.05: then sizes, type or peak are not those of the run, or its data was in the cache.
         """
     @property
+    def evidence(self) -> str:
+        """
+        The figures that show the reason; or "".
+        """
+    @property
     def flops(self) -> float:
         """
-        Of one call: two for a multiplication with addition.
+        Of one call: two for a multiplication with addition; 0 also where strides or masks are not recorded.
         """
     @property
     def gb_s(self) -> float:
@@ -3449,6 +3456,11 @@ class RooflineRow:
         Sizes of its tensors: "[64, 128] [128, 256]".
         """
     @property
+    def intensity(self) -> float:
+        """
+        FLOPs a byte.
+        """
+    @property
     def kernel(self) -> str:
         """
         Its kernel with the most time.
@@ -3459,9 +3471,34 @@ class RooflineRow:
         "product", "convolution", "attention", "elementwise", "reduction", "norm" or "move".
         """
     @property
+    def lost_us(self) -> float | None:
+        """
+        Device time beyond that, at most what a better kernel saves.
+        """
+    @property
     def name(self) -> str:
         """
         Name of the operator.
+        """
+    @property
+    def peak_gb_s(self) -> float | None:
+        """
+        That of its memory; None: unknown.
+        """
+    @property
+    def peak_tflop_s(self) -> float | None:
+        """
+        The device's peak for its type; None: no arithmetic, or unknown.
+        """
+    @property
+    def reachable(self) -> float | None:
+        """
+        The efficiency that good kernels of its class reach, of its bound; None: without an efficiency.
+        """
+    @property
+    def reason(self) -> str:
+        """
+        Why it is slow (under 0.6 of reachable): "misaligned", "precision", "few_blocks", "old_kernel", "waves", "tiles", "head_size", "depthwise", "few_channels", "dilated", "strided", "low_intensity" (also where it is not slow), "short" or "unknown"; "": it is not, or not judged.
         """
     @property
     def roofline_us(self) -> float | None:
@@ -3469,9 +3506,102 @@ class RooflineRow:
         The least time of all calls by the device's data sheet; None: no peak of the device is known for its type.
         """
     @property
+    def slow(self) -> bool:
+        """
+        It does less than 0.6 of what is reachable.
+        """
+    @property
     def tflop_s(self) -> float:
         """
         Achieved: flops of all calls over their device time.
+        """
+
+class Utilization:
+    """
+    How much of its peaks one device reached, in all or in one step.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Utilization:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Utilization:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def bandwidth_share(self) -> float | None:
+        """
+        `gb_s` over the peak of the device's memory.
+        """
+    @property
+    def busy_ns(self) -> int:
+        """
+        In which the device worked.
+        """
+    @property
+    def busy_us(self) -> float:
+        """
+        In which the device worked.
+        """
+    @property
+    def device(self) -> int:
+        """
+        Its number.
+        """
+    @property
+    def gb_s(self) -> float:
+        """
+        Bytes over the span, each input and output once.
+        """
+    @property
+    def known_share(self) -> float:
+        """
+        Share of the busy time whose operators' work is known. The other figures are theirs alone: of all work it is at least that much.
+        """
+    @property
+    def mfu(self) -> float | None:
+        """
+        Model flops utilization: time that products, convolutions and attention would take at the peak of their types, over the span. None: unknown.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process that feeds it.
+        """
+    @property
+    def span_ns(self) -> int:
+        """
+        Length of that time.
+        """
+    @property
+    def span_us(self) -> float:
+        """
+        Length of that time.
+        """
+    @property
+    def step(self) -> int | None:
+        """
+        N of the ProfilerStep#N; None: all of the analyzed time.
+        """
+    @property
+    def tensor_core_share(self) -> float:
+        """
+        Share of the busy time in kernels on tensor (matrix) cores, by their names or as matrix work in half precision and less.
+        """
+    @property
+    def tflop_s(self) -> float:
+        """
+        Flops over the span.
         """
 
 class Counts:

@@ -32,6 +32,7 @@ from torchtraceap._core import (
     Step,
     Thread,
     Unexplained,
+    Utilization,
     Window,
 )
 from torchtraceap.base.arguments import checked_int
@@ -232,6 +233,13 @@ class ReportData:
         """Operators with the same inputs, against the peaks of their device: flops,
         bytes, efficiency; most time lost first. Needs record_shapes=True."""
         return self.core.roofline()
+
+    @cached_property
+    def utilization(self) -> tuple[Utilization, ...]:
+        """How much of its peaks each device reached: model flops utilization, memory
+        bandwidth, tensor cores; of all the time and of each step. Needs
+        record_shapes=True."""
+        return self.core.utilization()
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:

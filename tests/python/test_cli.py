@@ -210,7 +210,7 @@ def test_terminals_of_other_encodings(
     environment = os.environ | {"PYTHONIOENCODING": encoding}
     for options, said in (
         (["--full"], "×6" if encoding != "ascii" else "x6"),
-        ([], "<= 8.9 %"),
+        ([], "<= 14.3 %"),
     ):
         result = own_process("analyze", data / LOADER, *options, env=environment)
         assert result.returncode == 0 and result.stderr == b""

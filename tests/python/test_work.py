@@ -5,6 +5,7 @@ Python."""
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import statistics
 from bisect import bisect_left
@@ -45,6 +46,15 @@ class Case:
             if event.category not in NO_THREAD and not DEVICE.search(event.category):
                 threads[str(event.pid), str(event.tid)].append(event)
         return threads
+
+    @cached_property
+    def in_threads(self) -> set[str]:
+        """Correlations of HIP's extended launches, whose grids count threads."""
+        return {
+            str(e.args.get("correlation"))
+            for e in self.events
+            if e.name == "hipExtModuleLaunchKernel"
+        }
 
     @property
     def span(self) -> tuple[int, int]:
@@ -140,13 +150,20 @@ def test_kernels_add_up(case: Case) -> None:
         assert ns(kernel.max_us) == max(durations)
         assert 0 <= kernel.busy_share <= 1
         shapes = [
-            tuple(w.args["grid"] + w.args["block"]) for w in work if "grid" in w.args
+            (math.prod(w.args["grid"]), math.prod(w.args["block"]), w.args)
+            for w in work
+            if "grid" in w.args
         ]
         if shapes:
             products = [
-                (g[0] * g[1] * g[2], g[3] * g[4] * g[5])
-                for g in shapes
-                if all(n > 0 for n in g)
+                (
+                    grid // block
+                    if str(args.get("correlation")) in case.in_threads
+                    else grid,
+                    block,
+                )
+                for grid, block, args in shapes
+                if min(args["grid"] + args["block"]) > 0
             ]
             shape = (kernel.blocks, kernel.block_threads)
             assert shape in (statistics.multimode(products) or [(None, None)])

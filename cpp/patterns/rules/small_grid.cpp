@@ -6,6 +6,7 @@
 // take that much less, if work can be batched. That is an estimate; it is kept low by
 // leaving out short kernels, kernels that run beside others, and time in which the host
 // was the limit.
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -24,7 +25,7 @@ constexpr std::array kThresholds = {
               "the claim is an estimate: less is within its error"},
     Threshold{"min_busy_share", 0.20, "share",
               "such kernels make a fifth of the device's busy time: a few are part of "
-              "every program"},
+              "every program; not asked of those that are slow for their sizes"},
     Threshold{"max_fill", 0.80, "share",
               "libraries cut products into large tiles and leave up to a fifth of the "
               "multiprocessors without one, as more, smaller tiles would be slower"},
@@ -44,16 +45,23 @@ std::vector<Claim> propose(const Context& context) {
     std::vector<Claim> own;
     std::vector<Mark> on_device;
     std::int64_t small = 0;
+    bool proven = false;
     for (const auto& kernel : sole.of(i)) {
       if (t.columns().dur[kernel.row] < context.limits.ns(kMinKernel)) continue;
       const auto filled = fill(context.args.work(kernel.row), device);
       if (!filled || *filled >= 1 || *filled > context.limits[kMaxFill]) continue;
+      // Where the sizes are known, no more than a good kernel would save.
+      const auto* calls = operator_times(context).of(kernel.row);
+      if (is_healthy(calls)) continue;
+      const bool slow = calls != nullptr && calls->slow();
+      const auto share = slow ? std::min(1 - *filled, calls->excess()) : 1 - *filled;
+      proven = proven || slow;
       small += kernel.time.length();
-      claim_excess(context, i, kernel, 1 - *filled, PatternId::kSmallGrid, 0, own);
-      on_device.push_back({{}, kernel.row, 0, kernel.row, 1 - *filled});
+      claim_excess(context, i, kernel, share, PatternId::kSmallGrid, 0, own);
+      on_device.push_back({{}, kernel.row, 0, kernel.row, share});
     }
-    if (static_cast<double>(small) <
-        context.limits[kMinBusyShare] * static_cast<double>(d.busy_ns)) {
+    if (!proven && static_cast<double>(small) <
+                       context.limits[kMinBusyShare] * static_cast<double>(d.busy_ns)) {
       continue;
     }
     claims.insert(claims.end(), own.begin(), own.end());

@@ -13,12 +13,9 @@
 // nothing was wasted.
 #include <array>
 #include <cstdio>
-#include <optional>
 #include <string_view>
-#include <unordered_map>
 
 #include "patterns/device_work.h"
-#include "patterns/matrix_kernels.h"
 #include "patterns/rule.h"
 
 namespace tta::patterns {
@@ -52,33 +49,21 @@ bool has_tensor_cores(const timeline::DeviceProperties* device) {
                      "T600", "T1000", "T1200"});
 }
 
-/// What is known of the operators of a trace, each looked at once.
-class Products {
- public:
-  explicit Products(const Context& context) : context_(context) {}
-
-  const Product* of(std::uint32_t kernel) {
-    const auto owner = context_.timeline.owner_of(kernel);
-    if (owner == kNoRow) return nullptr;
-    const auto [it, fresh] = known_.try_emplace(owner);
-    const auto* args = fresh ? context_.args.op(owner) : nullptr;
-    if (args != nullptr) {
-      it->second = product_of(context_.timeline.trace->name(owner), *args);
-    }
-    return it->second ? &*it->second : nullptr;
-  }
-
- private:
-  const Context& context_;
-  std::unordered_map<std::uint32_t, std::optional<Product>> known_;
-};
+// The product or convolution that a kernel belongs to, in float32 and of known sizes.
+const work::OperatorWork* float_product(const Context& context, std::uint32_t kernel) {
+  const auto* calls = operator_times(context).of(kernel);
+  if (calls == nullptr || calls->work.data_type != "float") return nullptr;
+  const auto kind = calls->work.work_class;
+  return kind == work::WorkClass::kProduct || kind == work::WorkClass::kConvolution
+             ? &calls->work
+             : nullptr;
+}
 
 std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
   std::vector<Claim> claims;
   auto& sole = sole_kernels(context);
-  Products products(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     if (!has_tensor_cores(t.properties_of(t.devices[i].device))) continue;
     // Products apart from convolutions: each has a switch of its own.
@@ -91,13 +76,14 @@ std::vector<Claim> propose(const Context& context) {
     for (const auto& kernel : sole.of(i)) {
       const bool tensor = t.named(kernel.row, Name::kTensorCores);
       if (!tensor && !t.named(kernel.row, Name::kOrdinaryUnits)) continue;
-      const auto* product = products.of(kernel.row);
-      if (product == nullptr || product->data_type != "float") continue;
+      const auto* product = float_product(context, kernel.row);
+      if (product == nullptr) continue;
+      const bool convolution = product->work_class == work::WorkClass::kConvolution;
       if (tensor) {
-        allowed[product->convolution] = true;
+        allowed[convolution] = true;
       } else if (c.dur[kernel.row] >= context.limits.ns(kMinKernel) &&
                  product->intensity() >= context.limits[kMinIntensity]) {
-        candidates.push_back({kernel, product->convolution});
+        candidates.push_back({kernel, convolution});
       }
     }
     for (const auto& it : candidates) {

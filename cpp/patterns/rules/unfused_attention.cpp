@@ -3,9 +3,10 @@
 //
 // Between its two batched products, unfused attention writes and reads the whole matrix
 // of scores for each of scale, mask, softmax and dropout. A fused kernel never stores
-// it. Only these kernels are claimed. The products also write and read the scores,
-// about as much as one softmax does; that is not claimed, which outweighs the
-// exponentials that a fused kernel has to compute as well.
+// it. These kernels are claimed. The products also write and read the scores, about as
+// much as one softmax does; that is not claimed, which outweighs the exponentials that
+// a fused kernel has to compute as well. Products that are slow for their sizes are
+// claimed for what good ones would save, as the fused kernel replaces them, too.
 //
 // On the CPU exponentials are a good part of a softmax, so only a share is claimed.
 #include <algorithm>
@@ -47,6 +48,15 @@ std::vector<Claim> propose(const Context& context) {
         excess.push_back({work.device, work.row, 1, attention.softmax, 0});
       }
     }
+    if (t.host) continue;
+    for (const auto op : attention.products) {
+      for (const auto& work : launched.in(t.lanes.lane[op], {c.ts[op], c.end(op)})) {
+        const auto* calls = operator_times(context).of(work.row);
+        if (calls == nullptr || !calls->slow()) continue;
+        excess.push_back(
+            {work.device, work.row, calls->excess(), attention.softmax, 0});
+      }
+    }
   }
   if (t.host) return claim_marks(context, PatternId::kUnfusedAttention, marks);
   return claim_rows(context, PatternId::kUnfusedAttention, std::move(excess));
@@ -63,7 +73,7 @@ std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   std::string text = count_text(f.count, "attention", "attentions") +
                      " ran as product, softmax, product: the operators between the "
-                     "products took up to " +
+                     "products (and products that were slow) took up to " +
                      duration_text(f.wasted_ns) + (t.host ? " more than" : " that") +
                      " a fused kernel " + (t.host ? "needs." : "saves.");
   if (in_math_fallback(t, f.events.front())) {

@@ -31,9 +31,14 @@ std::vector<Operator> make_operator_table(const timeline::Timeline& timeline);
 /// Holds the operators that launched device work against the peaks of their devices
 /// (timeline/gpu_table.h), most time lost first; those without an efficiency last, by
 /// their time. Work that a graph launched, or without a launch in the trace, belongs to
-/// no operator. One pass over the file: throws what Trace::read_args throws. Empty
-/// without recorded shapes.
-std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& timeline);
+/// no operator. Empty without recorded shapes.
+std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& timeline,
+                                             const timeline::EventArgs& args);
+
+/// Lists how much of its peaks each device reached: all of the span, then each step of
+/// its process.
+std::vector<Utilization> list_utilization(const Report& report,
+                                          const timeline::EventArgs& args);
 
 /// Divides the span up for each thread, the busiest first. Threads without an event in
 /// it, or with only steps and the profiler's own, are left out. Linear in the rows,

@@ -26,6 +26,7 @@ from torchtraceap._core import (
     RooflineRow,
     Step,
     Thread,
+    Utilization,
     Window,
 )
 from torchtraceap.report_data import ReportData
@@ -143,6 +144,7 @@ TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
     "copies": _all_of(Copy, "copies"),
     "operators": _all_of(Operator, "operators"),
     "roofline": _all_of(RooflineRow, "roofline"),
+    "utilization": _all_of(Utilization, "utilization"),
     "overlap": _all_of(Overlap, "overlap"),
     "threads": _all_of(Thread, "threads"),
     "events": lambda report: _events(report.loaded),

@@ -47,6 +47,8 @@ class Tables(Mapping[str, Form], Generic[Form]):
     copies: Form  # One row a kind of copy, as `Report.copies`.
     operators: Form  # One row an operator, as `Report.operators`.
     roofline: Form  # One row an operator with its inputs, as `Report.roofline`.
+    #: One row a device, then its steps, as `Report.utilization`.
+    utilization: Form
     overlap: Form  # One row a device, as `Report.overlap`.
     threads: Form  # One row a thread, as `Report.threads`.
     events: Form  # One row an event of the trace, in the order of `Trace.columns`.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from torchtraceap._core import RooflineRow
+from torchtraceap._core import RooflineRow, Utilization
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
 from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
@@ -99,6 +99,15 @@ def work_tables(report: ReportData) -> list[Table]:
             legend="efficiency: the least time by the device's data sheet over the "
             "time taken; -: no peak is known, or above 105 %, where sizes, type or "
             "peak are not those of the run.",
+        ),
+        Table(
+            "Utilization",
+            ", of operators whose work is known",
+            tuple(row for row in report.utilization if row.known_share > 0),
+            _UTILIZATION,
+            legend="MFU: time that products, convolutions and attention would take at "
+            "the peak of their types, over the time; known: share of the busy time "
+            "that the other figures are of.",
         ),
         Table("Threads", ordered, report.threads, _threads(span_us)),
         Table("Overlap with computation", "", report.overlap, _overlap(report)),
@@ -238,17 +247,40 @@ _PARTS = {
 
 
 _ROOFLINE = (
-    Column("operator", lambda r: Cell(r.name), 34),
-    Column("inputs", lambda r: Cell(f"{r.inputs} {r.data_type}"), 36),
+    Column("operator", lambda r: Cell(r.name), 30),
+    Column("inputs", lambda r: Cell(f"{r.inputs} {r.data_type}"), 28),
     Column("kind", lambda r: Cell(r.kind), _NAME, on_page=True),
     Column("kernel", lambda r: Cell(r.kernel), _NAME, on_page=True),
     Column("count", lambda r: count_cell(r.count)),
     Column("device", lambda r: time_cell(r.device_us)),
     Column("TFLOP/s", lambda r: _rate(r.tflop_s)),
     Column("GB/s", lambda r: _rate(r.gb_s)),
-    Column("bound", lambda r: Cell(r.bound), if_any=True),
+    Column("bound", lambda r: Cell(r.bound), if_any=True, on_page=True),
     Column("efficiency", lambda r: _efficiency(r)),
+    Column("lost", lambda r: time_cell(r.lost_us) if r.lost_us else NO_CELL),
+    Column("reason", lambda r: Cell(r.reason), if_any=True),
+    Column("evidence", lambda r: Cell(r.evidence), _NAME, on_page=True),
 )
+_UTILIZATION = (
+    Column("device", lambda r: count_cell(r.device)),
+    Column("step", lambda r: _step(r), if_any=True),
+    Column("time", lambda r: time_cell(r.span_us)),
+    Column("busy", lambda r: time_cell(r.busy_us)),
+    Column("known", lambda r: _part_of(r.known_share)),
+    Column("TFLOP/s", lambda r: _rate(r.tflop_s)),
+    Column("MFU", lambda r: _part_of(r.mfu)),
+    Column("GB/s", lambda r: _rate(r.gb_s)),
+    Column("of peak", lambda r: _part_of(r.bandwidth_share)),
+    Column("tensor cores", lambda r: _part_of(r.tensor_core_share)),
+)
+
+
+def _step(row: Utilization) -> Cell:
+    return NO_CELL if row.step is None else Cell(str(row.step), row.step)
+
+
+def _part_of(value: float | None) -> Cell:
+    return NO_CELL if value is None else Cell(share_text(value, 1), value)
 
 
 def _rate(value: float) -> Cell:

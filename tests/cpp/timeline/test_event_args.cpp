@@ -100,6 +100,17 @@ TEST(EventArgs, LaunchesSpeakForWorkWithoutAShape) {
   EXPECT_EQ(read.args.work(3).registers, -1);
 }
 
+// hipExtModuleLaunchKernel takes the grid in threads, as hipBLASLt calls it.
+TEST(EventArgs, ExtendedLaunchesCountThreads) {
+  const auto blocks = [](const std::string& call) {
+    return work_of(launched_by(call, "", "Cijk",
+                               R"(, "grid": [350208, 1, 1], "block": [256, 1, 1])"))
+        .blocks;
+  };
+  EXPECT_EQ(blocks("hipExtModuleLaunchKernel"), 1368);
+  EXPECT_EQ(blocks("hipModuleLaunchKernel"), 350'208);
+}
+
 TEST(EventArgs, NumbersInStringsCount) {
   const auto work = work_of(kernel(R"(, "grid": ["4", "3", "1"], "shared memory": "96",
       "est. achieved occupancy %": "12.5")"));

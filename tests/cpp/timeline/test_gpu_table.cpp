@@ -24,8 +24,29 @@ TEST(GpuTable, KnowsDevicesByWholeWords) {
   EXPECT_EQ(bandwidth("NVIDIA GeForce RTX 4090 Laptop GPU"), 576);
   EXPECT_EQ(bandwidth("NVIDIA L40S"), 864);
   EXPECT_EQ(bandwidth("AMD Instinct MI300X"), 5300);
-  EXPECT_EQ(bandwidth("NVIDIA RTX A4000"), 0);
+  EXPECT_EQ(bandwidth("NVIDIA RTX A4000"), 448);
+  EXPECT_EQ(bandwidth("NVIDIA GeForce RTX 3060 Ti"), 448);
+  EXPECT_EQ(bandwidth("NVIDIA GeForce RTX 3060"), 360);
+  EXPECT_EQ(bandwidth("NVIDIA GeForce RTX 3060 Laptop GPU"), 0) << "another board";
+  EXPECT_EQ(bandwidth("NVIDIA RTX A2000"), 0);
   EXPECT_EQ(bandwidth(""), 0);
+}
+
+// ROCm of some containers gives no name, or one for all.
+TEST(GpuTable, AmdsDevicesAreKnownByUnitsAndMemory) {
+  DeviceProperties device;
+  device.name = "AMD Radeon Graphics";
+  device.warp_size = 64;
+  device.multiprocessors = 304;
+  device.memory = 205'822'885'888;  // As an MI300X reports it.
+  ASSERT_NE(gpu_of(&device), nullptr);
+  EXPECT_EQ(gpu_of(&device)->bandwidth_gb_s, 5300);
+  device.multiprocessors = 80;
+  EXPECT_EQ(gpu_of(&device), nullptr);
+  device = {};
+  device.name = "NVIDIA H100 80GB HBM3";
+  EXPECT_EQ(gpu_of(&device)->bandwidth_gb_s, 3350) << "a known name is enough";
+  EXPECT_EQ(gpu_of(static_cast<const DeviceProperties*>(nullptr)), nullptr);
 }
 
 // A simulation calls its device by the short name, torch.cuda by the driver's.

@@ -24,6 +24,7 @@ from torchtraceap.views.heading import (
 )
 from torchtraceap.views.html.balance_bars import balance_bars
 from torchtraceap.views.html.document import document, notebook
+from torchtraceap.views.html.roofline_plot import HEIGHT, WIDTH, roofline_plots
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.opinion_text import opinion_texts, rank_text, ranked_by
@@ -100,6 +101,8 @@ def _page_values(report: ReportData) -> dict[str, Any]:
         "paths": report.critical_paths,
         "kinds_text": kinds_text,
         "place_text": place_text,
+        "plots": roofline_plots(report),
+        "plot_size": (WIDTH, HEIGHT),
         "tables": [table for table in tables if table.rows],
         "patterns": _patterns(report),
     }

@@ -35,7 +35,7 @@ void add_products(TraceText& text, int size, const std::vector<double>& us,
 
 std::vector<RooflineRow> roofline_of(const TraceText& text) {
   const Analyzed report(text);
-  return make_roofline_table(*report.timeline);
+  return make_roofline_table(*report.timeline, timeline::EventArgs(*report.timeline));
 }
 
 TEST(Roofline, CallsWithTheSameInputsAreOneRow) {
@@ -110,6 +110,67 @@ TEST(Roofline, OnlyAnOperatorsOwnWorkOnTheDeviceCounts) {
   EXPECT_EQ(rows[0].count, 1u);
 }
 
+// aten::linear is known and calls what is not: all below it is its work, also that of
+// the operators inside which are known by themselves.
+TEST(Roofline, WhatAnOperatorCallsIsItsWork) {
+  TraceText text;
+  device(text, "NVIDIA A100-SXM4-40GB");
+  const auto sizes = R"("Input Dims": [[4096, 4096], [4096, 4096]],
+                        "Input type": ["c10::Half", "c10::Half"])";
+  text.op("aten::linear", 0, 200, sizes);
+  text.op("vendor::gemm", 10, 60).launched(20, 300, 500, 1);
+  text.op("aten::add_", 80, 60, square(64, kHalf)).launched(90, 800, 10, 2);
+  const auto rows = roofline_of(text);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].name, "aten::linear");
+  EXPECT_EQ(rows[0].device_ns, 510'000);
+}
+
+// Torch before 2.1 records no stride; its gradient has the output's size.
+TEST(Roofline, OldConvolutionsGoByTheirGradients) {
+  const std::string three = R"("Input type": ["float", "float", "float"])";
+  const auto add_forward = [](TraceText& text) {
+    device(text, "NVIDIA A100-SXM4-40GB");
+    text.op("aten::cudnn_convolution", 0, 40,
+            R"("Input Dims": [[32, 64, 56, 56], [64, 64, 3, 3]],
+               "Input type": ["float", "float"])");
+    text.launched(10, 100, 900, 1);
+  };
+  TraceText alone;
+  add_forward(alone);
+  ASSERT_EQ(roofline_of(alone).size(), 1u);
+  EXPECT_EQ(roofline_of(alone)[0].flops, 0);
+  EXPECT_FALSE(roofline_of(alone)[0].roofline_us);
+  TraceText both;
+  add_forward(both);
+  both.op("aten::cudnn_convolution_backward", 1100, 90,
+          R"("Input Dims": [[32, 64, 56, 56], [32, 64, 56, 56], [64, 64, 3, 3]], )" +
+              three);
+  both.op("aten::cudnn_convolution_backward_input", 1110, 40,
+          R"("Input Dims": [[], [32, 64, 56, 56], [64, 64, 3, 3]], )" + three);
+  both.launched(1120, 1200, 900, 2);
+  const auto rows = roofline_of(both);
+  ASSERT_EQ(rows.size(), 2u);
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.flops, 2.0 * 32 * 56 * 56 * 64 * 64 * 9) << row.name;
+    EXPECT_TRUE(row.efficiency) << row.name;
+  }
+}
+
+// ROCm counts the CPUs of its topology as well.
+TEST(Roofline, ADeviceThatTheHeaderDoesNotListIsLikeThoseThatItLists) {
+  const auto judged = [](const std::string& devices) {
+    TraceText text;
+    text.header(R"("deviceProperties": [)" + devices + "]");
+    add_products(text, 4096, {600});
+    return roofline_of(text)[0].efficiency.has_value();
+  };
+  const std::string h100 = R"({"id": 4, "name": "NVIDIA H100 80GB HBM3"})";
+  EXPECT_TRUE(judged(h100));
+  EXPECT_TRUE(judged(h100 + "," + h100));
+  EXPECT_FALSE(judged(h100 + R"(, {"id": 5, "name": "NVIDIA L4"})"));
+}
+
 TEST(Roofline, MostTimeLostComesFirst) {
   TraceText text;
   device(text, "NVIDIA A100-SXM4-40GB");
@@ -120,6 +181,40 @@ TEST(Roofline, MostTimeLostComesFirst) {
   ASSERT_EQ(rows.size(), 2u) << "topk is in no table";
   EXPECT_EQ(rows[0].name, "aten::add") << "it loses more than the longer product";
   EXPECT_EQ(rows[0].bound, "memory");
+}
+
+// Two steps of 1000 us: 440.5 us at the peak in each, of 600 and of 900 us.
+TEST(Utilization, IsThatOfEachStepAndOfAll) {
+  TraceText text;
+  device(text, "NVIDIA A100-SXM4-40GB");
+  text.step(1, 0, 1000).step(2, 1000, 1000);
+  text.op("aten::mm", 0, 40, square(4096, kHalf)).launched(10, 50, 600, 1);
+  text.op("aten::mm", 1000, 40, square(4096, kHalf)).launched(1010, 1050, 900, 2);
+  text.op("aten::topk", 1960, 20).launched(1965, 1950, 50, 3);
+  const Analyzed report(text);
+  const auto rows = list_utilization(report, timeline::EventArgs(*report.timeline));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_FALSE(rows[0].step);
+  EXPECT_EQ(rows[1].step, 1);
+  EXPECT_EQ(rows[0].busy_ns, 1'550'000);
+  EXPECT_NEAR(rows[0].known_share, 1500.0 / 1550, 1e-9);
+  EXPECT_NEAR(*rows[1].mfu, 0.4405, 1e-4);
+  EXPECT_NEAR(*rows[2].mfu, 0.4405, 1e-4);
+  EXPECT_NEAR(rows[1].tflop_s, 137.4, 0.1);
+  EXPECT_NEAR(*rows[1].bandwidth_share, 100.7 / 1555, 1e-4);
+  EXPECT_EQ(rows[1].tensor_core_share, 1) << "half precision";
+  EXPECT_NEAR(rows[2].tensor_core_share, 900.0 / 950, 1e-9);
+}
+
+TEST(Utilization, OfAnUnknownDeviceThereIsNoShare) {
+  TraceText text;
+  device(text, "NVIDIA Quadro K620");
+  add_products(text, 4096, {600});
+  const Analyzed report(text);
+  const auto rows = list_utilization(report, timeline::EventArgs(*report.timeline));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_FALSE(rows[0].mfu);
+  EXPECT_GT(rows[0].tflop_s, 0);
 }
 
 }  // namespace

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// work/operator_calls.cpp: kernels to operators, operators to groups, groups against
+// the peaks.
+#include "work/operator_calls.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "timeline/intervals.h"
+
+namespace tta::work {
+namespace {
+
+using timeline::EventArgs;
+using timeline::Interval;
+using timeline::kNoRow;
+using timeline::Timeline;
+using trace::Category;
+
+// Copies to and from the host use another link than the device's memory.
+bool leaves_device(const Timeline& t, std::uint32_t row) {
+  return t.columns().cat(row) == Category::kGpuMemcpy &&
+         !t.named(row, timeline::Name::kInDevice);
+}
+
+std::uint32_t caller_of(const Timeline& t, std::uint32_t op) {
+  const auto parent = t.tree.parent[op];
+  return parent == kNoRow ? kNoRow
+                          : t.tree.enclosing(t.columns(), parent, Category::kCpuOp);
+}
+
+// The work of operators, by their inputs: each distinct one is worked out once.
+class KnownWork {
+ public:
+  KnownWork(const Timeline& t, const EventArgs& args) : t_(t), args_(args) {}
+
+  const OperatorWork* of(std::uint32_t op) {
+    const auto name = t_.columns().name[op];
+    const auto* inputs = args_.op(op);
+    if (inputs == nullptr) return nullptr;
+    // Gradients of old torch follow from the inputs of their caller.
+    const auto* around = t_.trace->name(op).starts_with("aten::cudnn_convolution_back")
+                             ? args_of_caller(op)
+                             : nullptr;
+    const auto [it, fresh] = known_.try_emplace({name, inputs, around});
+    if (fresh) it->second = work_of(t_.trace->name(op), *inputs, around);
+    return it->second ? &*it->second : nullptr;
+  }
+
+ private:
+  const timeline::OpArgs* args_of_caller(std::uint32_t op) const {
+    const auto caller = caller_of(t_, op);
+    return caller == kNoRow ? nullptr : args_.op(caller);
+  }
+
+  using Key =
+      std::tuple<std::uint32_t, const timeline::OpArgs*, const timeline::OpArgs*>;
+  const Timeline& t_;
+  const EventArgs& args_;
+  std::map<Key, std::optional<OperatorWork>> known_;
+};
+
+// The operator of each row of device work; kNoRow if none is known.
+std::vector<std::uint32_t> operators_of_work(const Timeline& t, KnownWork& known) {
+  const auto& c = t.columns();
+  std::vector<std::uint32_t> out(c.size(), kNoRow);
+  std::vector<char> owns(c.size(), 0);  // Has kernels of operators that are not known.
+  t.each_launched([&](auto row, auto launch) {
+    if (leaves_device(t, row) || t.is_communication(row)) return;
+    const auto innermost = t.tree.enclosing(c, launch, Category::kCpuOp);
+    auto op = innermost;
+    while (op != kNoRow && known.of(op) == nullptr) op = caller_of(t, op);
+    out[row] = op;
+    if (op != innermost && op != kNoRow) owns[op] = 1;
+  });
+  t.each_launched([&](auto row, auto) {
+    if (out[row] == kNoRow) return;
+    out[row] = t.tree.outermost(
+        out[row], [&, own = out[row]](auto at) { return at == own || owns[at]; });
+  });
+  return out;
+}
+
+// Float32 on tensor cores is TF32: its kernels say so.
+bool rounds_to_tf32(std::string_view kernel) {
+  return kernel.find("tf32") != kernel.npos || kernel.find("s1688") != kernel.npos ||
+         kernel.find("xf32") != kernel.npos;
+}
+
+// What the best kernels of a class reach of the data sheet's peak:
+// - of arithmetic on NVIDIA 75 % in products (A100: 77 to 92 % in the Megatron traces;
+//   H100: 660 to 750 of 989 TFLOP/s in cuBLAS), 70 % in attention (FlashAttention 2 on
+//   A100: 73 %, 3 on H100: 75 %) and 60 % in convolutions;
+// - on AMD's CDNA 3 half of it in half precision and less (TraceLens: 654 of 1307), all
+//   of it in float32;
+// - of memory 85 % in one pass over contiguous data (BabelStream reaches 85 to 92 % on
+//   V100 to H100), 70 % where rows are reduced or fetched.
+double reachable_of(const timeline::Gpu& gpu, const OperatorWork& work,
+                    bool compute_bound) {
+  if (!compute_bound) {
+    return work.work_class == WorkClass::kElementwise ? 0.85 : 0.7;
+  }
+  const bool cdna3 = gpu.words.starts_with("MI3") && work.data_type != "float";
+  const double of_amd = cdna3 ? 0.67 : 1;
+  switch (work.work_class) {
+    case WorkClass::kProduct:
+      return 0.75 * of_amd;
+    case WorkClass::kAttention:
+      return 0.7 * of_amd;
+    default:
+      return 0.6 * of_amd;
+  }
+}
+
+void judge(const timeline::Gpu& gpu, std::string_view kernel, OperatorCalls& calls) {
+  const auto peak = peak_of(gpu, calls.work, kernel);
+  if (!calls.work.exact || (calls.work.flops > 0 && peak <= 0)) return;
+  // TFLOP/s are 1000 FLOPs a nanosecond, GB/s bytes a nanosecond.
+  const auto compute = calls.work.flops > 0 ? calls.work.flops / peak * 1e-3 : 0;
+  const auto memory = calls.work.bytes / gpu.bandwidth_gb_s;
+  calls.compute_bound = compute > memory;
+  calls.roofline_ns = std::max(compute, memory) * static_cast<double>(calls.count);
+  calls.reachable = reachable_of(gpu, calls.work, calls.compute_bound);
+  const auto share = calls.roofline_ns / static_cast<double>(calls.device_ns);
+  if (share <= kMostEfficient) calls.efficiency = share;
+}
+
+// Strides of torch before 2.1 by the gradients, which have the output's size.
+void settle_convolutions(std::vector<OperatorCalls>& all, const Timeline& t,
+                         const EventArgs& args) {
+  const auto inexact = [](const OperatorCalls& calls) {
+    return !calls.work.exact && calls.work.work_class == WorkClass::kConvolution;
+  };
+  if (std::ranges::none_of(all, inexact)) return;
+  using Sizes = std::vector<std::int64_t>;
+  std::map<std::pair<Sizes, Sizes>, Sizes> outputs;
+  std::unordered_map<const timeline::OpArgs*, char> seen;
+  for (std::uint32_t row = 0; row < t.columns().size(); ++row) {
+    const auto* inputs = args.op(row);
+    if (inputs == nullptr || !seen.emplace(inputs, 1).second) continue;
+    auto [in, weight, out] = convolved(t.trace->name(row), *inputs);
+    if (out.empty()) continue;
+    const auto [it, fresh] = outputs.try_emplace({in, weight}, out);
+    if (!fresh && it->second != out) it->second.clear();  // Of several strides.
+  }
+  for (auto& calls : all) {
+    if (!inexact(calls) || calls.inputs->dims.size() < 2) continue;
+    const auto it = outputs.find({calls.inputs->dims[0], calls.inputs->dims[1]});
+    if (it != outputs.end()) settle(calls.work, *calls.inputs, it->second);
+  }
+}
+
+}  // namespace
+
+bool on_matrices(const OperatorWork& work) {
+  return work.work_class == WorkClass::kProduct ||
+         work.work_class == WorkClass::kConvolution ||
+         work.work_class == WorkClass::kAttention;
+}
+
+double peak_of(const timeline::Gpu& gpu, const OperatorWork& work,
+               std::string_view kernel) {
+  const auto& peak = gpu.peak;
+  const std::string_view type = work.data_type;
+  if (type == "double") return peak.float64;
+  if (!on_matrices(work)) return peak.float32;
+  if (type == "float") return rounds_to_tf32(kernel) ? peak.tf32 : peak.float32;
+  if (type == "c10::Half") return peak.float16;
+  if (type == "c10::BFloat16") return peak.bfloat16;
+  if (type.starts_with("c10::Float8")) return peak.float8;
+  return type == "signed char" || type == "unsigned char" ? peak.int8 : 0;
+}
+
+OperatorTimes::OperatorTimes(const Timeline& t, const EventArgs& args)
+    : of_row_(t.columns().size(), kNoRow) {
+  const auto& c = t.columns();
+  KnownWork known(t, args);
+  op_of_ = operators_of_work(t, known);
+  // Groups of calls, and the device work of each call.
+  using Group = std::tuple<std::uint32_t, std::int32_t, const OperatorWork*>;
+  std::map<Group, std::uint32_t> groups;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Interval>> work;
+  for (const auto& d : t.devices) {
+    for (const auto row : d.rows) {
+      const auto op = op_of_[row];
+      if (op == kNoRow) continue;
+      const auto* of_op = known.of(op);
+      if (of_op->bytes <= 0) continue;
+      const auto [it, fresh] = groups.try_emplace(
+          {c.name[op], d.device, of_op}, static_cast<std::uint32_t>(calls_.size()));
+      if (fresh) {
+        calls_.push_back({.name = c.name[op],
+                          .device = d.device,
+                          .inputs = args.op(op),
+                          .work = *of_op});
+      }
+      auto& calls = calls_[it->second];
+      of_row_[row] = it->second;
+      work[{it->second, op}].push_back({c.ts[row], c.end(row)});
+      if (calls.longest == kNoRow || c.dur[row] > c.dur[calls.longest]) {
+        calls.longest = row;
+      }
+    }
+  }
+  for (const auto& [key, intervals] : work) {
+    auto& calls = calls_[key.first];
+    ++calls.count;
+    calls.device_ns += timeline::total(timeline::unite(intervals));
+  }
+  settle_convolutions(calls_, t, args);
+  for (auto& calls : calls_) {
+    const auto* gpu = timeline::gpu_of(t.properties_of(calls.device));
+    if (gpu != nullptr && calls.device_ns > 0) {
+      judge(*gpu, t.trace->name(calls.longest), calls);
+    }
+  }
+}
+
+}  // namespace tta::work

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// work/operator_calls.h: the device work of each operator, against what its device can
+// do.
+//
+// A kernel belongs to the deepest operator around its launch whose work is known; if
+// some of an operator's kernels are its own, so are those of operators inside it. Calls
+// of one name with the same inputs are judged together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "timeline/event_args.h"
+#include "timeline/gpu_table.h"
+#include "timeline/timeline.h"
+#include "work/operator_work.h"
+
+namespace tta::work {
+
+/// Beyond this the sizes, the type or the peak are not those of the run, or its data
+/// was in the cache: no judgment. Below, clocks above the data sheet's and rounded
+/// times explain it.
+inline constexpr double kMostEfficient = 1.05;
+
+/// Calls of one operator with the same inputs, on one device.
+struct OperatorCalls {
+  std::uint32_t name = 0;  ///< In Trace::strings.
+  std::int32_t device = 0;
+  const timeline::OpArgs* inputs = nullptr;
+  OperatorWork work;           ///< Of one call.
+  std::uint64_t count = 0;     ///< Calls with device work of their own.
+  std::int64_t device_ns = 0;  ///< Union of each call's work, of all calls.
+  std::uint32_t longest = timeline::kNoRow;  ///< The kernel with the most time.
+
+  /// The least time of all calls by the data sheet; 0: no peak is known for its type.
+  double roofline_ns = 0;
+  bool compute_bound = false;  ///< By arithmetic; else by memory.
+  /// roofline / device time; 0: unknown, or above kMostEfficient.
+  double efficiency = 0;
+  /// The efficiency that good kernels of its class reach; 0 if unknown.
+  double reachable = 0;
+
+  /// Share of its time that a good kernel would save, 0 to 1; 0 if unknown.
+  double excess() const {
+    return efficiency > 0 && efficiency < reachable ? 1 - efficiency / reachable : 0;
+  }
+  /// Whether it does less than three fifths of what it could: beyond what tile sizes,
+  /// clocks and shapes between good ones cost.
+  bool slow() const { return efficiency > 0 && efficiency < 0.6 * reachable; }
+};
+
+/// The operators of a trace. Refers to the args.
+class OperatorTimes {
+ public:
+  /// O(n log n) in the device work, for each distinct input once.
+  OperatorTimes(const timeline::Timeline& timeline, const timeline::EventArgs& args);
+
+  const std::vector<OperatorCalls>& all() const { return calls_; }
+  /// Returns those that a row of device work belongs to; null if unknown.
+  const OperatorCalls* of(std::uint32_t row) const {
+    return of_row_[row] == timeline::kNoRow ? nullptr : &calls_[of_row_[row]];
+  }
+  /// Returns the operator's row of a row of device work; kNoRow if unknown.
+  std::uint32_t operator_of(std::uint32_t row) const { return op_of_[row]; }
+
+ private:
+  std::vector<OperatorCalls> calls_;
+  std::vector<std::uint32_t> of_row_, op_of_;
+};
+
+/// Whether an operator runs on the units for matrices, by the peaks of which it is
+/// judged.
+bool on_matrices(const OperatorWork& work);
+
+/// Returns a device's FLOP/s * 1e-12 for an operator that runs `kernel`; 0 if unknown.
+double peak_of(const timeline::Gpu& gpu, const OperatorWork& work,
+               std::string_view kernel);
+
+}  // namespace tta::work
