@@ -23,6 +23,12 @@ std::shared_ptr<const timeline::EventArgs> args_of(const Report& r) {
   return r.args ? r.args : std::make_shared<const timeline::EventArgs>(*r.timeline);
 }
 
+std::shared_ptr<const work::OperatorTimes> operators_of(const Report& r) {
+  return r.operators
+             ? r.operators
+             : std::make_shared<const work::OperatorTimes>(*r.timeline, *args_of(r));
+}
+
 WorkTables work_tables(const Analysis& a) {
   const auto& t = *a.report.timeline;
   std::int64_t busy_ns = 0;
@@ -41,6 +47,7 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<Operator>(m);
   bind_record<RooflineRow>(m);
   bind_record<Utilization>(m);
+  bind_record<CollectiveRate>(m);
   bind_record<Counts>(m);
   bind_record<KernelCounts>(m);
   bind_record<Overlap>(m);
@@ -75,13 +82,20 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
       .def("roofline",
            [](const Analysis& a) {
              return tuple_of([&] {
-               return make_roofline_table(*a.report.timeline, *args_of(a.report));
+               return make_roofline_table(*a.report.timeline, *args_of(a.report),
+                                          *operators_of(a.report));
+             });
+           })
+      .def("collectives",
+           [](const Analysis& a) {
+             return tuple_of([&] {
+               return list_collectives(*a.report.timeline, *args_of(a.report));
              });
            })
       .def("utilization",
            [](const Analysis& a) {
              return tuple_of(
-                 [&] { return list_utilization(a.report, *args_of(a.report)); });
+                 [&] { return list_utilization(a.report, *operators_of(a.report)); });
            })
       .def("threads",
            [](const Analysis& a) {

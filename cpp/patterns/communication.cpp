@@ -179,13 +179,13 @@ IntervalSet computation(const timeline::Timeline& t, const timeline::DeviceTime&
   return timeline::unite(std::move(work));
 }
 
-const timeline::CollectiveArgs* collective_of(const Context& context,
+const timeline::CollectiveArgs* collective_of(const timeline::Timeline& t,
+                                              const timeline::EventArgs& args,
                                               std::uint32_t row) {
-  const auto& t = context.timeline;
-  if (const auto* own = context.args.collective(row)) return own;
+  if (const auto* own = args.collective(row)) return own;
   for (const auto at : t.tree.around(t.owner_of(row))) {
     if (t.columns().cat(at) != trace::Category::kCpuOp) break;
-    if (const auto* of_operator = context.args.collective(at)) return of_operator;
+    if (const auto* of_operator = args.collective(at)) return of_operator;
     // Further up lie the program's own ranges.
     if (t.named(at, Name::kDistributed)) break;
   }
@@ -237,11 +237,14 @@ CollectiveKind kind_of(const Context& context, std::uint32_t row) {
 }
 
 double bytes_sent(const timeline::CollectiveArgs& collective) {
-  const auto bytes = static_cast<double>(collective.bytes());
-  const auto ranks = static_cast<double>(collective.group_size);
+  return bytes_sent(collective.name, static_cast<double>(collective.bytes()),
+                    static_cast<double>(collective.group_size));
+}
+
+double bytes_sent(std::string_view name, double bytes, double ranks) {
   if (bytes < 0 || ranks < 1) return -1;
   const auto others = (ranks - 1) / ranks;
-  switch (kind_named(collective.name)) {
+  switch (kind_named(name)) {
     case CollectiveKind::kAllReduce:
       return 2 * others * bytes;
     case CollectiveKind::kReduceScatter:

@@ -44,8 +44,13 @@ IntervalSet computation(const timeline::Timeline& timeline,
 
 /// What is known of the collective that a kernel runs: its own word, else that of the
 /// operator that launched it (ROCm). Null if nothing.
-const timeline::CollectiveArgs* collective_of(const Context& context,
+const timeline::CollectiveArgs* collective_of(const timeline::Timeline& timeline,
+                                              const timeline::EventArgs& args,
                                               std::uint32_t row);
+inline const timeline::CollectiveArgs* collective_of(const Context& context,
+                                                     std::uint32_t row) {
+  return collective_of(context.timeline, context.args, row);
+}
 
 /// What a collective does, whatever its library calls it.
 enum class CollectiveKind : std::uint8_t {
@@ -68,8 +73,10 @@ CollectiveKind kind_of(const Context& context, std::uint32_t row);
 
 /// Returns the bytes that each rank has to send for a collective, at least: of its
 /// larger side, 2 (n-1)/n by an all-reduce and (n-1)/n by what gathers or scatters, n
-/// ranks; -1 if size, type, kind or number of ranks are unknown.
+/// ranks; -1 if size, type, kind or number of ranks are unknown. Over the time of the
+/// transfer it is the bus bandwidth of NCCL's tests.
 double bytes_sent(const timeline::CollectiveArgs& collective);
+double bytes_sent(std::string_view name, double bytes, double ranks);
 
 /// Claims as excess what of the marks, on device `index` of Timeline::devices, no
 /// `computing` hides and the ledger has left. Where marks overlap, the one that begins

@@ -54,7 +54,9 @@ SoleKernels& sole_kernels(const Context& context) {
 
 const work::OperatorTimes& operator_times(const Context& context) {
   auto& known = context.facts.operators;
-  if (!known) known.emplace(context.timeline, context.args);
+  if (!known) {
+    known = std::make_shared<const work::OperatorTimes>(context.timeline, context.args);
+  }
   return *known;
 }
 

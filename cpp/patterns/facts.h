@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct Facts {
   std::optional<LaunchedWork> launched;
   std::optional<SoleKernels> sole;
   std::optional<WarmUp> warm_up;
-  std::optional<work::OperatorTimes> operators;
+  std::shared_ptr<const work::OperatorTimes> operators;
   /// Of each device that was asked about.
   std::map<const timeline::DeviceTime*, std::vector<HostCopy>> copies;
   /// Of each row, whether it launches device work or encloses what does.

@@ -116,6 +116,11 @@ Search::Search(const timeline::Timeline& t, const timeline::EventArgs& args,
                const Settings& settings, std::span<const OwnRule> own)
     : t_(t), args_(args), settings_(settings), own_(own), ledger_(t) {}
 
+std::shared_ptr<const work::OperatorTimes> Search::operators() const {
+  operator_times(context(limits(PatternId::kSlowKernel)));
+  return facts_.operators;
+}
+
 Context Search::context(Limits limits) const {
   return {t_, args_, ledger_, limits, facts_};
 }

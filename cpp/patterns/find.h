@@ -66,6 +66,9 @@ class Search {
   /// gathered in one finding without a place. `windows` is left empty.
   void group(Findings& found);
 
+  /// The operators against the peaks of their device, as the rules used them.
+  std::shared_ptr<const work::OperatorTimes> operators() const;
+
   bool enabled(PatternId pattern) const { return settings_.enabled(pattern); }
   /// Tells whether what a pattern costs in all amounts to something.
   bool counts(PatternId pattern, std::int64_t ns) const;

@@ -124,6 +124,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
     gains = blame(search, pricer, windows, found, options.checkpoint);
   }
   search.group(found);
+  report.operators = search.operators();
   report.balance = make_balance(timeline, found);
   for (std::size_t i = 0; i < timeline.devices.size(); ++i) {
     report.balance[i].delay_ns = kernel_delay(timeline, i, found.unclaimed[i]);

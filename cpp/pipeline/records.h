@@ -339,6 +339,9 @@ TTA_RECORD(AnswerRow, TTA_ANSWER_ROW,
         "Busy share of the time of all devices, or in operators without device work. " \
         "None: unusable.")                                                             \
   FIELD(std::string, caveat, {}, "Why the figures of the rows are rough; or \"\".")    \
+  FIELD(std::string, kernels, {},                                                      \
+        "Which operator loses most on the device, where kernels far below its peaks "  \
+        "lose a fifth of the busy time and no row says so; or \"\".")                  \
   FIELD(std::uint32_t, rest, 0, "Findings that are in no row.")
 TTA_RECORD(Answer, TTA_ANSWER, "What to do about a trace, in a few rows.")
 
@@ -558,6 +561,31 @@ TTA_RECORD(Operator, TTA_OPERATOR, "All calls of one operator, on all threads.")
   FIELD(std::string, evidence, {}, "The figures that show the reason; or \"\".")
 TTA_RECORD(RooflineRow, TTA_ROOFLINE_ROW,
            "Calls of one operator with the same inputs, against the device's peaks.")
+
+#define TTA_COLLECTIVE_RATE(FIELD)                                                     \
+  FIELD(std::string, name, {}, "Name of the collective.")                              \
+  FIELD(std::string, data_type, {}, "As torch.distributed names it: \"BFloat16\".")    \
+  FIELD(std::int64_t, bytes, 0, "Of its larger side.")                                 \
+  FIELD(std::int64_t, ranks, 0, "Size of the group.")                                  \
+  FIELD(std::int32_t, device, 0, "Where it ran.")                                      \
+  FIELD(std::uint64_t, count, 0, "How many there are.")                                \
+  FIELD(std::int64_t, total_ns, 0, "Time of their kernels, waiting for others in it.") \
+  FIELD(std::int64_t, min_ns, 0, "Of the shortest: nearly the transfer alone.")        \
+  FIELD(double, gb_s, 0,                                                               \
+        "Bus bandwidth of the median one, as NCCL's tests count it: of all-reduce "    \
+        "2 (n-1)/n of the bytes, of others (n-1)/n, over its time.")                   \
+  FIELD(double, best_gb_s, 0, "The same of the shortest.")                             \
+  FIELD(std::optional<double>, link_gb_s, {},                                          \
+        "Peak of the link between the machine's devices; None: unknown, or the group " \
+        "spans several machines.")                                                     \
+  FIELD(std::optional<double>, efficiency, {}, "best_gb_s / link_gb_s.")               \
+  FIELD(                                                                               \
+      std::string, reason, {},                                                         \
+      "\"latency\": less than 1 MiB; \"set_up\": none of 16 MiB and more reaches 30 "  \
+      "% of the link; \"waiting\": the usual one takes twice the time of the best; "   \
+      "or \"\".")
+TTA_RECORD(CollectiveRate, TTA_COLLECTIVE_RATE,
+           "Collectives of one name, type, size and group, against their link.")
 
 #define TTA_UTILIZATION(FIELD)                                                        \
   FIELD(std::int32_t, device, 0, "Its number.")                                       \

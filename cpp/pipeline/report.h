@@ -20,6 +20,7 @@
 #include "timeline/event_args.h"
 #include "timeline/timeline.h"
 #include "timeline/windows.h"
+#include "work/operator_calls.h"
 
 namespace tta::pipeline {
 
@@ -104,6 +105,8 @@ struct Report {
   /// The args that rules and tables read, kept because the file may be gone when a
   /// table is requested; null if the trace is unusable.
   std::shared_ptr<const timeline::EventArgs> args;
+  /// Operators against the peaks of their device; null if the trace is unusable.
+  std::shared_ptr<const work::OperatorTimes> operators;
 };
 
 // --- Records, made when asked for. Each is linear in the rows it lists.

@@ -169,6 +169,31 @@ constexpr std::array<Unnamed, 6> kUnnamed = {{
     {"MI250", 104, 64 * kGiB},  // And the MI210.
 }};
 
+// Data sheets: half of what they count in both directions.
+struct PeerLink {
+  std::string_view words;  // Of a device's name.
+  double gb_s;
+};
+constexpr std::array<PeerLink, 17> kPeerLinks = {{
+    {"P100 SXM2", 80},
+    {"V100 SXM2", 150},
+    {"V100 SXM3", 150},
+    {"A100 SXM4", 300},
+    {"A800 SXM4", 200},
+    {"H100 HBM3", 450},
+    {"H800", 200},
+    {"H200", 450},
+    {"GH200", 450},
+    {"B200", 900},
+    {"GB200", 900},
+    {"B300", 900},
+    {"GB300", 900},
+    {"MI300X", 448},
+    {"MI325X", 448},
+    {"MI350X", 538},
+    {"MI355X", 538},
+}};
+
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 bool has_word(std::string_view text, std::string_view word) {
@@ -205,6 +230,16 @@ double pinned_copy_gb_s(std::string_view device) {
       }
     }
     device.remove_prefix(std::min(end + 1, device.size()));
+  }
+  return -1;
+}
+
+double peer_link_gb_s(std::string_view device) {
+  for (const auto& link : kPeerLinks) {
+    if (has_words(device, link.words)) return link.gb_s;
+  }
+  for (const auto* word : {"T4", "L4", "L40", "L40S", "A10", "A10G"}) {
+    if (has_word(device, word)) return pinned_copy_gb_s(device);
   }
   return -1;
 }

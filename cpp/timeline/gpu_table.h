@@ -55,4 +55,9 @@ const Gpu* gpu_of(const DeviceProperties* device);
 /// slots and links differ (consumer cards, laptops, superchips).
 double pinned_copy_gb_s(std::string_view device);
 
+/// Returns what the link between devices of one machine carries one way, in GB/s:
+/// NVLink or xGMI by the data sheets of boards that have it in every server (SXM, HGX,
+/// OAM), PCIe of those that have no other; -1 if unknown.
+double peer_link_gb_s(std::string_view device);
+
 }  // namespace tta::timeline

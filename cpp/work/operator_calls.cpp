@@ -4,9 +4,11 @@
 #include "work/operator_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "timeline/intervals.h"
@@ -82,6 +84,24 @@ std::vector<std::uint32_t> operators_of_work(const Timeline& t, KnownWork& known
         out[row], [&, own = out[row]](auto at) { return at == own || owns[at]; });
   });
   return out;
+}
+
+// Of the devices of one architecture, the slowest.
+const timeline::Gpu* find_gpu(const Timeline& t, const timeline::DeviceTime& d) {
+  const auto* properties = t.properties_of(d.device);
+  if (properties != nullptr) return timeline::gpu_of(properties);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kIsas = {
+      {{"_ISA942_", "MI300A"}, {"_ISA90a_", "MI250"}, {"_ISA950_", "MI350X"}}};
+  std::unordered_set<std::uint32_t> seen;
+  for (const auto row : d.rows) {
+    if (!seen.insert(t.columns().name[row]).second) continue;
+    for (const auto& [isa, gpu] : kIsas) {
+      if (t.trace->name(row).find(isa) != std::string_view::npos) {
+        return timeline::gpu_of(gpu);
+      }
+    }
+  }
+  return nullptr;
 }
 
 // Float32 on tensor cores is TF32: its kernels say so.
@@ -161,6 +181,11 @@ bool on_matrices(const OperatorWork& work) {
          work.work_class == WorkClass::kAttention;
 }
 
+const timeline::Gpu* OperatorTimes::gpu_of(std::int32_t device) const {
+  const auto it = gpus_.find(device);
+  return it == gpus_.end() ? nullptr : it->second;
+}
+
 double peak_of(const timeline::Gpu& gpu, const OperatorWork& work,
                std::string_view kernel) {
   const auto& peak = gpu.peak;
@@ -211,8 +236,9 @@ OperatorTimes::OperatorTimes(const Timeline& t, const EventArgs& args)
     calls.device_ns += timeline::total(timeline::unite(intervals));
   }
   settle_convolutions(calls_, t, args);
+  for (const auto& d : t.devices) gpus_[d.device] = find_gpu(t, d);
   for (auto& calls : calls_) {
-    const auto* gpu = timeline::gpu_of(t.properties_of(calls.device));
+    const auto* gpu = gpu_of(calls.device);
     if (gpu != nullptr && calls.device_ns > 0) {
       judge(*gpu, t.trace->name(calls.longest), calls);
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -62,12 +63,16 @@ class OperatorTimes {
   const OperatorCalls* of(std::uint32_t row) const {
     return of_row_[row] == timeline::kNoRow ? nullptr : &calls_[of_row_[row]];
   }
+  /// Returns a device's row in the table of GPUs: by the header, else by the
+  /// architecture that its kernels' names hold (Tensile's "ISA942"); null if unknown.
+  const timeline::Gpu* gpu_of(std::int32_t device) const;
   /// Returns the operator's row of a row of device work; kNoRow if unknown.
   std::uint32_t operator_of(std::uint32_t row) const { return op_of_[row]; }
 
  private:
   std::vector<OperatorCalls> calls_;
   std::vector<std::uint32_t> of_row_, op_of_;
+  std::map<std::int32_t, const timeline::Gpu*> gpus_;
 };
 
 /// Whether an operator runs on the units for matrices, by the peaks of which it is

@@ -18,6 +18,7 @@ __all__: list[str] = [
     "Balance",
     "BlockingCall",
     "Claim",
+    "CollectiveRate",
     "CollectiveRow",
     "CollectiveWait",
     "Copy",
@@ -1549,6 +1550,11 @@ class CollectiveRow:
         Return its JSON form.
         """
     @property
+    def bus_gb_s(self) -> float | None:
+        """
+        Bus bandwidth over the transfer, as NCCL's tests count it; None: size or kind unknown.
+        """
+    @property
     def bytes(self) -> int | None:
         """
         Size of each, if recorded.
@@ -2749,6 +2755,7 @@ class Report:
         """
         The time that a finding claims, in order.
         """
+    def collectives(self) -> tuple[CollectiveRate, ...]: ...
     def events(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
     ) -> tuple[Event, ...]:
@@ -3057,6 +3064,11 @@ class Answer:
     def caveat(self) -> str:
         """
         Why the figures of the rows are rough; or "".
+        """
+    @property
+    def kernels(self) -> str:
+        """
+        Which operator loses most on the device, where kernels far below its peaks lose a fifth of the busy time and no row says so; or "".
         """
     @property
     def otherwise(self) -> str:
@@ -3602,6 +3614,104 @@ class Utilization:
     def tflop_s(self) -> float:
         """
         Flops over the span.
+        """
+
+class CollectiveRate:
+    """
+    Collectives of one name, type, size and group, against their link.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> CollectiveRate:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> CollectiveRate:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def best_gb_s(self) -> float:
+        """
+        The same of the shortest.
+        """
+    @property
+    def bytes(self) -> int:
+        """
+        Of its larger side.
+        """
+    @property
+    def count(self) -> int:
+        """
+        How many there are.
+        """
+    @property
+    def data_type(self) -> str:
+        """
+        As torch.distributed names it: "BFloat16".
+        """
+    @property
+    def device(self) -> int:
+        """
+        Where it ran.
+        """
+    @property
+    def efficiency(self) -> float | None:
+        """
+        best_gb_s / link_gb_s.
+        """
+    @property
+    def gb_s(self) -> float:
+        """
+        Bus bandwidth of the median one, as NCCL's tests count it: of all-reduce 2 (n-1)/n of the bytes, of others (n-1)/n, over its time.
+        """
+    @property
+    def link_gb_s(self) -> float | None:
+        """
+        Peak of the link between the machine's devices; None: unknown, or the group spans several machines.
+        """
+    @property
+    def min_ns(self) -> int:
+        """
+        Of the shortest: nearly the transfer alone.
+        """
+    @property
+    def min_us(self) -> float:
+        """
+        Of the shortest: nearly the transfer alone.
+        """
+    @property
+    def name(self) -> str:
+        """
+        Name of the collective.
+        """
+    @property
+    def ranks(self) -> int:
+        """
+        Size of the group.
+        """
+    @property
+    def reason(self) -> str:
+        """
+        "latency": less than 1 MiB; "set_up": none of 16 MiB and more reaches 30 % of the link; "waiting": the usual one takes twice the time of the best; or "".
+        """
+    @property
+    def total_ns(self) -> int:
+        """
+        Time of their kernels, waiting for others in it.
+        """
+    @property
+    def total_us(self) -> float:
+        """
+        Time of their kernels, waiting for others in it.
         """
 
 class Counts:

@@ -16,6 +16,7 @@ from torchtraceap import _core
 from torchtraceap._core import (
     Answer,
     Balance,
+    CollectiveRate,
     Copy,
     CriticalPath,
     Finding,
@@ -233,6 +234,12 @@ class ReportData:
         """Operators with the same inputs, against the peaks of their device: flops,
         bytes, efficiency; most time lost first. Needs record_shapes=True."""
         return self.core.roofline()
+
+    @cached_property
+    def collectives(self) -> tuple[CollectiveRate, ...]:
+        """Collectives of one size against the link of their devices, most time first.
+        Needs their sizes, which torch records since 2.1."""
+        return self.core.collectives()
 
     @cached_property
     def utilization(self) -> tuple[Utilization, ...]:

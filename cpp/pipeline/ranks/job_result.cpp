@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "patterns/communication.h"
 #include "pipeline/ranks/job_answer.h"
 #include "pipeline/ranks/late_rows.h"
 
@@ -124,22 +125,32 @@ class Rows {
   std::vector<CollectiveRow> collectives() const {
     std::vector<CollectiveRow> out;
     std::map<std::pair<std::string, int64_t>, std::size_t> places;
+    std::vector<double> sent;
     for (const auto& c : job_.collectives()) {
       const auto [at, added] = places.try_emplace({c.name, c.bytes}, out.size());
       if (added) {
         out.emplace_back();
+        sent.push_back(0);
         out.back().name = c.name;
         out.back().bytes = known(c.bytes);
       }
       auto& row = out[at->second];
       ++row.count;
       row.wait_ns += c.wait();
+      const auto ranks = static_cast<double>(c.members.size());
+      const auto each =
+          patterns::bytes_sent(c.name, static_cast<double>(c.bytes), ranks);
+      if (each > 0) sent[at->second] += ranks * each;
       for (const auto& m : c.members) {
         row.transfer_ns += m.sent;
         row.exposed_ns += job_.ranks()[m.rank].collectives[m.collective].exposed;
       }
     }
-    for (auto& row : out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      auto& row = out[i];
+      if (sent[i] > 0 && row.transfer_ns > 0) {
+        row.bus_gb_s = sent[i] / static_cast<double>(row.transfer_ns);
+      }
       row.small =
           row.bytes && *row.bytes < kSmallBytes && row.count > 1 && row.transfer_ns > 0;
     }

@@ -165,16 +165,19 @@ TTA_RECORD(Arrival, TTA_ARRIVAL, "A rank in a collective.")
 TTA_RECORD(JoinedCollective, TTA_JOINED_COLLECTIVE,
            "A collective, or a message, that two ranks or more recorded.")
 
-#define TTA_COLLECTIVE_ROW(FIELD)                                             \
-  FIELD(std::string, name, {}, "Name of the collective.")                     \
-  FIELD(std::optional<std::int64_t>, bytes, {}, "Size of each, if recorded.") \
-  FIELD(std::uint64_t, count, 0, "How many there are.")                       \
-  FIELD(std::int64_t, wait_ns, 0,                                             \
-        "Of all ranks together: from their own start until all had started.") \
-  FIELD(std::int64_t, transfer_ns, 0, "Of all ranks together: from then on.") \
-  FIELD(std::int64_t, exposed_ns, 0,                                          \
-        "Of all ranks together, with no computation beside.")                 \
-  FIELD(bool, small, false,                                                   \
+#define TTA_COLLECTIVE_ROW(FIELD)                                                \
+  FIELD(std::string, name, {}, "Name of the collective.")                        \
+  FIELD(std::optional<std::int64_t>, bytes, {}, "Size of each, if recorded.")    \
+  FIELD(std::uint64_t, count, 0, "How many there are.")                          \
+  FIELD(std::int64_t, wait_ns, 0,                                                \
+        "Of all ranks together: from their own start until all had started.")    \
+  FIELD(std::int64_t, transfer_ns, 0, "Of all ranks together: from then on.")    \
+  FIELD(std::int64_t, exposed_ns, 0,                                             \
+        "Of all ranks together, with no computation beside.")                    \
+  FIELD(std::optional<double>, bus_gb_s, {},                                     \
+        "Bus bandwidth over the transfer, as NCCL's tests count it; None: size " \
+        "or kind unknown.")                                                      \
+  FIELD(bool, small, false,                                                      \
         "Less than 1 MiB, and more than one: starting them costs more than sending.")
 TTA_RECORD(CollectiveRow, TTA_COLLECTIVE_ROW, "All collectives of one name and size.")
 

@@ -10,6 +10,7 @@
 
 #include "pipeline/pricing/price.h"
 #include "pipeline/story/story_parts.h"
+#include "work/slow_reason.h"
 
 namespace tta::pipeline {
 namespace {
@@ -125,6 +126,46 @@ std::string caveat(const Report& r, const AnswerRow& first) {
   return out + (out.empty() || rough.empty() ? "" : " ") + rough;
 }
 
+// A program that mostly waits may still have one thing to say of its kernels: traces of
+// single operators are of this kind.
+constexpr double kKernelsMatter = 0.2;
+
+std::string kernels_text(const Report& r, const Totals& sum,
+                         const std::vector<AnswerRow>& rows) {
+  if (r.operators == nullptr || r.timeline->host) return {};
+  for (const auto& row : rows) {
+    if (r.patterns[r.findings[row.findings[0]].pattern].family ==
+        patterns::PatternFamily::kKernel) {
+      return {};
+    }
+  }
+  double lost = 0, most = 0;
+  const work::OperatorCalls* worst = nullptr;
+  for (const auto& calls : r.operators->all()) {
+    if (!calls.slow() || work::slowness_of(*r.timeline, *r.args, calls).reason ==
+                             work::SlowReason::kShort) {
+      continue;
+    }
+    const auto own = calls.excess() * static_cast<double>(calls.device_ns);
+    lost += own;
+    if (own > most) {
+      most = own;
+      worst = &calls;
+    }
+  }
+  if (worst == nullptr || lost < kKernelsMatter * static_cast<double>(sum.busy_ns)) {
+    return {};
+  }
+  const auto why = work::slowness_of(*r.timeline, *r.args, *worst);
+  const auto reason = words_of(why.reason)[static_cast<std::size_t>(why.reason)];
+  const auto share = std::min(1.0, lost / static_cast<double>(sum.busy_ns));
+  return "Kernels: up to " + patterns::share_text(share) +
+         " of the busy time is lost far below the device's peaks, most in " +
+         std::string(r.timeline->trace->strings.view(worst->name)) + " (" +
+         std::string(reason) + (why.evidence.empty() ? "" : ": ") + why.evidence +
+         "); --tables has all.";
+}
+
 }  // namespace
 
 Answer answer_of(const Report& r) {
@@ -136,6 +177,7 @@ Answer answer_of(const Report& r) {
   }
   const auto sum = add_up(r);
   out.busy_fraction = share(sum.busy_ns, sum.span_ns);
+  out.kernels = kernels_text(r, sum, {});
   if (out.otherwise = too_little(r); !out.otherwise.empty()) return out;
   if (mostly_profiler(r, sum)) {
     out.otherwise =
@@ -155,6 +197,7 @@ Answer answer_of(const Report& r) {
     out.rest -= static_cast<std::uint32_t>(group.findings.size());
     out.rows.push_back(row_of(r, sum, std::move(group)));
   }
+  out.kernels = kernels_text(r, sum, out.rows);
   if (!out.rows.empty()) {
     out.caveat = caveat(r, out.rows[0]);
   } else if (r.quality.verdict == Verdict::kDegraded) {

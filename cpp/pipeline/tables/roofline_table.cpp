@@ -35,10 +35,10 @@ std::string sizes_text(const timeline::OpArgs& sizes) {
 }  // namespace
 
 std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& t,
-                                             const timeline::EventArgs& args) {
-  const work::OperatorTimes times(t, args);
+                                             const timeline::EventArgs& args,
+                                             const work::OperatorTimes& operators) {
   std::vector<RooflineRow> out;
-  for (const auto& calls : times.all()) {
+  for (const auto& calls : operators.all()) {
     if (calls.device_ns <= 0) continue;
     RooflineRow row;
     row.name = t.trace->strings.view(calls.name);
@@ -59,7 +59,7 @@ std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& t,
     }
     row.intensity = row.bytes > 0 ? row.flops / row.bytes : 0;
     row.slow = calls.slow();
-    const auto* gpu = timeline::gpu_of(t.properties_of(calls.device));
+    const auto* gpu = operators.gpu_of(calls.device);
     const auto peak = gpu == nullptr ? 0 : work::peak_of(*gpu, calls.work, row.kernel);
     if (gpu != nullptr) row.peak_gb_s = gpu->bandwidth_gb_s;
     if (peak > 0 && row.flops > 0) row.peak_tflop_s = peak;

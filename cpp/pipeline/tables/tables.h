@@ -33,12 +33,17 @@ std::vector<Operator> make_operator_table(const timeline::Timeline& timeline);
 /// their time. Work that a graph launched, or without a launch in the trace, belongs to
 /// no operator. Empty without recorded shapes.
 std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& timeline,
-                                             const timeline::EventArgs& args);
+                                             const timeline::EventArgs& args,
+                                             const work::OperatorTimes& operators);
 
 /// Lists how much of its peaks each device reached: all of the span, then each step of
 /// its process.
 std::vector<Utilization> list_utilization(const Report& report,
-                                          const timeline::EventArgs& args);
+                                          const work::OperatorTimes& operators);
+
+/// Lists collectives whose size is known, most time first.
+std::vector<CollectiveRate> list_collectives(const timeline::Timeline& timeline,
+                                             const timeline::EventArgs& args);
 
 /// Divides the span up for each thread, the busiest first. Threads without an event in
 /// it, or with only steps and the profiler's own, are left out. Linear in the rows,

@@ -66,7 +66,7 @@ std::vector<Rate> rates_of(const timeline::Timeline& t,
     }
   }
   for (const auto& d : t.devices) {
-    const auto* gpu = timeline::gpu_of(t.properties_of(d.device));
+    const auto* gpu = operators.gpu_of(d.device);
     for (const auto row : d.rows) {
       auto& rate = out[row];
       rate.tensor_cores = t.named(row, timeline::Name::kTensorCores);
@@ -110,10 +110,10 @@ Utilization row_of(const Sums& sums, const timeline::Gpu* gpu) {
 }  // namespace
 
 std::vector<Utilization> list_utilization(const Report& report,
-                                          const timeline::EventArgs& args) {
+                                          const work::OperatorTimes& operators) {
   const auto& t = *report.timeline;
   const auto& c = t.columns();
-  const auto rates = rates_of(t, work::OperatorTimes(t, args));
+  const auto rates = rates_of(t, operators);
   std::vector<Utilization> out;
   for (const auto& d : t.devices) {
     Sums whole(t.span);
@@ -133,7 +133,7 @@ std::vector<Utilization> list_utilization(const Report& report,
         step->add(work, rates[row]);
       }
     }
-    const auto* gpu = timeline::gpu_of(t.properties_of(d.device));
+    const auto* gpu = operators.gpu_of(d.device);
     const auto add = [&](const Sums& sums, std::optional<std::int64_t> step) {
       auto row = row_of(sums, gpu);
       row.device = d.number;

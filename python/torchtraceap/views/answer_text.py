@@ -241,6 +241,8 @@ def _notes(report: ReportData) -> Iterator[str]:
         yield f"All findings fixed together: {saved} saved."
     if any(_saves_more(row) for row in answer.rows):
         yield "A fix may save more than was observed: later work comes earlier, too."
+    if answer.kernels:
+        yield printable(answer.kernels)
     if answer.rows and report.recovery.refusal:
         why = f"a replay would mislead: {report.recovery.refusal}."
         yield headed("No gains", why)

@@ -18,6 +18,7 @@ from torchtraceap.views.work_tables import (
     Column,
     Table,
     count_cell,
+    rate_cell,
     share_cell,
     size_cell,
 )
@@ -114,6 +115,7 @@ _COLLECTIVES = (
     Column("times", lambda c: _times(c.count)),
     Column("waited", lambda c: _time(c.wait_us)),
     Column("transfer", lambda c: _time(c.transfer_us)),
+    Column("GB/s", lambda c: rate_cell(c.bus_gb_s), if_any=True),
     Column("exposed", lambda c: _time(c.exposed_us)),
     Column("", _small, if_any=True),
 )

@@ -16,6 +16,7 @@ import numpy as np
 from torchtraceap import _core
 from torchtraceap._core import (
     Balance,
+    CollectiveRate,
     Copy,
     Finding,
     Kernel,
@@ -145,6 +146,7 @@ TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
     "operators": _all_of(Operator, "operators"),
     "roofline": _all_of(RooflineRow, "roofline"),
     "utilization": _all_of(Utilization, "utilization"),
+    "collectives": _all_of(CollectiveRate, "collectives"),
     "overlap": _all_of(Overlap, "overlap"),
     "threads": _all_of(Thread, "threads"),
     "events": lambda report: _events(report.loaded),

@@ -49,6 +49,7 @@ class Tables(Mapping[str, Form], Generic[Form]):
     roofline: Form  # One row an operator with its inputs, as `Report.roofline`.
     #: One row a device, then its steps, as `Report.utilization`.
     utilization: Form
+    collectives: Form  # One row a size of a collective, as `Report.collectives`.
     overlap: Form  # One row a device, as `Report.overlap`.
     threads: Form  # One row a thread, as `Report.threads`.
     events: Form  # One row an event of the trace, in the order of `Trace.columns`.

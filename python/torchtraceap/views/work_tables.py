@@ -109,6 +109,15 @@ def work_tables(report: ReportData) -> list[Table]:
             "the peak of their types, over the time; known: share of the busy time "
             "that the other figures are of.",
         ),
+        Table(
+            "Collectives",
+            ", of known size, by the time of their kernels",
+            report.collectives,
+            _COLLECTIVES,
+            legend="GB/s: bus bandwidth of the median one, waiting for others in it; "
+            "best: of the shortest; set_up: none of 16 MiB and more reaches 30 % of "
+            "the link.",
+        ),
         Table("Threads", ordered, report.threads, _threads(span_us)),
         Table("Overlap with computation", "", report.overlap, _overlap(report)),
     )
@@ -253,13 +262,25 @@ _ROOFLINE = (
     Column("kernel", lambda r: Cell(r.kernel), _NAME, on_page=True),
     Column("count", lambda r: count_cell(r.count)),
     Column("device", lambda r: time_cell(r.device_us)),
-    Column("TFLOP/s", lambda r: _rate(r.tflop_s)),
-    Column("GB/s", lambda r: _rate(r.gb_s)),
+    Column("TFLOP/s", lambda r: rate_cell(r.tflop_s)),
+    Column("GB/s", lambda r: rate_cell(r.gb_s)),
     Column("bound", lambda r: Cell(r.bound), if_any=True, on_page=True),
     Column("efficiency", lambda r: _efficiency(r)),
     Column("lost", lambda r: time_cell(r.lost_us) if r.lost_us else NO_CELL),
     Column("reason", lambda r: Cell(r.reason), if_any=True),
     Column("evidence", lambda r: Cell(r.evidence), _NAME, on_page=True),
+)
+_COLLECTIVES = (
+    Column("collective", lambda r: Cell(r.name), _NAME),
+    Column("type", lambda r: Cell(r.data_type), 12),
+    Column("size", lambda r: Cell(bytes_text(r.bytes), r.bytes)),
+    Column("ranks", lambda r: count_cell(r.ranks)),
+    Column("count", lambda r: count_cell(r.count)),
+    Column("sum", lambda r: time_cell(r.total_us)),
+    Column("GB/s", lambda r: rate_cell(r.gb_s)),
+    Column("best", lambda r: rate_cell(r.best_gb_s)),
+    Column("of link", lambda r: _part_of(r.efficiency), if_any=True),
+    Column("reason", lambda r: Cell(r.reason), if_any=True),
 )
 _UTILIZATION = (
     Column("device", lambda r: count_cell(r.device)),
@@ -267,9 +288,9 @@ _UTILIZATION = (
     Column("time", lambda r: time_cell(r.span_us)),
     Column("busy", lambda r: time_cell(r.busy_us)),
     Column("known", lambda r: _part_of(r.known_share)),
-    Column("TFLOP/s", lambda r: _rate(r.tflop_s)),
+    Column("TFLOP/s", lambda r: rate_cell(r.tflop_s)),
     Column("MFU", lambda r: _part_of(r.mfu)),
-    Column("GB/s", lambda r: _rate(r.gb_s)),
+    Column("GB/s", lambda r: rate_cell(r.gb_s)),
     Column("of peak", lambda r: _part_of(r.bandwidth_share)),
     Column("tensor cores", lambda r: _part_of(r.tensor_core_share)),
 )
@@ -283,8 +304,10 @@ def _part_of(value: float | None) -> Cell:
     return NO_CELL if value is None else Cell(share_text(value, 1), value)
 
 
-def _rate(value: float) -> Cell:
-    return Cell(three_digits(value), value) if value >= 0.005 else NO_CELL
+def rate_cell(value: float | None) -> Cell:
+    if value is None or value < 0.005:
+        return NO_CELL
+    return Cell(three_digits(value), value)
 
 
 def _efficiency(row: RooflineRow) -> Cell:

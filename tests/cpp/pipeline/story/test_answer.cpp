@@ -10,15 +10,18 @@ namespace {
 
 // Ten steps of 4 ms, each with a batch loaded for `load` us by one of two loaders, and
 // a kernel of 1 ms that is waited for.
-TraceText loading(double load) {
+TraceText loading(double load, const std::string& header = "",
+                  const std::string& inputs = "", double length = 4000) {
   TraceText text;
+  if (!header.empty()) text.header(header);
   for (int i = 0; i < 10; ++i) {
-    const auto at = i * 4000.0;
-    text.step(i, at, 3999);
-    text.python(i < 3 ? "train.py(10): first" : "train.py(20): second", at, 3990);
+    const auto at = i * length;
+    text.step(i, at, length - 1);
+    text.python(i < 3 ? "train.py(10): first" : "train.py(20): second", at,
+                length - 10);
     text.op("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 1,
             load);
-    text.op("aten::mm", at + load + 10, 20);
+    text.op("aten::mm", at + load + 10, 20, inputs);
     text.launched(at + load + 12, at + load + 20, 1000, i + 1);
     text.op("aten::item", at + load + 40, 1000);
     text.call("cudaStreamSynchronize", at + load + 50, 978, 1000 + i);
@@ -68,6 +71,27 @@ TEST(Answer, WithoutARowItSaysWhereTheTimeGoes) {
   EXPECT_NE(answer_of(few).otherwise, "");
   few.quality.verdict = Verdict::kUnusable;
   EXPECT_TRUE(says(answer_of(few).otherwise, "No verdict"));
+}
+
+// The loader takes nearly all the time, so that no row is of the kernels.
+TEST(Answer, KernelsFarBelowThePeakHaveALine) {
+  const std::string a100 =
+      R"("deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB"}])";
+  const auto said = [&](int size, const std::string& header) {
+    const auto n = std::to_string(size);
+    const auto dims = "[" + n + ", " + n + "]";
+    const auto text = loading(58'900, header,
+                              R"("Input Dims": [)" + dims + ", " + dims +
+                                  R"(], "Input type": ["c10::Half", "c10::Half"])",
+                              60'000);
+    return answer_of(Analyzed(text)).kernels;
+  };
+  // 65.5 GFLOP, 209.8 us at the peak, of which good kernels reach 75 %: 720 of 1000.
+  EXPECT_EQ(said(3199, a100).rfind("Kernels: up to 72.0 % of the busy time", 0), 0u)
+      << said(3199, a100);
+  EXPECT_NE(said(3199, a100).find("misaligned"), std::string::npos);
+  EXPECT_EQ(said(5120, a100), "") << "860 of 1000 us are at the peak";
+  EXPECT_EQ(said(3199, ""), "");
 }
 
 TEST(Answer, OfTooLittleThereIsNoVerdict) {

@@ -35,7 +35,7 @@ void add_products(TraceText& text, int size, const std::vector<double>& us,
 
 std::vector<RooflineRow> roofline_of(const TraceText& text) {
   const Analyzed report(text);
-  return make_roofline_table(*report.timeline, timeline::EventArgs(*report.timeline));
+  return make_roofline_table(*report.timeline, *report.args, *report.operators);
 }
 
 TEST(Roofline, CallsWithTheSameInputsAreOneRow) {
@@ -171,6 +171,16 @@ TEST(Roofline, ADeviceThatTheHeaderDoesNotListIsLikeThoseThatItLists) {
   EXPECT_FALSE(judged(h100 + R"(, {"id": 5, "name": "NVIDIA L4"})"));
 }
 
+// Traces of ROCm without a header: hipBLASLt's kernels are named after their device.
+TEST(Roofline, WithoutAHeaderTheKernelsNameTheArchitecture) {
+  TraceText text;
+  add_products(text, 4096, {600}, "Cijk_Ailk_Bljk_HHS_BH_MT64x128x32_ISA942_IU1");
+  EXPECT_EQ(roofline_of(text)[0].peak_gb_s, 5300);
+  TraceText other;
+  add_products(other, 4096, {600}, "Cijk_Ailk_Bljk_HHS_BH_MT64x128x32_IU1");
+  EXPECT_FALSE(roofline_of(other)[0].peak_gb_s);
+}
+
 TEST(Roofline, MostTimeLostComesFirst) {
   TraceText text;
   device(text, "NVIDIA A100-SXM4-40GB");
@@ -192,7 +202,7 @@ TEST(Utilization, IsThatOfEachStepAndOfAll) {
   text.op("aten::mm", 1000, 40, square(4096, kHalf)).launched(1010, 1050, 900, 2);
   text.op("aten::topk", 1960, 20).launched(1965, 1950, 50, 3);
   const Analyzed report(text);
-  const auto rows = list_utilization(report, timeline::EventArgs(*report.timeline));
+  const auto rows = list_utilization(report, *report.operators);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_FALSE(rows[0].step);
   EXPECT_EQ(rows[1].step, 1);
@@ -211,7 +221,7 @@ TEST(Utilization, OfAnUnknownDeviceThereIsNoShare) {
   device(text, "NVIDIA Quadro K620");
   add_products(text, 4096, {600});
   const Analyzed report(text);
-  const auto rows = list_utilization(report, timeline::EventArgs(*report.timeline));
+  const auto rows = list_utilization(report, *report.operators);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_FALSE(rows[0].mfu);
   EXPECT_GT(rows[0].tflop_s, 0);
