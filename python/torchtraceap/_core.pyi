@@ -12,11 +12,15 @@ import numpy.typing
 
 __all__: list[str] = [
     "Agreement",
+    "AlignedOperator",
+    "AlignedSide",
+    "Alignment",
     "Answer",
     "AnswerRow",
     "Arrival",
     "Balance",
     "BlockingCall",
+    "CallTree",
     "Claim",
     "CollectiveRow",
     "CollectiveWait",
@@ -66,6 +70,7 @@ __all__: list[str] = [
     "RankRecord",
     "RankRow",
     "RankWork",
+    "Reason",
     "Recomputed",
     "Recovery",
     "Replay",
@@ -91,6 +96,7 @@ __all__: list[str] = [
     "Warning",
     "Window",
     "WorkTables",
+    "align",
     "analyze",
     "built_for_torch",
     "category_names",
@@ -2740,6 +2746,7 @@ class Report:
         """
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
         """
+    def call_tree(self) -> CallTree: ...
     def claimed_shares(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         float32 [n, 2]: what rules claim that a fix of the CPU's or GPU's side saves at most, as a share of each window.
@@ -3474,6 +3481,233 @@ class RooflineRow:
         Achieved: flops of all calls over their device time.
         """
 
+class Reason:
+    """
+    A difference that makes one side slower.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Reason:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Reason:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        "calls": more of them; "work": more flops or bytes a call; "precision": wider numbers; "fusion": more operators with kernels of their own; "kernels": more kernels a call; "efficiency": further from the roofline; "bandwidth", "peak": its device has less; "kernel": another one.
+        """
+    @property
+    def text(self) -> str:
+        """
+        In words: the slower side against the faster one.
+        """
+
+class AlignedSide:
+    """
+    One side of an aligned row.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> AlignedSide:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> AlignedSide:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def calls(self) -> float:
+        """
+        Of it; of several operators, of what called them.
+        """
+    @property
+    def data_type(self) -> str:
+        """
+        Of the same, as torch names it; or "".
+        """
+    @property
+    def device_ns(self) -> int:
+        """
+        Its part of the busy time of the device: a moment of overlapping work is that of what started first.
+        """
+    @property
+    def device_us(self) -> float:
+        """
+        Its part of the busy time of the device: a moment of overlapping work is that of what started first.
+        """
+    @property
+    def efficiency(self) -> float | None:
+        """
+        Share of the roofline reached, by `RooflineRow` of the operators inside; None: as of `flops`.
+        """
+    @property
+    def flops(self) -> float | None:
+        """
+        None: unknown of over a fifth of the time of its work.
+        """
+    @property
+    def inputs(self) -> str:
+        """
+        Sizes of its costliest operator's; or "".
+        """
+    @property
+    def kernel(self) -> str:
+        """
+        Its kernel, copy or memset with the most time.
+        """
+    @property
+    def name(self) -> str:
+        """
+        The operator, or range; of several the first four, with how often each comes in a call: "aten::bmm ×2 + aten::_softmax". "": none.
+        """
+    @property
+    def work(self) -> float:
+        """
+        Kernels, copies and memsets.
+        """
+
+class AlignedOperator:
+    """
+    Device time of the same part of a program in two traces.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> AlignedOperator:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> AlignedOperator:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def after(self) -> AlignedSide | None:
+        """
+        None: only before.
+        """
+    @property
+    def because(self) -> tuple[Reason, ...]:
+        """
+        Why that side is slower, as far as known.
+        """
+    @property
+    def before(self) -> AlignedSide | None:
+        """
+        None: only after.
+        """
+    @property
+    def difference_ns(self) -> int:
+        """
+        Device time after less that before.
+        """
+    @property
+    def difference_us(self) -> float:
+        """
+        Device time after less that before.
+        """
+    @property
+    def path(self) -> tuple[str, ...]:
+        """
+        The ranges, modules and operators around it, outermost first; where their names differ, "before -> after".
+        """
+    @property
+    def slower(self) -> str:
+        """
+        "before" or "after"; "": they differ by at most 5 %, or one is None.
+        """
+
+class Alignment:
+    """
+    The operators of two traces, aligned. Each moment in which a device was busy is in one row.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Alignment:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Alignment:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def after_ns(self) -> int:
+        """
+        The same after.
+        """
+    @property
+    def after_us(self) -> float:
+        """
+        The same after.
+        """
+    @property
+    def before_ns(self) -> int:
+        """
+        Busy time of the device before: the sum of all rows.
+        """
+    @property
+    def before_us(self) -> float:
+        """
+        Busy time of the device before: the sum of all rows.
+        """
+    @property
+    def kernels_differ(self) -> bool:
+        """
+        That share is under 80 %.
+        """
+    @property
+    def per_step(self) -> bool:
+        """
+        Figures are of one step of the profiler, on average; else of all that was recorded. With several devices, of one of them, on average.
+        """
+    @property
+    def rows(self) -> tuple[AlignedOperator, ...]:
+        """
+        Largest difference first.
+        """
+    @property
+    def same_kernels(self) -> float | None:
+        """
+        Share of the time of both sides' kernels in those that both have, by name; None: there are none.
+        """
+
 class Counts:
     """
     Kernels in each of several parts of a trace.
@@ -3812,6 +4046,11 @@ class SortOfEvent:
     def kind(self) -> str: ...
     @property
     def letter(self) -> str: ...
+
+class CallTree:
+    """
+    A trace reduced to its calls, with the device time of each.
+    """
 
 class DrawnLane:
     """
@@ -4750,6 +4989,11 @@ class Program:
     def resolution_ns(
         self, arg0: typing.SupportsInt | typing.SupportsIndex
     ) -> None: ...
+
+def align(before: CallTree, after: CallTree) -> Alignment:
+    """
+    Align the operators of two traces.
+    """
 
 def analyze(
     trace: Trace,
