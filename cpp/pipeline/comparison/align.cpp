@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -325,9 +326,11 @@ Alignment align(const CallTree& before, const CallTree& after) {
         static_cast<double>(one.before.device_ns) / static_cast<double>(was.units());
     found.push_back(std::move(one));
   }
-  std::ranges::stable_sort(found, [](const auto& a, const auto& b) {
-    return std::abs(a.difference) > std::abs(b.difference);
-  });
+  const auto order = [](const Found& one) {
+    return std::pair(std::abs(one.difference),
+                     one.before.device_ns + one.after.device_ns);
+  };
+  std::ranges::stable_sort(found, std::ranges::greater{}, order);
   Divider of_before(static_cast<std::int64_t>(was.units()));
   Divider of_after(static_cast<std::int64_t>(now.units()));
   for (auto& one : found) {

@@ -151,6 +151,18 @@ TEST(Align, ReorderedCallsMatchByName) {
                   "aten::c 3 | aten::c 3", "aten::old 5 | -"}));
 }
 
+TEST(Align, TheLargestDifferenceComesFirstThenTheMostTime) {
+  Program before, after;
+  before.op("aten::a", {1}).op("aten::b", {2}).op("aten::c", {9}).op("aten::d", {4});
+  after.op("aten::a", {1}).op("aten::b", {2}).op("aten::c", {3}).op("aten::d", {9});
+  const auto rows = aligned(before, after).rows;
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(shown(rows[0]), "aten::c 9 | aten::c 3");
+  EXPECT_EQ(shown(rows[1]), "aten::d 4 | aten::d 9");
+  EXPECT_EQ(shown(rows[2]), "aten::b 2 | aten::b 2");
+  EXPECT_EQ(shown(rows[3]), "aten::a 1 | aten::a 1");
+}
+
 TEST(Align, UnrelatedProgramsShareNoRow) {
   Program before, after;
   before.op("aten::a", {1}).op("aten::b", {2});
