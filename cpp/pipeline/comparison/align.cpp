@@ -6,13 +6,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "pipeline/comparison/compared_tree.h"
 #include "pipeline/comparison/reasons.h"
 
 namespace tta::pipeline {
@@ -24,7 +24,6 @@ using Indices = std::vector<std::uint32_t>;
 // program with other settings, 0.57 for fused against unfused operators, 0.01 to 0.13
 // for one program on GPUs of two makers.
 constexpr double kSameKernels = 0.8;
-constexpr std::size_t kNames = 4;  // of operators in one text
 
 // The longest part of `order` that ascends, as indices into it. O(n log n).
 Indices longest_ascending(const Indices& order) {
@@ -61,116 +60,15 @@ class Divider {
   std::int64_t by_, sum_ = 0;
 };
 
-// Nodes of one tree that are in one row.
-struct Part {
-  Indices nodes;
-  std::uint32_t parent = 0;
-  bool only_own = false;  // without their children
-};
-
 struct Row {
   std::vector<std::string> path;
-  Part before, after;
-};
-
-class Side {
- public:
-  Side(const CallTree& tree, bool per_step)
-      : tree_(tree),
-        units_(std::max<std::uint64_t>(1, tree.devices) *
-               (per_step ? std::max<std::uint64_t>(1, tree.steps) : 1)) {}
-
-  const CallTree& tree() const { return tree_; }
-  const CallNode& node(std::uint32_t at) const { return tree_.nodes[at]; }
-  std::uint64_t units() const { return units_; }
-
-  RowFigures figures(const Part& part) const {
-    RowFigures out;
-    out.calls = static_cast<double>(calls_of(part));
-    WorkByName named;
-    std::map<std::uint32_t, std::int64_t> main;
-    auto open = part.nodes;
-    while (!open.empty()) {
-      const auto& n = node(open.back());
-      open.pop_back();
-      if (!part.only_own) open.insert(open.end(), n.children.begin(), n.children.end());
-      if (n.own_work > 0) ++out.operators;
-      out.device_ns += n.own_ns;
-      out.work += static_cast<double>(n.own_work);
-      out.work_ns += static_cast<double>(n.own_work_ns);
-      for (const auto& [name, work] : n.named) {
-        named[name].ns += work.ns;
-        named[name].count += work.count;
-      }
-      for (const auto& known : n.known) {
-        add(known, out);
-        main[known.row] += known.work_ns;
-      }
-    }
-    const auto ns = [](const auto& entry) { return entry.second.ns; };
-    if (const auto at = std::ranges::max_element(named, {}, ns); at != named.end()) {
-      out.kernel = tree_.names[at->first];
-      out.is_kernel = tree_.kernels.contains(at->first);
-      out.kernel_ns = static_cast<double>(at->second.ns);
-      out.kernels = static_cast<double>(at->second.count);
-    }
-    const auto cost = [](const auto& entry) { return entry.second; };
-    if (const auto at = std::ranges::max_element(main, {}, cost); at != main.end()) {
-      out.main = &tree_.roofline[at->first];
-      out.main_ns = static_cast<double>(at->second);
-    }
-    const auto units = static_cast<double>(units_);
-    for (auto* figure : {&out.calls, &out.work, &out.work_ns, &out.flops, &out.bytes,
-                         &out.known_ns, &out.roofline_us, &out.judged_ns,
-                         &out.kernel_ns, &out.kernels, &out.main_ns}) {
-      *figure /= units;
-    }
-    return out;
-  }
-
-  std::string name(const Part& part) const {
-    if (part.nodes.size() == 1) return node(part.nodes[0]).name;
-    std::string out;
-    const auto calls = std::max<std::uint64_t>(1, calls_of(part));
-    for (std::size_t i = 0; i < std::min(kNames, part.nodes.size()); ++i) {
-      const auto& n = node(part.nodes[i]);
-      const auto times = (n.calls + calls / 2) / calls;
-      out += (i > 0 ? " + " : "") + n.name;
-      if (times > 1) out += " ×" + std::to_string(times);
-    }
-    if (part.nodes.size() > kNames) {
-      out += " + " + std::to_string(part.nodes.size() - kNames) + " more";
-    }
-    return out;
-  }
-
- private:
-  // Of several operators, those of their parent: how often they were run together.
-  std::uint64_t calls_of(const Part& part) const {
-    if (part.nodes.size() == 1 && part.nodes[0] != 0) return node(part.nodes[0]).calls;
-    return part.parent == 0 ? std::max<std::uint64_t>(1, tree_.steps)
-                            : node(part.parent).calls;
-  }
-
-  void add(const KnownWork& known, RowFigures& out) const {
-    const auto& row = tree_.roofline[known.row];
-    const auto calls = static_cast<double>(known.calls);
-    const auto ns = static_cast<double>(known.work_ns);
-    out.flops += row.flops * calls;
-    out.bytes += row.bytes * calls;
-    out.known_ns += ns;
-    if (!row.efficiency) return;
-    out.roofline_us += *row.roofline_us * calls / static_cast<double>(row.count);
-    out.judged_ns += ns;
-  }
-
-  const CallTree& tree_;
-  std::uint64_t units_;
+  RowPart before, after;
 };
 
 class Aligner {
  public:
-  Aligner(const Side& before, const Side& after) : before_(before), after_(after) {
+  Aligner(const ComparedTree& before, const ComparedTree& after)
+      : before_(before), after_(after) {
     align(0, 0);
   }
 
@@ -188,7 +86,7 @@ class Aligner {
       return;
     }
     if (before.own_work > 0 || after.own_work > 0) {
-      Part own{{a}, before.parent, true}, other{{b}, after.parent, true};
+      RowPart own{{a}, before.parent, true}, other{{b}, after.parent, true};
       if (before.own_work == 0) own.nodes.clear();
       if (after.own_work == 0) other.nodes.clear();
       add(std::move(own), std::move(other));
@@ -230,7 +128,7 @@ class Aligner {
     auto anchors = longest_ascending(order);
     std::uint32_t i = 0, j = 0;
     const auto until = [&](std::uint32_t end_i, std::uint32_t end_j) {
-      Part before{{}, a, false}, after{{}, b, false};
+      RowPart before{{}, a, false}, after{{}, b, false};
       for (; i < end_i; ++i) {
         if (!matched_before.contains(i)) before.nodes.push_back(first[i]);
       }
@@ -245,7 +143,7 @@ class Aligner {
           static_cast<std::uint32_t>(second.size()));
   }
 
-  void add_between(Part before, Part after, bool are_alike) {
+  void add_between(RowPart before, RowPart after, bool are_alike) {
     if (are_alike && before.nodes.size() == 1 && after.nodes.size() == 1) {
       align(before.nodes[0], after.nodes[0]);
     } else if (are_alike && !before.nodes.empty() && !after.nodes.empty()) {
@@ -256,12 +154,12 @@ class Aligner {
     }
   }
 
-  void add(Part before, Part after) {
+  void add(RowPart before, RowPart after) {
     rows_.push_back({path_, std::move(before), std::move(after)});
   }
 
-  const Side& before_;
-  const Side& after_;
+  const ComparedTree& before_;
+  const ComparedTree& after_;
   std::vector<std::string> path_;
   std::vector<Row> rows_;
 };
@@ -310,7 +208,7 @@ Alignment align(const CallTree& before, const CallTree& after) {
   out.per_step = before.steps > 0 && after.steps > 0;
   out.same_kernels = same_kernels(before, after);
   out.kernels_differ = out.same_kernels && *out.same_kernels < kSameKernels;
-  const Side was(before, out.per_step), now(after, out.per_step);
+  const ComparedTree was(before, out.per_step), now(after, out.per_step);
   struct Found {
     Row row;
     RowFigures before, after;
