@@ -38,6 +38,7 @@ PARTS = {
     "pipeline/pricing": ["pipeline/report.h"],
     "pipeline/accounting": ["pipeline/pricing"],
     "pipeline/tables": ["pipeline/accounting", "features", "work"],
+    "pipeline/comparison": ["pipeline/tables"],
     "pipeline/verdicts": ["pipeline/accounting"],
     "pipeline/story": ["pipeline/pricing"],
     "pipeline/drawing": ["pipeline/report.h", "write"],
@@ -45,6 +46,7 @@ PARTS = {
     "pipeline": [
         "pipeline/quality",
         "pipeline/tables",
+        "pipeline/comparison",
         "pipeline/verdicts",
         "pipeline/story",
         "pipeline/drawing",

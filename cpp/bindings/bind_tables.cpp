@@ -7,6 +7,8 @@
 
 #include "bindings/analysis.h"
 #include "bindings/record.h"
+#include "pipeline/comparison/align.h"
+#include "pipeline/comparison/call_tree.h"
 #include "pipeline/story/answer.h"
 #include "pipeline/story/story.h"
 #include "pipeline/tables/event_sorts.h"
@@ -48,6 +50,10 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<RooflineRow>(m);
   bind_record<Utilization>(m);
   bind_record<CollectiveRate>(m);
+  bind_record<Reason>(m);
+  bind_record<AlignedSide>(m);
+  bind_record<AlignedOperator>(m);
+  bind_record<Alignment>(m);
   bind_record<Counts>(m);
   bind_record<KernelCounts>(m);
   bind_record<Overlap>(m);
@@ -61,6 +67,10 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
       .def_readonly("kind", &SortOfEvent::kind)
       .def_readonly("letter", &SortOfEvent::letter);
   using release = py::call_guard<py::gil_scoped_release>;
+  py::class_<CallTree>(m, "CallTree",
+                       "A trace reduced to its calls, with the device time of each.");
+  m.def("align", &align, py::arg("before"), py::arg("after"), release(),
+        "Align the operators of two traces.");
   report
       .def("story",
            [](const Analysis& a) {
@@ -97,6 +107,9 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
              return tuple_of(
                  [&] { return list_utilization(a.report, *operators_of(a.report)); });
            })
+      .def(
+          "call_tree", [](const Analysis& a) { return make_call_tree(a.report); },
+          release())
       .def("threads",
            [](const Analysis& a) {
              return tuple_of([&] {

@@ -609,6 +609,94 @@ TTA_RECORD(CollectiveRate, TTA_COLLECTIVE_RATE,
         "or as matrix work in half precision and less.")
 TTA_RECORD(Utilization, TTA_UTILIZATION,
            "How much of its peaks one device reached, in all or in one step.")
+// --- Two traces, operator by operator
+// ------------------------------------------------
+
+/// Why one side of an aligned row is slower.
+enum class SlowerBy : std::uint8_t {
+  kCalls,
+  kWork,
+  kPrecision,
+  kFusion,
+  kKernels,
+  kEfficiency,
+  kBandwidth,
+  kPeak,
+  kKernel,
+};
+constexpr auto words_of(SlowerBy) {
+  return std::array<std::string_view, 9>{"calls",     "work",    "precision",
+                                         "fusion",    "kernels", "efficiency",
+                                         "bandwidth", "peak",    "kernel"};
+}
+
+/// Which side takes longer; kSame: by no more than 5 %, or the row is on one side
+/// alone.
+enum class Slower : std::uint8_t { kSame, kBefore, kAfter };
+constexpr auto words_of(Slower) {
+  return std::array<std::string_view, 3>{"", "before", "after"};
+}
+
+#define TTA_REASON(FIELD)                                                              \
+  FIELD(                                                                               \
+      SlowerBy, kind, SlowerBy::kCalls,                                                \
+      "\"calls\": more of them; \"work\": more flops or bytes a call; \"precision\": " \
+      "wider numbers; \"fusion\": more operators with kernels of their own; "          \
+      "\"kernels\": more kernels a call; \"efficiency\": further from the roofline; "  \
+      "\"bandwidth\", \"peak\": its device has less; \"kernel\": another one.")        \
+  FIELD(std::string, text, {}, "In words: the slower side against the faster one.")
+TTA_RECORD(Reason, TTA_REASON, "A difference that makes one side slower.")
+
+#define TTA_ALIGNED_SIDE(FIELD)                                                        \
+  FIELD(                                                                               \
+      std::string, name, {},                                                           \
+      "The operator, or range; of several the first four, with how often each comes "  \
+      "in a call: \"aten::bmm ×2 + aten::_softmax\". \"\": none.")                     \
+  FIELD(double, calls, 0, "Of it; of several operators, of what called them.")         \
+  FIELD(double, work, 0, "Kernels, copies and memsets.")                               \
+  FIELD(                                                                               \
+      std::int64_t, device_ns, 0,                                                      \
+      "Its part of the busy time of the device: a moment of overlapping work is that " \
+      "of what started first.")                                                        \
+  FIELD(std::optional<double>, flops, {},                                              \
+        "None: unknown of over a fifth of the time of its work.")                      \
+  FIELD(std::optional<double>, efficiency, {},                                         \
+        "Share of the roofline reached, by `RooflineRow` of the operators inside; "    \
+        "None: as of `flops`.")                                                        \
+  FIELD(std::string, inputs, {}, "Sizes of its costliest operator's; or \"\".")        \
+  FIELD(std::string, data_type, {}, "Of the same, as torch names it; or \"\".")        \
+  FIELD(std::string, kernel, {}, "Its kernel, copy or memset with the most time.")
+TTA_RECORD(AlignedSide, TTA_ALIGNED_SIDE, "One side of an aligned row.")
+
+#define TTA_ALIGNED_OPERATOR(FIELD)                                                   \
+  FIELD(std::vector<std::string>, path, {},                                           \
+        "The ranges, modules and operators around it, outermost first; where their "  \
+        "names differ, \"before -> after\".")                                         \
+  FIELD(std::optional<AlignedSide>, before, {}, "None: only after.")                  \
+  FIELD(std::optional<AlignedSide>, after, {}, "None: only before.")                  \
+  FIELD(std::int64_t, difference_ns, 0, "Device time after less that before.")        \
+  FIELD(Slower, slower, Slower::kSame,                                                \
+        "\"before\" or \"after\"; \"\": they differ by at most 5 %, or one is None.") \
+  FIELD(std::vector<Reason>, because, {}, "Why that side is slower, as far as known.")
+TTA_RECORD(AlignedOperator, TTA_ALIGNED_OPERATOR,
+           "Device time of the same part of a program in two traces.")
+
+#define TTA_ALIGNMENT(FIELD)                                                          \
+  FIELD(bool, per_step, false,                                                        \
+        "Figures are of one step of the profiler, on average; else of all that was "  \
+        "recorded. With several devices, of one of them, on average.")                \
+  FIELD(std::int64_t, before_ns, 0,                                                   \
+        "Busy time of the device before: the sum of all rows.")                       \
+  FIELD(std::int64_t, after_ns, 0, "The same after.")                                 \
+  FIELD(std::optional<double>, same_kernels, {},                                      \
+        "Share of the time of both sides' kernels in those that both have, by name; " \
+        "None: there are none.")                                                      \
+  FIELD(bool, kernels_differ, false, "That share is under 80 %.")                     \
+  FIELD(std::vector<AlignedOperator>, rows, {}, "Largest difference first.")
+TTA_RECORD(
+    Alignment, TTA_ALIGNMENT,
+    "The operators of two traces, aligned. Each moment in which a device was busy "
+    "is in one row.")
 
 #define TTA_COUNTS(FIELD)                   \
   FIELD(std::uint64_t, min, 0, "Smallest.") \

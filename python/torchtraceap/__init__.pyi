@@ -3,6 +3,9 @@
 # __init__.py.
 from torchtraceap import edits as edits
 from torchtraceap._core import Agreement as Agreement
+from torchtraceap._core import AlignedOperator as AlignedOperator
+from torchtraceap._core import AlignedSide as AlignedSide
+from torchtraceap._core import Alignment as Alignment
 from torchtraceap._core import Arrival as Arrival
 from torchtraceap._core import Balance as Balance
 from torchtraceap._core import CollectiveRow as CollectiveRow
@@ -32,6 +35,7 @@ from torchtraceap._core import PathPlace as PathPlace
 from torchtraceap._core import Quality as Quality
 from torchtraceap._core import RankFinding as RankFinding
 from torchtraceap._core import RankRow as RankRow
+from torchtraceap._core import Reason as Reason
 from torchtraceap._core import Recomputed as Recomputed
 from torchtraceap._core import Recovery as Recovery
 from torchtraceap._core import RuleOutcome as RuleOutcome

@@ -124,14 +124,11 @@ def test_every_form_of_a_report_is_the_same_side(
     slow_loader.to_json(one)
     several.write_text(f"[{one.read_text()}]")
     expected = fixed.to_dict()
-    for before in (
-        one,
-        str(several),
-        slow_loader.to_dict(),
-        data / BEFORE,
-        torchtraceap.load(data / BEFORE),
-    ):
+    for before in (data / BEFORE, torchtraceap.load(data / BEFORE)):
         assert torchtraceap.compare(before, workers).to_dict() == expected
+    expected["operators"] = None  # A report in JSON does not have them.
+    for form in (one, str(several), slow_loader.to_dict()):
+        assert torchtraceap.compare(form, workers).to_dict() == expected
 
 
 @pytest.mark.parametrize(

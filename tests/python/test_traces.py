@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import torchtraceap
+from torchtraceap import _core
 from torchtraceap.views.inspection import inspect_trace
 from torchtraceap.views.stretches import labeled_stretches
 
@@ -46,6 +47,24 @@ def test_the_balance_closes_to_the_nanosecond(case: Case) -> None:
         parts = row.busy_ns + sum(row.idle_ns.values()) + row.unattributed_ns
         assert parts == row.span_ns
         assert min(row.busy_ns, row.unattributed_ns, *row.idle_ns.values()) >= 0
+
+
+def test_each_busy_moment_is_in_one_row_of_aligned_operators(case: Case) -> None:
+    core = case.report.core
+    calls = core.call_tree()
+    aligned = _core.align(calls, calls)
+    devices = [row for row in core.balance if row.devices]
+    units = max(1, len(devices)) * (case.report.step_count or 1)
+    assert aligned.per_step == (case.report.step_count > 0)
+    for total, of in (
+        (aligned.before_ns, [row.before for row in aligned.rows]),
+        (aligned.after_ns, [row.after for row in aligned.rows]),
+    ):
+        assert total == sum(side.device_ns for side in of if side)
+        if core.balance:  # Empty for an unusable trace.
+            assert total == sum(row.busy_ns for row in devices) // units
+    assert not any(row.difference_ns or row.slower for row in aligned.rows)
+    assert aligned.same_kernels in (None, 1.0)
 
 
 def test_windows_tile_the_span_of_each_device(case: Case) -> None:

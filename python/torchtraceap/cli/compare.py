@@ -29,6 +29,10 @@ EXAMPLES = (
     ("torchtraceap compare old.json new.json.gz --fail-on new,slower", "a gate for CI"),
     ("torchtraceap compare old.json.gz new.json.gz --markdown -", "for a pull request"),
     (
+        "torchtraceap compare h100.json.gz mi300.json.gz --operators",
+        "the operators that differ, and why",
+    ),
+    (
         "torchtraceap compare old.json new.json --root /ci/main --root /ci/branch",
         "traces from two checkouts",
     ),
@@ -54,6 +58,11 @@ def add(commands: Commands) -> None:
         default=(),
     )
     root_option(add)
+    add(
+        "--operators",
+        "list the operators whose device time differs most and why, even if most "
+        "kernels have the same names",
+    )
     add = Options(command, "what to write (-: to standard output)")
     add("--json F", "write the comparison as JSON")
     add("--markdown F", "write the comparison in Markdown, for a pull request")
@@ -71,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     comparison = compare_sides(before, after, options.root)
     shown = prints_summary(options, targets)
     if shown:
-        say(comparison.summary())
+        say(comparison.summary(options.operators))
     for target in targets:
         is_json = target.option == "json"
         text = json_text(comparison.to_dict()) if is_json else comparison.to_markdown()

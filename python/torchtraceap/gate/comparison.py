@@ -9,11 +9,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from torchtraceap import _core
-from torchtraceap._core import Finding
+from torchtraceap._core import Alignment, Finding
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.gate.budget_data import INCOMPLETE, place_of
+from torchtraceap.gate.operators import (
+    no_operators,
+    operator_lines,
+    operator_rows,
+    operator_title,
+)
 from torchtraceap.gate.side import Change, FindingChange, Side
 from torchtraceap.views.markdown import code, plain, table
 
@@ -76,6 +82,11 @@ class Comparison:
     busy: Change | None  #: Share of the devices' time.
     causes: dict[str, Change]  #: Time by pattern, most change first.
     findings: tuple[FindingChange, ...]  #: Most change first.
+    #: Device time by operator; None: the two are not comparable, or one is a report in
+    #: its JSON form, which has no operators.
+    operators: Alignment | None = None
+    #: "before" and "after", where that is a report in its JSON form.
+    reports: tuple[str, ...] = ()
 
     def of(self, status: str) -> tuple[FindingChange, ...]:
         """Return the findings of one status whose change counts."""
@@ -119,15 +130,22 @@ class Comparison:
             found += _slower(self.step_us) if kind == "slower" else _grown(self, kind)
         return found
 
-    def summary(self) -> str:
-        """Return the comparison as plain text for people."""
+    def summary(self, operators: bool = False) -> str:
+        """Return the comparison as plain text for people.
+
+        ``operators``: with those whose device time differs most, also if the kernels
+        have their names in common.
+        """
         blocks = [list(_heading(self))]
         if self.comparable:
             blocks += [
                 list(_cause_lines(self)),
+                list(_operator_lines(self, operators)),
                 list(_finding_lines(self)),
                 list(wrapped(_rule(self), "  ")),
             ]
+        elif operators:
+            blocks.append(list(_operator_lines(self, operators)))
         return "\n\n".join("\n".join(block) for block in blocks if block)
 
     def __str__(self) -> str:
@@ -153,6 +171,8 @@ class Comparison:
             "findings": _finding_rows(self)[:_FINDINGS],
             "more": len(_changed(self)) - _FINDINGS,
             "counts": _counts(self),
+            "operators": _shown_operators(self),
+            "operators_title": self.operators and operator_title(self.operators),
             "rule": _rule(self),
         }
         return notebook("notebook_comparison.html", values)
@@ -175,6 +195,7 @@ class Comparison:
             "busy": self.busy and asdict(self.busy),
             "prediction": _prediction_form(self.prediction),
             "causes": {name: asdict(change) for name, change in self.causes.items()},
+            "operators": self.operators and self.operators.to_dict(),
             "findings": [
                 {
                     "status": change.status,
@@ -321,6 +342,22 @@ def _cause_lines(comparison: Comparison) -> Iterator[str]:
         yield from _aligned(rows)
 
 
+def _operator_lines(comparison: Comparison, wanted: bool) -> Iterator[str]:
+    if comparison.operators is None:
+        if wanted:
+            yield from wrapped(no_operators(comparison.reports), "  ")
+    elif wanted or comparison.operators.kernels_differ:
+        yield from operator_lines(comparison.operators)
+
+
+def _shown_operators(comparison: Comparison) -> list[tuple[str, str, str, str]]:
+    """Return the rows of the operators, if the kernels differ."""
+    operators = comparison.operators
+    if operators is None or not operators.kernels_differ:
+        return []
+    return list(operator_rows(operators))
+
+
 def _finding_rows(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
     """Return what happened to a finding, its place, its kind, its figures."""
     rows = []
@@ -384,6 +421,13 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
     if comparison.comparable:
         facts.append(f"- Findings: {_counts(comparison)}")
     yield "\n".join(facts)
+    if operators := _shown_operators(comparison):
+        assert comparison.operators is not None
+        yield plain(operator_title(comparison.operators))
+        cells = [
+            (code(name, 200), code(why, 200), *times) for name, why, *times in operators
+        ]
+        yield table(("operator", "because", "before", "after"), cells, 2)
     rows = []
     for finding in _changed(comparison):
         seen = finding.seen

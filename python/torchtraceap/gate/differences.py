@@ -13,6 +13,7 @@ from statistics import stdev
 
 import numpy as np
 
+from torchtraceap import _core
 from torchtraceap._core import Finding
 from torchtraceap.data.findings import WAITS
 from torchtraceap.gate.comparison import (
@@ -42,9 +43,13 @@ def compare_sides(before: Side, after: Side, roots: Iterable[str] = ()) -> Compa
     pairs = match(before.findings, after.findings, found.sizes, roots)
     findings = [found.finding(pair) for pair in pairs] if comparable else []
     findings.sort(key=lambda one: -abs(one.cost.after - one.cost.before))
+    calls = before.calls, after.calls
+    operators = None
+    if comparable and calls[0] is not None and calls[1] is not None:
+        operators = _core.align(calls[0], calls[1])
     return Comparison(
-        before=before,
-        after=after,
+        before=replace(before, calls=None),
+        after=replace(after, calls=None),
         unit="us_per_step" if found.per_step else "share",
         notes=tuple(_notes(before, after, mixed, comparable, roots)),
         comparable=comparable,
@@ -52,6 +57,12 @@ def compare_sides(before: Side, after: Side, roots: Iterable[str] = ()) -> Compa
         busy=found.busy() if comparable else None,
         causes=found.causes() if comparable else {},
         findings=tuple(findings),
+        operators=operators,
+        reports=tuple(
+            name
+            for name, tree in zip(("before", "after"), calls, strict=True)
+            if tree is None
+        ),
     )
 
 

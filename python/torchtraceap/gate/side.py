@@ -8,12 +8,19 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from torchtraceap._core import Balance, Finding, Quality, Step, TraceFacts
+from torchtraceap._core import (
+    Balance,
+    CallTree,
+    Finding,
+    Quality,
+    Step,
+    TraceFacts,
+)
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.json_form import MOST, SCHEMA_VERSION
@@ -35,6 +42,8 @@ class Side:
     busy: float | None  # Share of the devices' time; None: there is no balance.
     causes: dict[str, float]  # Microseconds by pattern: idle and excess together.
     step_causes: dict[str, tuple[float, ...]]  # The same of each step.
+    #: Its operators; None: of a report in its JSON form, or not kept.
+    calls: CallTree | None = field(default=None, compare=False, repr=False)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -140,7 +149,7 @@ def side_of(source: ReportData | Mapping[str, Any], origin: str = "the report") 
     Raises ConfigError if a form is not whole, or of another version.
     """
     if not isinstance(source, Mapping):
-        return _side(
+        side = _side(
             source.trace,
             source.quality,
             source.rule_findings,
@@ -149,6 +158,7 @@ def side_of(source: ReportData | Mapping[str, Any], origin: str = "the report") 
             source.balance,
             source.first_steps(MOST),
         )
+        return replace(side, calls=source.core.call_tree())
     version = source.get("schema_version")
     if version != SCHEMA_VERSION:
         raise ConfigError(

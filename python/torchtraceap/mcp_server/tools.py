@@ -45,6 +45,7 @@ _Detector = Annotated[
     bool,
     _is("Ask the learned detector too, which takes seconds and proves nothing."),
 ]
+_OPERATORS = 5  # Of a comparison.
 _Limit = Annotated[int, _is("Rows of this answer.", ge=1, le=MOST_ROWS), _whole]
 _Offset = Annotated[_Number, _is("The first one, from 0: next_offset of an answer.")]
 _KIND_TEXTS = (f"{x.__name__}: {' '.join((x.__doc__ or '').split())}" for x in _KINDS)
@@ -202,8 +203,9 @@ class Tools:
         offset: _Offset = 0,
     ) -> str:
         """Says what changed between two traces, before and after a change: findings
-        that went, came or grew beyond noise, step time, idle time. Each is a trace or
-        the JSON report of one."""
+        that went, came or grew beyond noise, step time, idle time; of two traces whose
+        kernels differ, the operators that differ most and why. Each is a trace or the
+        JSON report of one."""
         was, now = (self._reports.side(name, recover) for name in (before, after))
         self._reports.go_on()
         comparison = compare_sides(was, now, self._reports.roots.folders)
@@ -213,6 +215,11 @@ class Tools:
             for name, cause in form["causes"].items()
             if cause["before"] or cause["after"]
         }
+        operators = comparison.operators
+        if operators is None or not operators.kernels_differ:
+            del form["operators"]
+        else:
+            form["operators"]["rows"] = form["operators"]["rows"][:_OPERATORS]
         form["worse"] = [one.message for one in comparison.worse()][:ROWS]
         return self._page(form, "finding", form["findings"], limit, offset)
 
