@@ -39,7 +39,7 @@ PARTS = {
     "pipeline/accounting": ["pipeline/pricing"],
     "pipeline/tables": ["pipeline/accounting", "features", "work"],
     "pipeline/verdicts": ["pipeline/accounting"],
-    "pipeline/story": ["pipeline/pricing"],
+    "pipeline/story": ["pipeline/pricing", "pipeline/tables"],
     "pipeline/drawing": ["pipeline/report.h", "write"],
     "pipeline/ranks": ["pipeline/pricing"],
     "pipeline": [

@@ -40,6 +40,10 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<Copy>(m);
   bind_record<Operator>(m);
   bind_record<RooflineRow>(m);
+  bind_record<MemoryHolder>(m);
+  bind_record<MemoryGrowth>(m);
+  bind_record<MemoryPoint>(m);
+  bind_record<Memory>(m);
   bind_record<Counts>(m);
   bind_record<KernelCounts>(m);
   bind_record<Overlap>(m);
@@ -74,6 +78,10 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
       .def("roofline",
            [](const Analysis& a) {
              return tuple_of([&] { return make_roofline_table(*a.report.timeline); });
+           })
+      .def("memory",
+           [](const Analysis& a) {
+             return tuple_of([&] { return make_memory_table(*a.report.timeline); });
            })
       .def("threads",
            [](const Analysis& a) {

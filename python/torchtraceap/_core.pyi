@@ -49,6 +49,10 @@ __all__: list[str] = [
     "LateRank",
     "LoadOptions",
     "Location",
+    "Memory",
+    "MemoryGrowth",
+    "MemoryHolder",
+    "MemoryPoint",
     "NO_ID",
     "NO_TIME",
     "Node",
@@ -2783,6 +2787,7 @@ class Report:
         ]
         | None = None,
     ) -> DrawnLanes: ...
+    def memory(self) -> tuple[Memory, ...]: ...
     def model_verdicts(
         self,
         *,
@@ -3055,6 +3060,11 @@ class Answer:
     def caveat(self) -> str:
         """
         Why the figures of the rows are rough; or "".
+        """
+    @property
+    def memory(self) -> str:
+        """
+        Memory that grows in each step, or for which the allocator empties its cache, in a sentence or two; or "".
         """
     @property
     def otherwise(self) -> str:
@@ -3472,6 +3482,273 @@ class RooflineRow:
     def tflop_s(self) -> float:
         """
         Achieved: flops of all calls over their device time.
+        """
+
+class MemoryHolder:
+    """
+    Memory by what allocated it.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> MemoryHolder:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> MemoryHolder:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def bytes(self) -> int:
+        """
+        Of all its allocations.
+        """
+    @property
+    def count(self) -> int:
+        """
+        Allocations; 0 of "earlier".
+        """
+    @property
+    def kind(self) -> str:
+        """
+        "site": an operator at a line; "rest": all sites that are not listed; "earlier": allocated before the recording.
+        """
+    @property
+    def location(self) -> Location | None:
+        """
+        None: no Python frames.
+        """
+    @property
+    def operator(self) -> str:
+        """
+        The innermost one that does more than to allocate (aten::empty and the like); "" if none was running.
+        """
+
+class MemoryGrowth:
+    """
+    Memory that grows in each step: the level at its end, in at least four steps after the first, by 1 MiB and more in the median.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> MemoryGrowth:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> MemoryGrowth:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def bytes(self) -> int:
+        """
+        A step: the median.
+        """
+    @property
+    def full_after(self) -> int | None:
+        """
+        Steps until the device is full, from the last one. None: its size, or what was allocated before the recording, is unknown.
+        """
+    @property
+    def holders(self) -> tuple[MemoryHolder, ...]:
+        """
+        Sites that hold more after each of the steps, bytes and count a step, the largest first, at most five; empty where events have no addresses.
+        """
+    @property
+    def message(self) -> str:
+        """
+        One sentence with figures; names are printable.
+        """
+    @property
+    def steps(self) -> int:
+        """
+        In how many steps, each after the one before.
+        """
+
+class MemoryPoint:
+    """
+    A place on the line of a device's memory.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> MemoryPoint:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> MemoryPoint:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def allocated(self) -> int:
+        """
+        From then on, in bytes.
+        """
+    @property
+    def at_ns(self) -> int:
+        """
+        On the trace's clock.
+        """
+    @property
+    def at_us(self) -> float:
+        """
+        On the trace's clock.
+        """
+    @property
+    def reserved(self) -> int | None:
+        """
+        The same; None: unknown.
+        """
+
+class Memory:
+    """
+    The memory of one device, or of the host, that one process allocated.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Memory:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Memory:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def alive(self) -> tuple[MemoryHolder, ...]:
+        """
+        Allocated at the peak: what is from before the recording, then 20 sites, the largest first, and the rest. Empty where events have no addresses.
+        """
+    @property
+    def capacity_bytes(self) -> int | None:
+        """
+        The device's memory; None: unknown.
+        """
+    @property
+    def device(self) -> int | None:
+        """
+        Its number; None: the host.
+        """
+    @property
+    def driver_calls(self) -> int:
+        """
+        In steps after the first of its process, on all its devices: calls that took memory from the driver or gave it back.
+        """
+    @property
+    def events(self) -> int:
+        """
+        [memory] events of it.
+        """
+    @property
+    def first_step_bytes(self) -> int | None:
+        """
+        Allocated at the end of the first step of its process; None: no steps.
+        """
+    @property
+    def growth(self) -> MemoryGrowth | None:
+        """
+        None: it does not grow in each.
+        """
+    @property
+    def last_step_bytes(self) -> int | None:
+        """
+        Of the last step.
+        """
+    @property
+    def line(self) -> tuple[MemoryPoint, ...]:
+        """
+        Over time, 500 points at most; of each 500th of the time the maximum.
+        """
+    @property
+    def peak_at_ns(self) -> int:
+        """
+        When first, on the trace's clock.
+        """
+    @property
+    def peak_at_us(self) -> float:
+        """
+        When first, on the trace's clock.
+        """
+    @property
+    def peak_bytes(self) -> int:
+        """
+        Most allocated by tensors.
+        """
+    @property
+    def peak_location(self) -> Location | None:
+        """
+        The line; None: unknown.
+        """
+    @property
+    def peak_operator(self) -> str:
+        """
+        As of a holder: what allocated then.
+        """
+    @property
+    def peak_step(self) -> int | None:
+        """
+        N of the ProfilerStep#N.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process that allocated.
+        """
+    @property
+    def relative(self) -> bool:
+        """
+        True: the trace has no totals (before torch 1.10), so that amounts count from what was allocated when recording began.
+        """
+    @property
+    def reserved_bytes(self) -> int | None:
+        """
+        Most that torch's allocator held; None: not recorded, as of the host.
+        """
+    @property
+    def retries(self) -> int:
+        """
+        Likewise: allocations for which torch's allocator emptied its cache.
+        """
+    @property
+    def step_growth_bytes(self) -> int | None:
+        """
+        By which the level at the end of a step differs from the one before: the median; None: fewer than two steps.
+        """
+    @property
+    def unused_bytes(self) -> int | None:
+        """
+        Of that, not allocated: free in the cache, and fragments.
         """
 
 class Counts:

@@ -22,6 +22,7 @@ from torchtraceap._core import (
     Kernel,
     KernelCounts,
     Location,
+    Memory,
     Node,
     Operator,
     Overlap,
@@ -232,6 +233,12 @@ class ReportData:
         """Operators with the same inputs, against the peaks of their device: flops,
         bytes, efficiency; most time lost first. Needs record_shapes=True."""
         return self.core.roofline()
+
+    @cached_property
+    def memory(self) -> tuple[Memory, ...]:
+        """The memory of each device and of the host: its peak and what was allocated
+        then, its growth, its line over time. Needs profile_memory=True."""
+        return self.core.memory()
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:

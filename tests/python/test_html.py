@@ -185,7 +185,7 @@ def test_tables_are_those_of_the_text(slow_loader: torchtraceap.Report) -> None:
     words = Page(slow_loader.to_html()).words()
     tables = [*work_tables(slow_loader), window_table(slow_loader)]
     assert [table.id for table in tables] == [
-        *("kernels", "copies", "operators", "roofline", "threads", "overlap"),
+        *("kernels", "copies", "operators", "roofline", "memory", "threads", "overlap"),
         "windows",
     ]
     for table in tables:

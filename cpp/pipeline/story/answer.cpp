@@ -10,6 +10,7 @@
 
 #include "pipeline/pricing/price.h"
 #include "pipeline/story/story_parts.h"
+#include "pipeline/tables/memory_growth.h"
 
 namespace tta::pipeline {
 namespace {
@@ -130,6 +131,7 @@ std::string caveat(const Report& r, const AnswerRow& first) {
 Answer answer_of(const Report& r) {
   Answer out;
   out.rest = static_cast<std::uint32_t>(r.findings.size());
+  out.memory = memory_text(r);
   if (r.quality.verdict == Verdict::kUnusable) {
     out.otherwise = "No verdict: the recording is unusable.";
     return out;

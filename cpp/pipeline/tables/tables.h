@@ -35,6 +35,12 @@ std::vector<Operator> make_operator_table(const timeline::Timeline& timeline);
 /// without recorded shapes.
 std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& timeline);
 
+/// Describes the memory of each device and of the host, from "[memory]" events of any
+/// version of torch (timeline/memory.h); empty without any. O(n log n) in these events,
+/// and a pass over the file where stacks are in the args of operators (torch 1.8-2.0):
+/// throws what Trace::read_args throws.
+std::vector<Memory> make_memory_table(const timeline::Timeline& timeline);
+
 /// Divides the span up for each thread, the busiest first. Threads without an event in
 /// it, or with only steps and the profiler's own, are left out. Linear in the rows,
 /// except for comm_on_host().

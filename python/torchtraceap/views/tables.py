@@ -47,6 +47,9 @@ class Tables(Mapping[str, Form], Generic[Form]):
     copies: Form  # One row a kind of copy, as `Report.copies`.
     operators: Form  # One row an operator, as `Report.operators`.
     roofline: Form  # One row an operator with its inputs, as `Report.roofline`.
+    memory: Form  # One row a device, or the host, as `Report.memory`.
+    memory_alive: Form  # One row of its `alive`; `memory` is the index of its row.
+    memory_line: Form  # One row a point of its `line`, likewise.
     overlap: Form  # One row a device, as `Report.overlap`.
     threads: Form  # One row a thread, as `Report.threads`.
     events: Form  # One row an event of the trace, in the order of `Trace.columns`.

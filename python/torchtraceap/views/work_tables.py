@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from torchtraceap._core import RooflineRow
+from torchtraceap._core import Memory, RooflineRow
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
 from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import device_text
+from torchtraceap.views.memory_text import holder_text, owner_text, signed, site_text
 from torchtraceap.views.stretches import Stretch, labeled_stretches
 
 _SHOWN = 10  # Rows of a table in text.
@@ -56,8 +57,10 @@ class Table:
 
     @property
     def id(self) -> str:
-        """The first word of the name, for links."""
-        return self.name.partition(" ")[0].strip(",").lower()
+        """The first word of the name, for links; with its number if it ends in one."""
+        first, _, rest = self.name.partition(" ")
+        number = rest.rpartition(" ")[2]
+        return first.strip(",").lower() + (number if number.isdigit() else "")
 
     @property
     def title(self) -> str:
@@ -99,6 +102,16 @@ def work_tables(report: ReportData) -> list[Table]:
             legend="efficiency: the least time by the device's data sheet over the "
             "time taken; -: no peak is known, or above 105 %, where sizes, type or "
             "peak are not those of the run.",
+        ),
+        Table("Memory", "", report.memory, _memory(report)),
+        *(
+            Table(
+                f"Allocated at the peak of {owner_text(row, report)}",
+                "",
+                row.alive,
+                _HOLDER,
+            )
+            for row in report.memory
         ),
         Table("Threads", ordered, report.threads, _threads(span_us)),
         Table("Overlap with computation", "", report.overlap, _overlap(report)),
@@ -257,6 +270,39 @@ def _rate(value: float) -> Cell:
 
 def _efficiency(row: RooflineRow) -> Cell:
     return NO_CELL if row.efficiency is None else share_cell(row.efficiency, 1)
+
+
+def _memory(report: ReportData) -> list[Column]:
+    start_us = report.trace.start_us
+
+    def at(row: Memory) -> Cell:
+        us = row.peak_at_us - start_us
+        return Cell("+" + time_text(us), us)
+
+    return [
+        Column("of", lambda m: Cell(owner_text(m, report)), 24),
+        Column("peak", lambda m: _signed_cell(m.peak_bytes)),
+        Column("at", at),
+        Column("step", lambda m: count_cell(m.peak_step), if_any=True),
+        Column("reserved", lambda m: size_cell(m.reserved_bytes), if_any=True),
+        Column("unused", lambda m: size_cell(m.unused_bytes), if_any=True),
+        Column("first step", lambda m: _signed_cell(m.first_step_bytes), if_any=True),
+        Column("last step", lambda m: _signed_cell(m.last_step_bytes), if_any=True),
+        Column("a step", lambda m: _signed_cell(m.step_growth_bytes), if_any=True),
+        Column("retries", lambda m: count_cell(m.retries or None), if_any=True),
+        Column("by", lambda m: Cell(site_text(m.peak_operator, m.peak_location)), 90),
+    ]
+
+
+def _signed_cell(count: int | None) -> Cell:
+    return NO_CELL if count is None else Cell(signed(count), count)
+
+
+_HOLDER = (
+    Column("bytes", lambda h: size_cell(h.bytes)),
+    Column("allocations", lambda h: count_cell(h.count or None)),
+    Column("allocated by", lambda h: Cell(holder_text(h)), 90),
+)
 
 
 def _threads(span_us: float) -> list[Column]:
