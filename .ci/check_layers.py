@@ -40,7 +40,7 @@ PARTS = {
     "pipeline/tables": ["pipeline/accounting", "features", "work"],
     "pipeline/comparison": ["pipeline/tables"],
     "pipeline/verdicts": ["pipeline/accounting"],
-    "pipeline/story": ["pipeline/pricing"],
+    "pipeline/story": ["pipeline/pricing", "pipeline/tables"],
     "pipeline/drawing": ["pipeline/report.h", "write"],
     "pipeline/ranks": ["pipeline/pricing"],
     "pipeline": [

@@ -24,6 +24,7 @@ OF_REPORT = (
     *("Simulated", "TraceFacts", "Note", "Quality", "Balance", "Step", "Stage"),
     *("RuleOutcome", "Gain", "Recomputed", "Fidelity", "PathPlace", "CriticalPath"),
     *("Recovery", "Thread", "AnswerRow", "Answer", "RooflineRow", "Utilization"),
+    *("Memory", "MemoryHolder", "MemoryGrowth", "MemoryPoint"),
 )
 OF_JOB = (
     *("Location", "Note", "RankRow", "RankFinding", "Late", "Arrival", "JobFacts"),
@@ -104,7 +105,9 @@ def member(record: str, name: str, kind: str) -> dict[str, Any]:
     if kind == "float":
         if re.search(r"(fraction|share|probability|rate|^windows)$", name):
             return {"$ref": "#/$defs/share"}
-        is_length = name.endswith("us") and not re.search("(start|begin|end)_us$", name)
+        is_length = name.endswith("us") and not re.search(
+            r"(start|begin|end|\bat|_at)_us$", name
+        )
         return {"$ref": "#/$defs/length_us"} if is_length else {"type": "number"}
     return {
         "text": {"type": "string"},

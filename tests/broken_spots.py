@@ -63,6 +63,28 @@ SPOTS = (
         "return number;",
         ("trace",),
     ),
+    # --- Memory ---
+    Spot(
+        "retry-after-a-launch",
+        "cpp/timeline/memory.cpp",
+        "if (t.named(row, Name::kLaunch)) calls.rows.clear();",
+        "",
+        ("timeline",),
+    ),
+    Spot(
+        "freed-at-the-peak",
+        "cpp/pipeline/tables/memory_table.cpp",
+        "if (one.begin >= peak || one.end < peak) continue;",
+        "if (one.begin >= peak) continue;",
+        (f"{TESTS}/test_memory.py",),
+    ),
+    Spot(
+        "growth-by-any-place",
+        "cpp/pipeline/tables/memory_growth.cpp",
+        "if (together < out.bytes / 2) return std::nullopt;",
+        "",
+        (f"{TESTS}/test_memory.py",),
+    ),
     # --- Timeline ---
     Spot(
         "last-launch-before-work",

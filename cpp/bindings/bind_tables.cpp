@@ -54,6 +54,10 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<AlignedSide>(m);
   bind_record<AlignedOperator>(m);
   bind_record<Alignment>(m);
+  bind_record<MemoryHolder>(m);
+  bind_record<MemoryGrowth>(m);
+  bind_record<MemoryPoint>(m);
+  bind_record<Memory>(m);
   bind_record<Counts>(m);
   bind_record<KernelCounts>(m);
   bind_record<Overlap>(m);
@@ -110,6 +114,10 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
       .def(
           "call_tree", [](const Analysis& a) { return make_call_tree(a.report); },
           release())
+      .def("memory",
+           [](const Analysis& a) {
+             return tuple_of([&] { return make_memory_table(*a.report.timeline); });
+           })
       .def("threads",
            [](const Analysis& a) {
              return tuple_of([&] {

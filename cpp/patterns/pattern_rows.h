@@ -38,7 +38,7 @@
     "Warm up first: run a few iterations with every shape "                            \
     "that will occur.")                                                                \
   X(kAllocatorChurn, "allocator_churn", kCpu, kCompile, kSkip, kFinding,               \
-    ("allocate", "release", "uncached"),                                               \
+    ("allocate", "release", "uncached", "retry"),                                      \
     "Device memory was allocated from or freed to the driver within the steps.",       \
     "Let the caching allocator keep its memory: do not call "                          \
     "torch.cuda.empty_cache() in the loop, keep shapes stable, or set "                \

@@ -342,6 +342,9 @@ TTA_RECORD(AnswerRow, TTA_ANSWER_ROW,
   FIELD(std::string, kernels, {},                                                      \
         "Which operator loses most on the device, where kernels far below its peaks "  \
         "lose a fifth of the busy time and no row says so; or \"\".")                  \
+  FIELD(std::string, memory, {},                                                       \
+        "Memory that grows in each step, or for which the allocator empties its "      \
+        "cache, in a sentence or two; or \"\".")                                       \
   FIELD(std::uint32_t, rest, 0, "Findings that are in no row.")
 TTA_RECORD(Answer, TTA_ANSWER, "What to do about a trace, in a few rows.")
 
@@ -697,6 +700,85 @@ TTA_RECORD(
     Alignment, TTA_ALIGNMENT,
     "The operators of two traces, aligned. Each moment in which a device was busy "
     "is in one row.")
+// --- Memory
+// ---------------------------------------------------------------------------
+
+/// What a row of allocated memory is.
+enum class HolderKind : std::uint8_t { kSite, kRest, kEarlier };
+constexpr auto words_of(HolderKind) {
+  return std::array<std::string_view, 3>{"site", "rest", "earlier"};
+}
+
+#define TTA_MEMORY_HOLDER(FIELD)                                                     \
+  FIELD(HolderKind, kind, HolderKind::kSite,                                         \
+        "\"site\": an operator at a line; \"rest\": all sites that are not listed; " \
+        "\"earlier\": allocated before the recording.")                              \
+  FIELD(std::string, operator_, {},                                                  \
+        "The innermost one that does more than to allocate (aten::empty and the "    \
+        "like); \"\" if none was running.")                                          \
+  FIELD(std::optional<Location>, location, {}, "None: no Python frames.")            \
+  FIELD(std::int64_t, bytes, 0, "Of all its allocations.")                           \
+  FIELD(std::uint64_t, count, 0, "Allocations; 0 of \"earlier\".")
+TTA_RECORD(MemoryHolder, TTA_MEMORY_HOLDER, "Memory by what allocated it.")
+
+#define TTA_MEMORY_GROWTH(FIELD)                                                      \
+  FIELD(std::int64_t, bytes, 0, "A step: the median.")                                \
+  FIELD(std::uint64_t, steps, 0, "In how many steps, each after the one before.")     \
+  FIELD(std::vector<MemoryHolder>, holders, {},                                       \
+        "Sites that hold more after each of the steps, bytes and count a step, the "  \
+        "largest first, at most five; empty where events have no addresses.")         \
+  FIELD(std::string, message, {}, "One sentence with figures; names are printable.")  \
+  FIELD(std::optional<std::uint64_t>, full_after, {},                                 \
+        "Steps until the device is full, from the last one. None: its size, or what " \
+        "was allocated before the recording, is unknown.")
+TTA_RECORD(MemoryGrowth, TTA_MEMORY_GROWTH,
+           "Memory that grows in each step: the level at its end, in at least four "
+           "steps after the first, by 1 MiB and more in the median.")
+
+#define TTA_MEMORY_POINT(FIELD)                                \
+  FIELD(std::int64_t, at_ns, 0, "On the trace's clock.")       \
+  FIELD(std::int64_t, allocated, 0, "From then on, in bytes.") \
+  FIELD(std::optional<std::int64_t>, reserved, {}, "The same; None: unknown.")
+TTA_RECORD(MemoryPoint, TTA_MEMORY_POINT, "A place on the line of a device's memory.")
+
+#define TTA_MEMORY(FIELD)                                                             \
+  FIELD(std::optional<std::int32_t>, device, {}, "Its number; None: the host.")       \
+  FIELD(Process, pid, {}, "The process that allocated.")                              \
+  FIELD(std::uint64_t, events, 0, "[memory] events of it.")                           \
+  FIELD(bool, relative, false,                                                        \
+        "True: the trace has no totals (before torch 1.10), so that amounts count "   \
+        "from what was allocated when recording began.")                              \
+  FIELD(std::int64_t, peak_bytes, 0, "Most allocated by tensors.")                    \
+  FIELD(std::int64_t, peak_at_ns, 0, "When first, on the trace's clock.")             \
+  FIELD(std::optional<std::int64_t>, peak_step, {}, "N of the ProfilerStep#N.")       \
+  FIELD(std::string, peak_operator, {}, "As of a holder: what allocated then.")       \
+  FIELD(std::optional<Location>, peak_location, {}, "The line; None: unknown.")       \
+  FIELD(std::optional<std::int64_t>, reserved_bytes, {},                              \
+        "Most that torch's allocator held; None: not recorded, as of the host.")      \
+  FIELD(std::optional<std::int64_t>, unused_bytes, {},                                \
+        "Of that, not allocated: free in the cache, and fragments.")                  \
+  FIELD(std::optional<std::int64_t>, capacity_bytes, {},                              \
+        "The device's memory; None: unknown.")                                        \
+  FIELD(std::optional<std::int64_t>, first_step_bytes, {},                            \
+        "Allocated at the end of the first step of its process; None: no steps.")     \
+  FIELD(std::optional<std::int64_t>, last_step_bytes, {}, "Of the last step.")        \
+  FIELD(std::optional<std::int64_t>, step_growth_bytes, {},                           \
+        "By which the level at the end of a step differs from the one before: the "   \
+        "median; None: fewer than two steps.")                                        \
+  FIELD(std::optional<MemoryGrowth>, growth, {}, "None: it does not grow in each.")   \
+  FIELD(std::uint64_t, driver_calls, 0,                                               \
+        "In steps after the first of its process, on all its devices: calls that "    \
+        "took memory from the driver or gave it back.")                               \
+  FIELD(std::uint64_t, retries, 0,                                                    \
+        "Likewise: allocations for which torch's allocator emptied its cache.")       \
+  FIELD(                                                                              \
+      std::vector<MemoryHolder>, alive, {},                                           \
+      "Allocated at the peak: what is from before the recording, then 20 sites, the " \
+      "largest first, and the rest. Empty where events have no addresses.")           \
+  FIELD(std::vector<MemoryPoint>, line, {},                                           \
+        "Over time, 500 points at most; of each 500th of the time the maximum.")
+TTA_RECORD(Memory, TTA_MEMORY,
+           "The memory of one device, or of the host, that one process allocated.")
 
 #define TTA_COUNTS(FIELD)                   \
   FIELD(std::uint64_t, min, 0, "Smallest.") \

@@ -102,6 +102,10 @@ namespace tta::timeline {
     "aten::resize_|aten::set_|aten::size|aten::unflatten_dense_tensors|"               \
     "aten::view_as_real",                                                              \
     "only makes a view of a tensor, or reserves one")                                  \
+  X(kMakesEmpty, kName,                                                                \
+    "aten::empty|aten::empty_like|aten::empty_strided|aten::new_empty|"                \
+    "aten::new_empty_strided|aten::resize_|aten::resize_output_",                      \
+    "allocates for the operator around it, and does no more")                          \
   X(kIndexes, kName, "aten::select|aten::slice", "takes one element, or some")         \
   X(kReadsInputs, kName,                                                               \
     "aten::mm|aten::bmm|aten::addmm|aten::baddbmm|aten::matmul|aten::linear|"          \

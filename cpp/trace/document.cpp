@@ -190,6 +190,13 @@ Place Document::element(Place at) {
 }
 
 void Document::keep_args(const Row& row, const Position& where) {
+  if (row.phase == 'i' && row.args_length > 0 &&
+      trace_.strings.view(row.name) == kMemoryEvent) {
+    const auto* const args = window_->tokens.text + (row.args_offset - window_->offset);
+    trace_.memory.push_back(read_memory_args({args, row.args_length}));
+    trace_.memory.back().offset = row.args_offset;
+    return;
+  }
   const auto object = events_.kept_args();
   if (object.empty()) return;
   const auto& kind = info(static_cast<Category>(row.category));

@@ -42,6 +42,7 @@ void Document::take_part(Part& part, Known& known) {
     part.new_names.push_back(trace_.strings.view(static_cast<std::uint32_t>(id)));
   }
   trace_.kept_args.take_part(part.kept_args, known.texts);
+  part.memory = std::exchange(trace_.memory, {});
   part.tally = std::exchange(tally_, {});
   part.elements = std::exchange(elements_, 0);
   part.left_out = std::exchange(trace_.left_out, 0);
@@ -53,6 +54,7 @@ void Document::add_part(const Part& part, Ids& ids, std::uint64_t offset) {
   }
   trace_.kept_args.add_part(part.kept_args, static_cast<std::uint32_t>(rows_.size()),
                             ids.texts, offset);
+  trace_.memory.insert(trace_.memory.end(), part.memory.begin(), part.memory.end());
   rows_.append(part.columns, ids.names);
   tally_.add(part.tally, elements_);
   elements_ += part.elements;

@@ -68,6 +68,7 @@ Trace only_processes(const Trace& trace, std::span<const std::int64_t> pids,
   out.left_out = trace.left_out;
   out.kept = trace.kept;
   out.source = trace.source;
+  out.memory = trace.memory;  // Found by the rows that are there.
 
   auto& to = out.columns;
 #define TTA_COPY(name, type, doc) \

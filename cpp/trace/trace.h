@@ -20,6 +20,7 @@
 #include "trace/args_kept.h"
 #include "trace/columns.h"
 #include "trace/error.h"
+#include "trace/memory_args.h"
 #include "trace/string_pool.h"
 
 namespace tta::trace {
@@ -62,6 +63,8 @@ struct Trace {
   StringPool strings;
   /// Of operators, runtime calls and device work.
   KeptArgs kept_args;
+  /// Of "[memory]" events, in the order of the file, which is that of their offsets.
+  std::vector<MemoryArgs> memory;
   /// Top-level members other than traceEvents: key and JSON value, file order. Valid
   /// JSON as in read_args().
   std::vector<std::pair<std::string, std::string>> metadata;

@@ -23,6 +23,7 @@ from torchtraceap._core import (
     Kernel,
     KernelCounts,
     Location,
+    Memory,
     Node,
     Operator,
     Overlap,
@@ -247,6 +248,10 @@ class ReportData:
         bandwidth, tensor cores; of all the time and of each step. Needs
         record_shapes=True."""
         return self.core.utilization()
+    def memory(self) -> tuple[Memory, ...]:
+        """The memory of each device and of the host: its peak and what was allocated
+        then, its growth, its line over time. Needs profile_memory=True."""
+        return self.core.memory()
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:

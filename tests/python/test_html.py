@@ -191,6 +191,7 @@ def test_tables_are_those_of_the_text(slow_loader: torchtraceap.Report) -> None:
             "operators",
             "roofline",
             "utilization",
+            "memory",
             "threads",
             "overlap",
         ),

@@ -12,12 +12,13 @@
 
 #include "patterns/marks.h"
 #include "patterns/warm_up.h"
+#include "timeline/memory.h"
 
 namespace tta::patterns {
 namespace allocator_churn {
 namespace {
 
-enum : std::uint8_t { kTakes, kGives, kUncached };  // sub-types
+enum : std::uint8_t { kTakes, kGives, kUncached, kRetry };  // sub-types
 
 enum : std::size_t { kMinShare, kMinSteps, kMinCalls };
 constexpr std::array kThresholds = {
@@ -32,6 +33,10 @@ std::vector<Claim> propose(const Context& context) {
   const auto& c = t.columns();
   if (t.devices.empty()) return {};
   const auto& warm = warm_up(context);
+  std::set<std::uint32_t> retries;
+  for (const auto& calls : timeline::find_retries(t)) {
+    retries.insert(calls.begin(), calls.end());
+  }
   std::map<std::int64_t, std::vector<Mark>> marks;
   for (const auto& lane : t.lanes.threads()) {
     for (const auto row : t.lanes.rows_of(lane)) {
@@ -39,6 +44,7 @@ std::vector<Claim> propose(const Context& context) {
       const bool uncached = warm.uncached(lane.pid);
       if (warm.cold(row) && !uncached) continue;
       const auto kind = uncached                         ? kUncached
+                        : retries.contains(row)          ? kRetry
                         : t.named(row, Name::kAllocates) ? kTakes
                                                          : kGives;
       marks[lane.pid].push_back({{c.ts[row], c.end(row)}, row, kind});
@@ -70,6 +76,11 @@ std::string describe(const Context& context, const Finding& f) {
            count_text(f.count, "call", "calls") + " to the driver for memory (" + call +
            "), spread over all launches: torch's caching allocator is off.";
   }
+  if (f.subtype == kRetry) {
+    return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " during " +
+           count_text(f.count, "call", "calls") + " to the driver (" + call +
+           ") in which the allocator gave its cached memory back to make room.";
+  }
   return devices_text(f) + " idled " + duration_text(f.wasted_ns) + " during " +
          count_text(f.count, "call", "calls") + " that " +
          (f.subtype == kTakes ? "took memory from" : "freed memory to") +
@@ -77,6 +88,12 @@ std::string describe(const Context& context, const Finding& f) {
 }
 
 std::string advise(const Context& context, const Finding& f) {
+  if (f.subtype == kRetry) {
+    return "Leave the device room: a smaller batch, activation checkpointing, or "
+           "gradients accumulated over smaller batches; with room to spare, fragments "
+           "are the cause, which PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
+           "avoids.";
+  }
   if (f.subtype != kUncached) return std::string(info(f.pattern).advice);
   const bool hip = context.timeline.named(f.events.front(), Name::kHipCall);
   return std::string("Unset PYTORCH_NO_CUDA_MEMORY_CACHING") +

@@ -7,14 +7,13 @@
 #include <cctype>
 #include <limits>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "pipeline/tables/tables.h"
 #include "timeline/gradients.h"
-#include "work/operator_work.h"
+#include "work/operator_calls.h"
 
 namespace tta::pipeline {
 namespace {
@@ -39,26 +38,19 @@ std::string_view without_number(std::string_view name) {
   return divided ? name.substr(0, end - 1) : name;
 }
 
-std::string sizes_text(const timeline::OpArgs& sizes) {
-  std::string out;
-  for (const auto& input : sizes.dims) {
-    if (input.empty()) continue;
-    out += out.empty() ? "[" : " [";
-    for (std::size_t i = 0; i < input.size(); ++i) {
-      out += (i > 0 ? ", " : "") + std::to_string(input[i]);
-    }
-    out += ']';
-  }
-  return out;
-}
-
 class Builder {
  public:
   explicit Builder(const Report& report)
       : t_(*report.timeline),
         gradients_(t_),
         node_of_(t_.columns().size(), kNoRow),
-        name_ids_(t_.trace->strings.size(), kNoRow) {
+        name_ids_(t_.trace->strings.size(), kNoRow),
+        operators_(report.operators.get()) {
+    if (operators_ != nullptr) {
+      for (const auto& calls : operators_->all()) {
+        out_.roofline.push_back(make_roofline_row(t_, *report.args, *operators_, calls));
+      }
+    }
     for (const auto& step : t_.spans.steps) steps_.insert(step.row);
     out_.nodes.emplace_back().calls = 1;
     first_.push_back(std::numeric_limits<std::int64_t>::min());
@@ -68,11 +60,7 @@ class Builder {
 
   CallTree make() {
     for (const auto& d : t_.devices) add_device(d);
-    try {
-      add_known_work();
-    } catch (const trace::FileNotFound&) {
-    } catch (const trace::TraceError&) {  // The file is not the one that was loaded.
-    }
+    for (const auto& [at, one] : known_) out_.nodes[at.first].known.push_back(one);
     for (std::uint32_t i = 1; i < out_.nodes.size(); ++i) {
       out_.nodes[out_.nodes[i].parent].children.push_back(i);
     }
@@ -161,7 +149,7 @@ class Builder {
       const auto name = name_id(c.name[row]);
       add(c.dur[row], node.named[name]);
       if (t_.is_kernel(row)) add(c.dur[row], out_.kernels[name]);
-      note_operator(row, launch, d.device, at);
+      note_operator(row);
     }
   }
 
@@ -179,60 +167,17 @@ class Builder {
     return id;
   }
 
-  // As the table of the roofline takes work: copies to and from the host are of no
-  // operator's.
-  void note_operator(std::uint32_t row, std::uint32_t launch, std::int32_t device,
-                     std::uint32_t node) {
-    const auto& c = t_.columns();
-    const bool is_other_copy =
-        c.cat(row) == Category::kGpuMemcpy && !t_.named(row, timeline::Name::kInDevice);
-    if (launch == kNoRow || is_other_copy) return;
-    const auto op = t_.tree.enclosing(c, launch, Category::kCpuOp);
-    if (op == kNoRow) return;
-    auto& call = calls_[op];
-    call.device = device;
-    call.node = node;
-    call.work_ns += c.dur[row];
+  // Work of known operators belongs to the node of the operator, once a call.
+  void note_operator(std::uint32_t row) {
+    const auto* calls = operators_ == nullptr ? nullptr : operators_->of(row);
+    if (calls == nullptr) return;
+    const auto op = operators_->operator_of(row);
+    const auto at = static_cast<std::uint32_t>(calls - operators_->all().data());
+    auto& one = known_[{node_of(op), at}];
+    one.row = at;
+    one.work_ns += t_.columns().dur[row];
+    if (seen_.insert(op).second) ++one.calls;
   }
-
-  // Finds the row of the roofline of each call by what the row is made of.
-  void add_known_work() {
-    out_.roofline = make_roofline_table(t_);
-    if (out_.roofline.empty()) return;
-    using Key =
-        std::tuple<std::string_view, std::int32_t, std::string, std::string, double>;
-    std::map<Key, std::uint32_t> row_of;
-    for (std::uint32_t i = 0; i < out_.roofline.size(); ++i) {
-      const auto& row = out_.roofline[i];
-      row_of.try_emplace({row.name, row.device, row.inputs, row.data_type, row.flops},
-                         i);
-    }
-    std::vector<std::uint32_t> operators;
-    for (const auto& [op, call] : calls_) operators.push_back(op);
-    std::map<std::pair<std::uint32_t, std::uint32_t>, KnownWork> known;
-    t_.trace->visit_args(operators, [&](std::size_t i, std::string_view args) {
-      const auto& call = calls_.at(operators[i]);
-      const auto name = t_.trace->name(operators[i]);
-      const auto inputs = work::read_inputs(args);
-      const auto work = work::work_of(name, inputs);
-      if (!work) return;
-      const auto at = row_of.find(
-          {name, call.device, sizes_text(inputs.sizes), work->data_type, work->flops});
-      if (at == row_of.end()) return;
-      auto& one = known[{call.node, at->second}];
-      one.row = at->second;
-      ++one.calls;
-      one.work_ns += call.work_ns;
-    });
-    for (const auto& [at, one] : known) out_.nodes[at.first].known.push_back(one);
-  }
-
-  // An operator's own work.
-  struct Call {
-    std::int32_t device = 0;
-    std::uint32_t node = 0;
-    std::int64_t work_ns = 0;
-  };
 
   const timeline::Timeline& t_;
   const timeline::Gradients gradients_;
@@ -243,7 +188,9 @@ class Builder {
   std::vector<std::int64_t> first_;  // start of the first call, of each node
   std::unordered_map<std::uint32_t, std::unordered_map<std::string, std::uint32_t>>
       found_;                            // children by parent and name
-  std::map<std::uint32_t, Call> calls_;  // by the operator's row
+  const work::OperatorTimes* operators_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, KnownWork> known_;
+  std::unordered_set<std::uint32_t> seen_;  // operators
   CallTree out_;
 };
 

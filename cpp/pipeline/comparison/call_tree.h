@@ -58,8 +58,7 @@ struct CallTree {
   std::uint64_t devices = 0;  ///< Those that worked.
 };
 
-/// Reduces a trace. O(n log n) in its rows; reads the args of the operators in two
-/// passes over the file. Where it is gone or was changed, no work is known.
+/// Reduces a trace. O(n log n) in its rows.
 CallTree make_call_tree(const Report& report);
 
 }  // namespace tta::pipeline

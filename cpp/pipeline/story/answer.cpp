@@ -11,6 +11,7 @@
 #include "pipeline/pricing/price.h"
 #include "pipeline/story/story_parts.h"
 #include "work/slow_reason.h"
+#include "pipeline/tables/memory_growth.h"
 
 namespace tta::pipeline {
 namespace {
@@ -171,6 +172,7 @@ std::string kernels_text(const Report& r, const Totals& sum,
 Answer answer_of(const Report& r) {
   Answer out;
   out.rest = static_cast<std::uint32_t>(r.findings.size());
+  out.memory = memory_text(r);
   if (r.quality.verdict == Verdict::kUnusable) {
     out.otherwise = "No verdict: the recording is unusable.";
     return out;

@@ -34,48 +34,56 @@ std::string sizes_text(const timeline::OpArgs& sizes) {
 
 }  // namespace
 
+RooflineRow make_roofline_row(const timeline::Timeline& t,
+                              const timeline::EventArgs& args,
+                              const work::OperatorTimes& operators,
+                              const work::OperatorCalls& calls) {
+  RooflineRow row;
+  row.name = t.trace->strings.view(calls.name);
+  row.kind = word_of(calls.work.work_class);
+  row.inputs = sizes_text(*calls.inputs);
+  row.data_type = calls.work.data_type;
+  row.kernel = t.trace->name(calls.longest);
+  row.device = calls.device;
+  row.count = calls.count;
+  row.device_ns = calls.device_ns;
+  if (calls.work.exact) {
+    const auto each =
+        static_cast<double>(calls.count) / static_cast<double>(calls.device_ns);
+    row.flops = calls.work.flops;
+    row.bytes = calls.work.bytes;
+    row.tflop_s = calls.work.flops * each * 1e-3;
+    row.gb_s = calls.work.bytes * each;
+  }
+  row.intensity = row.bytes > 0 ? row.flops / row.bytes : 0;
+  row.slow = calls.slow();
+  const auto* gpu = operators.gpu_of(calls.device);
+  const auto peak = gpu == nullptr ? 0 : work::peak_of(*gpu, calls.work, row.kernel);
+  if (gpu != nullptr) row.peak_gb_s = gpu->bandwidth_gb_s;
+  if (peak > 0 && row.flops > 0) row.peak_tflop_s = peak;
+  if (calls.roofline_ns > 0) {
+    row.roofline_us = calls.roofline_ns / 1000;
+    row.bound = calls.compute_bound ? "compute" : "memory";
+  }
+  if (calls.efficiency > 0) {
+    row.efficiency = calls.efficiency;
+    row.reachable = calls.reachable;
+    row.lost_us = calls.excess() * static_cast<double>(calls.device_ns) / 1000;
+  }
+  auto slowness = work::slowness_of(t, args, calls);
+  row.reason = word_of(slowness.reason);
+  row.evidence = std::move(slowness.evidence);
+  return row;
+}
+
 std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& t,
                                              const timeline::EventArgs& args,
                                              const work::OperatorTimes& operators) {
   std::vector<RooflineRow> out;
   for (const auto& calls : operators.all()) {
-    if (calls.device_ns <= 0) continue;
-    RooflineRow row;
-    row.name = t.trace->strings.view(calls.name);
-    row.kind = word_of(calls.work.work_class);
-    row.inputs = sizes_text(*calls.inputs);
-    row.data_type = calls.work.data_type;
-    row.kernel = t.trace->name(calls.longest);
-    row.device = calls.device;
-    row.count = calls.count;
-    row.device_ns = calls.device_ns;
-    if (calls.work.exact) {
-      const auto each =
-          static_cast<double>(calls.count) / static_cast<double>(calls.device_ns);
-      row.flops = calls.work.flops;
-      row.bytes = calls.work.bytes;
-      row.tflop_s = calls.work.flops * each * 1e-3;
-      row.gb_s = calls.work.bytes * each;
+    if (calls.device_ns > 0) {
+      out.push_back(make_roofline_row(t, args, operators, calls));
     }
-    row.intensity = row.bytes > 0 ? row.flops / row.bytes : 0;
-    row.slow = calls.slow();
-    const auto* gpu = operators.gpu_of(calls.device);
-    const auto peak = gpu == nullptr ? 0 : work::peak_of(*gpu, calls.work, row.kernel);
-    if (gpu != nullptr) row.peak_gb_s = gpu->bandwidth_gb_s;
-    if (peak > 0 && row.flops > 0) row.peak_tflop_s = peak;
-    if (calls.roofline_ns > 0) {
-      row.roofline_us = calls.roofline_ns / 1000;
-      row.bound = calls.compute_bound ? "compute" : "memory";
-    }
-    if (calls.efficiency > 0) {
-      row.efficiency = calls.efficiency;
-      row.reachable = calls.reachable;
-      row.lost_us = calls.excess() * static_cast<double>(calls.device_ns) / 1000;
-    }
-    auto slowness = work::slowness_of(t, args, calls);
-    row.reason = word_of(slowness.reason);
-    row.evidence = std::move(slowness.evidence);
-    out.push_back(std::move(row));
   }
   std::ranges::stable_sort(out, [](const auto& a, const auto& b) {
     return std::pair(a.lost_us.value_or(-1), a.device_ns) >

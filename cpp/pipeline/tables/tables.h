@@ -36,6 +36,12 @@ std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& timeline,
                                              const timeline::EventArgs& args,
                                              const work::OperatorTimes& operators);
 
+/// Makes the row of some calls.
+RooflineRow make_roofline_row(const timeline::Timeline& timeline,
+                              const timeline::EventArgs& args,
+                              const work::OperatorTimes& operators,
+                              const work::OperatorCalls& calls);
+
 /// Lists how much of its peaks each device reached: all of the span, then each step of
 /// its process.
 std::vector<Utilization> list_utilization(const Report& report,
@@ -44,6 +50,12 @@ std::vector<Utilization> list_utilization(const Report& report,
 /// Lists collectives whose size is known, most time first.
 std::vector<CollectiveRate> list_collectives(const timeline::Timeline& timeline,
                                              const timeline::EventArgs& args);
+
+/// Describes the memory of each device and of the host, from "[memory]" events of any
+/// version of torch (timeline/memory.h); empty without any. O(n log n) in these events,
+/// and a pass over the file where stacks are in the args of operators (torch 1.8-2.0):
+/// throws what Trace::read_args throws.
+std::vector<Memory> make_memory_table(const timeline::Timeline& timeline);
 
 /// Divides the span up for each thread, the busiest first. Threads without an event in
 /// it, or with only steps and the profiler's own, are left out. Linear in the rows,

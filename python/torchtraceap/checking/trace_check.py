@@ -127,6 +127,14 @@ class TraceCheck:
         """Check all findings together, as a share of the devices' time, 0 to 1."""
         self._limit("max_wasted_share", limit)
 
+    def peak_memory_gb(self, limit: float) -> None:
+        """Check what tensors of each device hold at most, in 10^9 bytes."""
+        self._limit("peak_memory_gb", limit)
+
+    def max_memory_growth_mb(self, limit: float) -> None:
+        """Check memory that grows in each step, by its growth in 10^6 bytes."""
+        self._limit("max_memory_growth_mb", limit)
+
     def _limit(self, name: str, limit: float) -> None:
         __tracebackhide__ = True
         self._check(f"{name}({limit})", {name: limit})

@@ -60,6 +60,10 @@ class BudgetData:
     max_kernels_per_step: float | None = _number()  #: Of the step that launches most.
     #: Of all findings together, 0 to 1.
     max_wasted_share: float | None = _number(1.0)
+    #: Most that tensors of one device hold, in 10^9 bytes.
+    peak_memory_gb: float | None = _number()
+    #: By which memory of one device or the host grows in each step, in 10^6 bytes.
+    max_memory_growth_mb: float | None = _number()
     min_quality: str | None = _choice(*VERDICTS)
     #: "pass": what is undetermined breaks no limit.
     unknown: str = _choice("fail", "pass", default="fail")
@@ -103,6 +107,10 @@ TIME_LIMITS = (
 #: Why a limit is undetermined.
 NO_DEVICE = "the trace has no device work"
 NO_STEPS = "the trace has no steps; call prof.step() after each"
+NO_MEMORY = (
+    "the trace has no [memory] events; record it with profile_memory=True "
+    "(torchtraceap.profile(memory=True))"
+)
 ONE_TRACE = "it is of one trace, and the budget limits the ranks of a job alone"
 INCOMPLETE = "records of the device are missing from the trace"
 SIMULATED = "the trace is simulated by a dry run: no time in it was measured"

@@ -35,6 +35,7 @@ from torchtraceap.gate.budget_data import (
     place_of,
     undetermined,
 )
+from torchtraceap.gate.memory_limits import OF_MEMORY
 from torchtraceap.gate.pattern_limits import judge_patterns, judge_wasted
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import device_text
@@ -71,6 +72,8 @@ def _limits(budget: BudgetData, report: ReportData) -> Iterator[Violation]:
             yield from judge_wasted(budget, report)
         elif name == "max_kernels_per_step":
             yield from _kernels(report, allowed)
+        elif judge_memory := OF_MEMORY.get(name):
+            yield from judge_memory(report, name, allowed)
         elif judge_device := _OF_DEVICES.get(name):
             if not devices:
                 yield undetermined(name, allowed, NO_DEVICE)

@@ -81,6 +81,10 @@ def _lines(reports: Sequence[ReportData], headroom: float) -> Iterator[str]:
         most = [count.max for count in counts if count is not None]
         if complete and on_devices and len(most) == len(reports):
             yield f"max_kernels_per_step = {math.ceil(max(most) * more)}"
+    devices = [[m for m in r.memory if m.device is not None] for r in reports]
+    if all(rows and not any(m.relative for m in rows) for rows in devices):
+        peak = max(m.peak_bytes for rows in devices for m in rows) / 1e9
+        yield f"peak_memory_gb = {_rounded(peak * more)}"
     if complete:
         share = max(_total(report, *patterns_of(report)).share for report in reports)
         yield f"max_wasted_share = {_rounded(min(1.0, share * more))}"

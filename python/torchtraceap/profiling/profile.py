@@ -26,6 +26,7 @@ def profile(
     repeat: int | None = None,
     every: int | None = None,
     schedule: Callable[[int], Any] | None = None,
+    memory: bool = False,
     quiet: bool = False,
     folder: str | os.PathLike[str] | None = None,
     formats: Iterable[str] | None = None,
@@ -64,13 +65,15 @@ def profile(
             None: one, with ``every`` 0.
         every: Steps from the beginning of a cycle to the next, for a run of days.
         schedule: Instead of these, as ``torch.profiler.schedule`` returns it.
+        memory: Record each allocation too (torch's ``profile_memory``), for
+            ``report.memory``. It makes steps longer.
         quiet: Print nothing: ``verbosity=0``.
         on_trace_ready: Handlers of yours, one or several, called with torch's profiler
             after the analysis.
         folder: As for ``Analyzer``; so are formats, budget, verbosity, callbacks, keep,
             name, max_events, config, rules and detector.
         **torch_options: Options of ``torch.profiler.profile``, such as ``activities``
-            or ``profile_memory``. ``with_stack`` and ``record_shapes`` are True unless
+            or ``with_flops``. ``with_stack`` and ``record_shapes`` are True unless
             given.
 
     Raises:
@@ -100,6 +103,8 @@ def profile(
         detector=detector,
     )
     options = {"with_stack": True, "record_shapes": True, **torch_options}
+    if memory:
+        options["profile_memory"] = True
     _refuse_unknown(options)
     if options.get("activities") is not None:
         options["activities"] = _checked_activities(options["activities"])

@@ -224,6 +224,8 @@ def _is_judged(report: ReportData) -> bool:
 
 def _notes(report: ReportData) -> Iterator[str]:
     quality, answer = report.quality, report.answer
+    if answer.memory:
+        yield headed("Memory", printable(answer.memory, 600))
     if quality.verdict != "ok":
         more = f" ({len(quality.reasons) - 1} more)" if quality.reasons[1:] else ""
         reason = printable(quality.reasons[0].detail) if quality.reasons else ""

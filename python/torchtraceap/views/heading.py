@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from torchtraceap._core import (
     Balance,
     CriticalPath,
+    Memory,
     Note,
     Overlap,
     Simulated,
@@ -48,7 +49,7 @@ _NOTABLE = 0.01  # Of a critical path: kinds of time and places below are left o
 _MOST_PLACES = 3
 
 
-def device_text(row: Balance | Overlap | Window, report: ReportData) -> str:
+def device_text(row: Balance | Memory | Overlap | Window, report: ReportData) -> str:
     """Write a device's number, in a file of several ranks with its process: ``0``,
     ``0 of process 4242``.
     """

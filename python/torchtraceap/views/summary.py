@@ -36,6 +36,7 @@ from torchtraceap.views.finding_text import (
     why_none,
 )
 from torchtraceap.views.heading import heading_lines, path_line
+from torchtraceap.views.memory_text import memory_lines
 from torchtraceap.views.opinion_text import rank_text, ranked_by
 from torchtraceap.views.work_tables import table_lines, window_table
 
@@ -48,6 +49,7 @@ def summary_lines(report: ReportData, windows: int, findings: int = 10) -> list[
         (
             heading_lines(report),
             _findings(report, findings),
+            memory_lines(report),
             [part for line in _outcomes(report) for part in wrapped(line, "  ")],
             wrapped(_detector_line(report), "  "),
             table_lines(window_table(report), windows) if windows else [],

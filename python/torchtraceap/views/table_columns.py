@@ -22,6 +22,9 @@ from torchtraceap._core import (
     Kernel,
     Label,
     Location,
+    Memory,
+    MemoryHolder,
+    MemoryPoint,
     Operator,
     Overlap,
     RooflineRow,
@@ -131,6 +134,26 @@ def _balances(report: ReportData, rows: Sequence[Balance | None]) -> list[Column
     ]
 
 
+def _memory_parts(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
+    """Return a table of a list that each row of memory has; ``memory`` is its index."""
+
+    def table(report: ReportData) -> list[Column]:
+        parts = [
+            (i, part) for i, m in enumerate(report.memory) for part in getattr(m, name)
+        ]
+        rows = [part for _, part in parts]
+        columns = [
+            Column("memory", "int", [i for i, _ in parts]),
+            *_columns(kind, rows),
+        ]
+        if kind is MemoryHolder:
+            where = _columns(Location, [row.location for row in rows], absent=True)
+            columns += [column for column in where if column.name in _LOCATION]
+        return columns
+
+    return table
+
+
 def _all_of(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
     return lambda report: _columns(kind, getattr(report, name))
 
@@ -147,6 +170,9 @@ TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
     "roofline": _all_of(RooflineRow, "roofline"),
     "utilization": _all_of(Utilization, "utilization"),
     "collectives": _all_of(CollectiveRate, "collectives"),
+    "memory": _all_of(Memory, "memory"),
+    "memory_alive": _memory_parts(MemoryHolder, "alive"),
+    "memory_line": _memory_parts(MemoryPoint, "line"),
     "overlap": _all_of(Overlap, "overlap"),
     "threads": _all_of(Thread, "threads"),
     "events": lambda report: _events(report.loaded),

@@ -50,6 +50,9 @@ class Tables(Mapping[str, Form], Generic[Form]):
     #: One row a device, then its steps, as `Report.utilization`.
     utilization: Form
     collectives: Form  # One row a size of a collective, as `Report.collectives`.
+    memory: Form  # One row a device, or the host, as `Report.memory`.
+    memory_alive: Form  # One row of its `alive`; `memory` is the index of its row.
+    memory_line: Form  # One row a point of its `line`, likewise.
     overlap: Form  # One row a device, as `Report.overlap`.
     threads: Form  # One row a thread, as `Report.threads`.
     events: Form  # One row an event of the trace, in the order of `Trace.columns`.

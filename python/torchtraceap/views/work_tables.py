@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from torchtraceap._core import RooflineRow, Utilization
+from torchtraceap._core import Memory, RooflineRow, Utilization
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
 from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.heading import device_text
+from torchtraceap.views.memory_text import holder_text, owner_text, signed, site_text
 from torchtraceap.views.stretches import Stretch, labeled_stretches
 
 _SHOWN = 10  # Rows of a table in text.
@@ -56,8 +57,10 @@ class Table:
 
     @property
     def id(self) -> str:
-        """The first word of the name, for links."""
-        return self.name.partition(" ")[0].strip(",").lower()
+        """The first word of the name, for links; with its number if it ends in one."""
+        first, _, rest = self.name.partition(" ")
+        number = rest.rpartition(" ")[2]
+        return first.strip(",").lower() + (number if number.isdigit() else "")
 
     @property
     def title(self) -> str:
@@ -117,6 +120,16 @@ def work_tables(report: ReportData) -> list[Table]:
             legend="GB/s: bus bandwidth of the median one, waiting for others in it; "
             "best: of the shortest; set_up: none of 16 MiB and more reaches 30 % of "
             "the link.",
+        ),
+        Table("Memory", "", report.memory, _memory(report)),
+        *(
+            Table(
+                f"Allocated at the peak of {owner_text(row, report)}",
+                "",
+                row.alive,
+                _HOLDER,
+            )
+            for row in report.memory
         ),
         Table("Threads", ordered, report.threads, _threads(span_us)),
         Table("Overlap with computation", "", report.overlap, _overlap(report)),
@@ -312,6 +325,39 @@ def rate_cell(value: float | None) -> Cell:
 
 def _efficiency(row: RooflineRow) -> Cell:
     return NO_CELL if row.efficiency is None else share_cell(row.efficiency, 1)
+
+
+def _memory(report: ReportData) -> list[Column]:
+    start_us = report.trace.start_us
+
+    def at(row: Memory) -> Cell:
+        us = row.peak_at_us - start_us
+        return Cell("+" + time_text(us), us)
+
+    return [
+        Column("of", lambda m: Cell(owner_text(m, report)), 24),
+        Column("peak", lambda m: _signed_cell(m.peak_bytes)),
+        Column("at", at),
+        Column("step", lambda m: count_cell(m.peak_step), if_any=True),
+        Column("reserved", lambda m: size_cell(m.reserved_bytes), if_any=True),
+        Column("unused", lambda m: size_cell(m.unused_bytes), if_any=True),
+        Column("first step", lambda m: _signed_cell(m.first_step_bytes), if_any=True),
+        Column("last step", lambda m: _signed_cell(m.last_step_bytes), if_any=True),
+        Column("a step", lambda m: _signed_cell(m.step_growth_bytes), if_any=True),
+        Column("retries", lambda m: count_cell(m.retries or None), if_any=True),
+        Column("by", lambda m: Cell(site_text(m.peak_operator, m.peak_location)), 90),
+    ]
+
+
+def _signed_cell(count: int | None) -> Cell:
+    return NO_CELL if count is None else Cell(signed(count), count)
+
+
+_HOLDER = (
+    Column("bytes", lambda h: size_cell(h.bytes)),
+    Column("allocations", lambda h: count_cell(h.count or None)),
+    Column("allocated by", lambda h: Cell(holder_text(h)), 90),
+)
 
 
 def _threads(span_us: float) -> list[Column]:

@@ -99,6 +99,19 @@ TEST(AllocatorChurn, EmptyingTheCacheIsNotRunningWithoutOne) {
   EXPECT_FALSE(says(first(text, kAllocatorChurn).advice, "NO_CUDA_MEMORY_CACHING"));
 }
 
+// The allocator runs out in two steps: three calls of 100 us each, in one operator.
+TEST(AllocatorChurn, RunningOutOfMemoryIsASubTypeOfItsOwn) {
+  TraceText text = churn("0000", 100);
+  for (const double at : {1'200.0, 2'200.0}) {
+    text.op("aten::empty", at - 1, 310).call("cudaMalloc", at, 100, 0);
+    text.call("cudaFree", at + 100, 100, 0).call("cudaMalloc", at + 200, 100, 0);
+  }
+  const auto f = first(text, kAllocatorChurn);
+  EXPECT_EQ(figures(f), "allocator_churn.retry x6: 600 us, 600 idle");
+  EXPECT_TRUE(says(f.message, "gave its cached memory back"));
+  EXPECT_TRUE(says(f.advice, "PYTORCH_CUDA_ALLOC_CONF"));
+}
+
 // Two kernels, and 10 ms between the end of the first and the launch of the second.
 TraceText two_kernels() {
   return TraceText().launched(0, 10, 90, 1).launched(10'100, 10'110, 890, 2);

@@ -60,6 +60,17 @@ class TraceText {
     return call("cudaLaunchKernel", at, 5, correlation)
         .kernel(ts, dur, correlation, name, stream, device);
   }
+  /// Adds an instant of the host.
+  TraceText& instant(const std::string& name, double ts, const std::string& args,
+                     int tid = 1, int pid = 100) {
+    char text[96];
+    std::snprintf(text, sizeof text, "\"pid\": %d, \"tid\": %d, \"ts\": %.3f", pid, tid,
+                  ts);
+    if (!events_.empty()) events_ += ",\n";
+    events_ += "{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", ";
+    events_ += "\"name\": \"" + name + "\", " + text + ", \"args\": {" + args + "}}";
+    return *this;
+  }
   /// Adds the range of a step of the profiler.
   TraceText& step(int number, double ts, double dur) {
     return note("ProfilerStep#" + std::to_string(number), ts, dur);

@@ -25,6 +25,7 @@ from torchtraceap.views.heading import (
 from torchtraceap.views.html.balance_bars import balance_bars
 from torchtraceap.views.html.document import document, notebook
 from torchtraceap.views.html.roofline_plot import HEIGHT, WIDTH, roofline_plots
+from torchtraceap.views.html.memory_strip import memory_strip
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.opinion_text import opinion_texts, rank_text, ranked_by
@@ -81,6 +82,7 @@ def _values(report: ReportData) -> dict[str, Any]:
 def _page_values(report: ReportData) -> dict[str, Any]:
     tables = [*work_tables(report), window_table(report)]
     return {
+        "memory": memory_strip(report),
         "name": report.trace.path.replace("\\", "/").rpartition("/")[2],
         "notes": said_notes(report),
         "left": [*finding_text.left_texts(report), *finding_text.stretch_texts(report)],
