@@ -12,11 +12,15 @@ import numpy.typing
 
 __all__: list[str] = [
     "Agreement",
+    "AlignedOperator",
+    "AlignedSide",
+    "Alignment",
     "Answer",
     "AnswerRow",
     "Arrival",
     "Balance",
     "BlockingCall",
+    "CallTree",
     "Claim",
     "CollectiveRate",
     "CollectiveRow",
@@ -50,6 +54,10 @@ __all__: list[str] = [
     "LateRank",
     "LoadOptions",
     "Location",
+    "Memory",
+    "MemoryGrowth",
+    "MemoryHolder",
+    "MemoryPoint",
     "NO_ID",
     "NO_TIME",
     "Node",
@@ -67,6 +75,7 @@ __all__: list[str] = [
     "RankRecord",
     "RankRow",
     "RankWork",
+    "Reason",
     "Recomputed",
     "Recovery",
     "Replay",
@@ -93,6 +102,7 @@ __all__: list[str] = [
     "Warning",
     "Window",
     "WorkTables",
+    "align",
     "analyze",
     "built_for_torch",
     "category_names",
@@ -2747,6 +2757,7 @@ class Report:
         """
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
         """
+    def call_tree(self) -> CallTree: ...
     def claimed_shares(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         float32 [n, 2]: what rules claim that a fix of the CPU's or GPU's side saves at most, as a share of each window.
@@ -2791,6 +2802,7 @@ class Report:
         ]
         | None = None,
     ) -> DrawnLanes: ...
+    def memory(self) -> tuple[Memory, ...]: ...
     def model_verdicts(
         self,
         *,
@@ -3069,6 +3081,11 @@ class Answer:
     def kernels(self) -> str:
         """
         Which operator loses most on the device, where kernels far below its peaks lose a fifth of the busy time and no row says so; or "".
+        """
+    @property
+    def memory(self) -> str:
+        """
+        Memory that grows in each step, or for which the allocator empties its cache, in a sentence or two; or "".
         """
     @property
     def otherwise(self) -> str:
@@ -3714,6 +3731,500 @@ class CollectiveRate:
         Time of their kernels, waiting for others in it.
         """
 
+class Reason:
+    """
+    A difference that makes one side slower.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Reason:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Reason:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        "calls": more of them; "work": more flops or bytes a call; "precision": wider numbers; "fusion": more operators with kernels of their own; "kernels": more kernels a call; "efficiency": further from the roofline; "bandwidth", "peak": its device has less; "kernel": another one.
+        """
+    @property
+    def text(self) -> str:
+        """
+        In words: the slower side against the faster one.
+        """
+
+class AlignedSide:
+    """
+    One side of an aligned row.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> AlignedSide:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> AlignedSide:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def calls(self) -> float:
+        """
+        Of it; of several operators, of what called them.
+        """
+    @property
+    def data_type(self) -> str:
+        """
+        Of the same, as torch names it; or "".
+        """
+    @property
+    def device_ns(self) -> int:
+        """
+        Its part of the busy time of the device: a moment of overlapping work is that of what started first.
+        """
+    @property
+    def device_us(self) -> float:
+        """
+        Its part of the busy time of the device: a moment of overlapping work is that of what started first.
+        """
+    @property
+    def efficiency(self) -> float | None:
+        """
+        Share of the roofline reached, by `RooflineRow` of the operators inside; None: as of `flops`.
+        """
+    @property
+    def flops(self) -> float | None:
+        """
+        None: unknown of over a fifth of the time of its work.
+        """
+    @property
+    def inputs(self) -> str:
+        """
+        Sizes of its costliest operator's; or "".
+        """
+    @property
+    def kernel(self) -> str:
+        """
+        Its kernel, copy or memset with the most time.
+        """
+    @property
+    def name(self) -> str:
+        """
+        The operator, or range; of several the first four, with how often each comes in a call: "aten::bmm ×2 + aten::_softmax". "": none.
+        """
+    @property
+    def work(self) -> float:
+        """
+        Kernels, copies and memsets.
+        """
+
+class AlignedOperator:
+    """
+    Device time of the same part of a program in two traces.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> AlignedOperator:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> AlignedOperator:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def after(self) -> AlignedSide | None:
+        """
+        None: only before.
+        """
+    @property
+    def because(self) -> tuple[Reason, ...]:
+        """
+        Why that side is slower, as far as known.
+        """
+    @property
+    def before(self) -> AlignedSide | None:
+        """
+        None: only after.
+        """
+    @property
+    def difference_ns(self) -> int:
+        """
+        Device time after less that before.
+        """
+    @property
+    def difference_us(self) -> float:
+        """
+        Device time after less that before.
+        """
+    @property
+    def path(self) -> tuple[str, ...]:
+        """
+        The ranges, modules and operators around it, outermost first; where their names differ, "before -> after".
+        """
+    @property
+    def slower(self) -> str:
+        """
+        "before" or "after"; "": they differ by at most 5 %, or one is None.
+        """
+
+class Alignment:
+    """
+    The operators of two traces, aligned. Each moment in which a device was busy is in one row.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Alignment:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Alignment:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def after_ns(self) -> int:
+        """
+        The same after.
+        """
+    @property
+    def after_us(self) -> float:
+        """
+        The same after.
+        """
+    @property
+    def before_ns(self) -> int:
+        """
+        Busy time of the device before: the sum of all rows.
+        """
+    @property
+    def before_us(self) -> float:
+        """
+        Busy time of the device before: the sum of all rows.
+        """
+    @property
+    def kernels_differ(self) -> bool:
+        """
+        That share is under 80 %.
+        """
+    @property
+    def per_step(self) -> bool:
+        """
+        Figures are of one step of the profiler, on average; else of all that was recorded. With several devices, of one of them, on average.
+        """
+    @property
+    def rows(self) -> tuple[AlignedOperator, ...]:
+        """
+        Largest difference first.
+        """
+    @property
+    def same_kernels(self) -> float | None:
+        """
+        Share of the time of both sides' kernels in those that both have, by name; None: there are none.
+        """
+
+class MemoryHolder:
+    """
+    Memory by what allocated it.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> MemoryHolder:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> MemoryHolder:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def bytes(self) -> int:
+        """
+        Of all its allocations.
+        """
+    @property
+    def count(self) -> int:
+        """
+        Allocations; 0 of "earlier".
+        """
+    @property
+    def kind(self) -> str:
+        """
+        "site": an operator at a line; "rest": all sites that are not listed; "earlier": allocated before the recording.
+        """
+    @property
+    def location(self) -> Location | None:
+        """
+        None: no Python frames.
+        """
+    @property
+    def operator(self) -> str:
+        """
+        The innermost one that does more than to allocate (aten::empty and the like); "" if none was running.
+        """
+
+class MemoryGrowth:
+    """
+    Memory that grows in each step: the level at its end, in at least four steps after the first, by 1 MiB and more in the median.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> MemoryGrowth:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> MemoryGrowth:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def bytes(self) -> int:
+        """
+        A step: the median.
+        """
+    @property
+    def full_after(self) -> int | None:
+        """
+        Steps until the device is full, from the last one. None: its size, or what was allocated before the recording, is unknown.
+        """
+    @property
+    def holders(self) -> tuple[MemoryHolder, ...]:
+        """
+        Sites that hold more after each of the steps, bytes and count a step, the largest first, at most five; empty where events have no addresses.
+        """
+    @property
+    def message(self) -> str:
+        """
+        One sentence with figures; names are printable.
+        """
+    @property
+    def steps(self) -> int:
+        """
+        In how many steps, each after the one before.
+        """
+
+class MemoryPoint:
+    """
+    A place on the line of a device's memory.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> MemoryPoint:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> MemoryPoint:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def allocated(self) -> int:
+        """
+        From then on, in bytes.
+        """
+    @property
+    def at_ns(self) -> int:
+        """
+        On the trace's clock.
+        """
+    @property
+    def at_us(self) -> float:
+        """
+        On the trace's clock.
+        """
+    @property
+    def reserved(self) -> int | None:
+        """
+        The same; None: unknown.
+        """
+
+class Memory:
+    """
+    The memory of one device, or of the host, that one process allocated.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Memory:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Memory:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def alive(self) -> tuple[MemoryHolder, ...]:
+        """
+        Allocated at the peak: what is from before the recording, then 20 sites, the largest first, and the rest. Empty where events have no addresses.
+        """
+    @property
+    def capacity_bytes(self) -> int | None:
+        """
+        The device's memory; None: unknown.
+        """
+    @property
+    def device(self) -> int | None:
+        """
+        Its number; None: the host.
+        """
+    @property
+    def driver_calls(self) -> int:
+        """
+        In steps after the first of its process, on all its devices: calls that took memory from the driver or gave it back.
+        """
+    @property
+    def events(self) -> int:
+        """
+        [memory] events of it.
+        """
+    @property
+    def first_step_bytes(self) -> int | None:
+        """
+        Allocated at the end of the first step of its process; None: no steps.
+        """
+    @property
+    def growth(self) -> MemoryGrowth | None:
+        """
+        None: it does not grow in each.
+        """
+    @property
+    def last_step_bytes(self) -> int | None:
+        """
+        Of the last step.
+        """
+    @property
+    def line(self) -> tuple[MemoryPoint, ...]:
+        """
+        Over time, 500 points at most; of each 500th of the time the maximum.
+        """
+    @property
+    def peak_at_ns(self) -> int:
+        """
+        When first, on the trace's clock.
+        """
+    @property
+    def peak_at_us(self) -> float:
+        """
+        When first, on the trace's clock.
+        """
+    @property
+    def peak_bytes(self) -> int:
+        """
+        Most allocated by tensors.
+        """
+    @property
+    def peak_location(self) -> Location | None:
+        """
+        The line; None: unknown.
+        """
+    @property
+    def peak_operator(self) -> str:
+        """
+        As of a holder: what allocated then.
+        """
+    @property
+    def peak_step(self) -> int | None:
+        """
+        N of the ProfilerStep#N.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process that allocated.
+        """
+    @property
+    def relative(self) -> bool:
+        """
+        True: the trace has no totals (before torch 1.10), so that amounts count from what was allocated when recording began.
+        """
+    @property
+    def reserved_bytes(self) -> int | None:
+        """
+        Most that torch's allocator held; None: not recorded, as of the host.
+        """
+    @property
+    def retries(self) -> int:
+        """
+        Likewise: allocations for which torch's allocator emptied its cache.
+        """
+    @property
+    def step_growth_bytes(self) -> int | None:
+        """
+        By which the level at the end of a step differs from the one before: the median; None: fewer than two steps.
+        """
+    @property
+    def unused_bytes(self) -> int | None:
+        """
+        Of that, not allocated: free in the cache, and fragments.
+        """
+
 class Counts:
     """
     Kernels in each of several parts of a trace.
@@ -4052,6 +4563,11 @@ class SortOfEvent:
     def kind(self) -> str: ...
     @property
     def letter(self) -> str: ...
+
+class CallTree:
+    """
+    A trace reduced to its calls, with the device time of each.
+    """
 
 class DrawnLane:
     """
@@ -4990,6 +5506,11 @@ class Program:
     def resolution_ns(
         self, arg0: typing.SupportsInt | typing.SupportsIndex
     ) -> None: ...
+
+def align(before: CallTree, after: CallTree) -> Alignment:
+    """
+    Align the operators of two traces.
+    """
 
 def analyze(
     trace: Trace,

@@ -248,6 +248,8 @@ class ReportData:
         bandwidth, tensor cores; of all the time and of each step. Needs
         record_shapes=True."""
         return self.core.utilization()
+
+    @cached_property
     def memory(self) -> tuple[Memory, ...]:
         """The memory of each device and of the host: its peak and what was allocated
         then, its growth, its line over time. Needs profile_memory=True."""

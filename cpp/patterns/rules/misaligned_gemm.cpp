@@ -80,8 +80,8 @@ std::string describe(const Context& context, const Finding& f) {
   return count_text(f.count, "product", "products") +
          " with sizes that are not multiples of 8" +
          (f.count == 1 ? " (" : " (the costliest: ") + why.evidence +
-         ") ran far below what the device can do: up to " +
-         duration_text(f.wasted_ns) + " less if padded.";
+         ") ran far below what the device can do: up to " + duration_text(f.wasted_ns) +
+         " less if padded.";
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ class Builder {
         operators_(report.operators.get()) {
     if (operators_ != nullptr) {
       for (const auto& calls : operators_->all()) {
-        out_.roofline.push_back(make_roofline_row(t_, *report.args, *operators_, calls));
+        out_.roofline.push_back(
+            make_roofline_row(t_, *report.args, *operators_, calls));
       }
     }
     for (const auto& step : t_.spans.steps) steps_.insert(step.row);
@@ -187,7 +188,7 @@ class Builder {
   std::vector<std::uint32_t> climbed_;
   std::vector<std::int64_t> first_;  // start of the first call, of each node
   std::unordered_map<std::uint32_t, std::unordered_map<std::string, std::uint32_t>>
-      found_;                            // children by parent and name
+      found_;  // children by parent and name
   const work::OperatorTimes* operators_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, KnownWork> known_;
   std::unordered_set<std::uint32_t> seen_;  // operators

@@ -10,8 +10,8 @@
 
 #include "pipeline/pricing/price.h"
 #include "pipeline/story/story_parts.h"
-#include "work/slow_reason.h"
 #include "pipeline/tables/memory_growth.h"
+#include "work/slow_reason.h"
 
 namespace tta::pipeline {
 namespace {
@@ -127,7 +127,7 @@ std::string caveat(const Report& r, const AnswerRow& first) {
   return out + (out.empty() || rough.empty() ? "" : " ") + rough;
 }
 
-// A program that mostly waits may still have one thing to say of its kernels: traces of
+// A program that mostly waits may still have slow kernels: traces of
 // single operators are of this kind.
 constexpr double kKernelsMatter = 0.2;
 

@@ -47,7 +47,7 @@ RooflineRow make_roofline_row(const timeline::Timeline& t,
   row.device = calls.device;
   row.count = calls.count;
   row.device_ns = calls.device_ns;
-  if (calls.work.exact) {
+  if (calls.work.exact && calls.device_ns > 0) {
     const auto each =
         static_cast<double>(calls.count) / static_cast<double>(calls.device_ns);
     row.flops = calls.work.flops;

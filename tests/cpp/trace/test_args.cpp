@@ -198,9 +198,9 @@ bool kept(std::string key) {
 
 TEST(KeptArgs, AreToldByTheirKeys) {
   for (const auto key : kKeptKeys) EXPECT_TRUE(kept(std::string(key))) << key;
-  for (const auto* key : {"", "g", "gri", "grids", "grit", "Grid", "graph node id",
-                          "External id", "correlation", "Input",
-                          "bytes2", "sizes", "Sequence number", "In", "queued"}) {
+  for (const auto* key :
+       {"", "g", "gri", "grids", "grit", "Grid", "graph node id", "External id",
+        "correlation", "Input", "bytes2", "sizes", "Sequence number", "In", "queued"}) {
     EXPECT_FALSE(kept(key)) << key;
   }
 }

@@ -24,8 +24,8 @@ from torchtraceap.views.heading import (
 )
 from torchtraceap.views.html.balance_bars import balance_bars
 from torchtraceap.views.html.document import document, notebook
-from torchtraceap.views.html.roofline_plot import HEIGHT, WIDTH, roofline_plots
 from torchtraceap.views.html.memory_strip import memory_strip
+from torchtraceap.views.html.roofline_plot import HEIGHT, WIDTH, roofline_plots
 from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.opinion_text import opinion_texts, rank_text, ranked_by
