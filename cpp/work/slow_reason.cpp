@@ -167,15 +167,18 @@ std::optional<std::string> waves(const WorkArgs& args, const DeviceProperties& d
               static_cast<double>(args.blocks) / static_cast<double>(a_wave));
 }
 
-std::optional<std::string> tiles(const OperatorWork& work, std::string_view kernel) {
+// `compute_share`: time at the peak of arithmetic over that of memory. Tiles beyond the
+// edges compute, and read nothing.
+std::optional<std::string> tiles(const OperatorWork& work, std::string_view kernel,
+                                 double compute_share) {
   if (work.rows <= 0) return {};
   const auto tile = tile_of(kernel);
   if (!tile) return {};
   // Libraries compute the transpose as well.
   const auto filled = std::max(share_of_tiles(work.rows, work.columns, *tile),
                                share_of_tiles(work.columns, work.rows, *tile));
-  if (filled > kMostFilled) return {};
-  return text("%lld x %lld in tiles of %lld x %lld: %.0f %% of them", shown(work.rows),
+  if (filled > kMostFilled || compute_share < filled) return {};
+  return text("%lld x %lld in tiles of %lld x %lld, %.0f %% of which are used", shown(work.rows),
               shown(work.columns), shown(tile->rows), shown(tile->columns),
               100 * filled);
 }
@@ -252,7 +255,13 @@ Slowness slowness_of(const timeline::Timeline& t, const timeline::EventArgs& arg
     }
     if (auto found = waves(grid, *device)) return {SlowReason::kWaves, *found};
   }
-  if (auto found = tiles(work, kernel)) return {SlowReason::kTiles, *found};
+  const auto peak = gpu == nullptr ? 0 : peak_of(*gpu, work, kernel);
+  // FLOPs a byte of the operator over those where both limits meet.
+  const auto compute_share =
+      peak > 0 ? work.intensity() * gpu->bandwidth_gb_s / (1000 * peak) : 0;
+  if (auto found = tiles(work, kernel, compute_share)) {
+    return {SlowReason::kTiles, *found};
+  }
   auto of_shape = of_form(work, kernel);
   if (of_shape.reason != SlowReason::kNone) return of_shape;
   if (of_product && !calls.compute_bound) return {SlowReason::kLowIntensity, low()};

@@ -39,7 +39,7 @@ def _sentences(row: Memory, report: ReportData) -> Iterator[str]:
     if row.reserved_bytes is not None:
         unused = row.unused_bytes
         of_it = f", {bytes_text(unused)} of it not allocated" if unused else ""
-        yield f"Reserved by torch at most: {bytes_text(row.reserved_bytes)}{of_it}."
+        yield f"Reserved by torch: up to {bytes_text(row.reserved_bytes)}{of_it}."
     if row.first_step_bytes is not None and row.last_step_bytes is not None:
         ends = f"{signed(row.first_step_bytes)} at the end of the first step"
         if row.step_growth_bytes is not None:
@@ -67,7 +67,7 @@ def peak_text(row: Memory, report: ReportData) -> str:
         when += f" in step {row.peak_step}"
     place = site_text(row.peak_operator, row.peak_location)
     by = f", by {place}" if place else ""
-    return f"{owner_text(row, report)} had at most {more}, {when}{by}"
+    return f"{owner_text(row, report)} peaked at {more}, {when}{by}"
 
 
 def growth_text(row: Memory) -> str:

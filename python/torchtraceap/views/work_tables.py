@@ -335,7 +335,7 @@ def _memory(report: ReportData) -> list[Column]:
         return Cell("+" + time_text(us), us)
 
     return [
-        Column("of", lambda m: Cell(owner_text(m, report)), 24),
+        Column("of", lambda m: Cell(owner_text(m, report)), 16),
         Column("peak", lambda m: _signed_cell(m.peak_bytes)),
         Column("at", at),
         Column("step", lambda m: count_cell(m.peak_step), if_any=True),
@@ -345,7 +345,7 @@ def _memory(report: ReportData) -> list[Column]:
         Column("last step", lambda m: _signed_cell(m.last_step_bytes), if_any=True),
         Column("a step", lambda m: _signed_cell(m.step_growth_bytes), if_any=True),
         Column("retries", lambda m: count_cell(m.retries or None), if_any=True),
-        Column("by", lambda m: Cell(site_text(m.peak_operator, m.peak_location)), 90),
+        Column("by", lambda m: Cell(site_text(m.peak_operator, m.peak_location)), 48),
     ]
 
 
@@ -356,7 +356,7 @@ def _signed_cell(count: int | None) -> Cell:
 _HOLDER = (
     Column("bytes", lambda h: size_cell(h.bytes)),
     Column("allocations", lambda h: count_cell(h.count or None)),
-    Column("allocated by", lambda h: Cell(holder_text(h)), 90),
+    Column("allocated by", lambda h: Cell(holder_text(h)), 60),
 )
 
 

@@ -19,7 +19,8 @@ from torchtraceap.report_data import ReportData
 
 WIDTH, HEIGHT = 760, 380  # Of the drawing, in pixels; margins are in it.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 24, 24, 40
-_MOST_POINTS = 300  # Those with the most time: others are dots under them.
+_MOST_POINTS = 300  # Those with the most time.
+_LEAST = 1e-3  # Of the time of all: what takes less only stretches the axes.
 _LARGEST = 20  # Radius of the point with the most time, in pixels.
 
 
@@ -80,6 +81,8 @@ def roofline_plots(report: ReportData) -> list[Plot]:
 
 
 def _plot(device: int, rows: list[RooflineRow]) -> Plot:
+    least = _LEAST * sum(row.device_us for row in rows)
+    rows = [row for row in rows if row.device_us >= least]
     rows = sorted(rows, key=lambda row: -row.device_us)[:_MOST_POINTS]
     across = _axis([row.intensity for row in rows], _LEFT, WIDTH - _LEFT - _RIGHT)
     peaks = sorted({row.peak_tflop_s or 0 for row in rows})
