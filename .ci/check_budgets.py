@@ -80,7 +80,7 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 59_350, 48_000, ("cpp",)),
+    Budget("cpp", 59_550, 48_000, ("cpp",)),
     Budget("cpp", 440, 350, ("cpp",), unit="files"),
     Budget("tests", 65_650, 50_000, ("tests",)),
     Budget("benchmarks", 34_300, 30_000, ("benchmarks",)),

@@ -23,7 +23,15 @@ OF_REPORT = (
     *("Location", "Event", "Unexplained", "Label", "Window", "Finding", "Device"),
     *("Simulated", "TraceFacts", "Note", "Quality", "Balance", "Step", "Stage"),
     *("RuleOutcome", "Gain", "Recomputed", "Fidelity", "PathPlace", "CriticalPath"),
-    *("Recovery", "Thread", "AnswerRow", "Answer", "RooflineRow", "Utilization"),
+    *(
+        "Recovery",
+        "Thread",
+        "AnswerRow",
+        "Answer",
+        "RooflineRow",
+        "Utilization",
+        "CollectiveRate",
+    ),
     *("Memory", "MemoryHolder", "MemoryGrowth", "MemoryPoint"),
 )
 OF_JOB = (

@@ -584,9 +584,10 @@ TTA_RECORD(RooflineRow, TTA_ROOFLINE_ROW,
   FIELD(std::optional<double>, efficiency, {}, "best_gb_s / link_gb_s.")               \
   FIELD(                                                                               \
       std::string, reason, {},                                                         \
-      "\"latency\": less than 1 MiB; \"set_up\": none of 16 MiB and more reaches 30 "  \
-      "% of the link; \"waiting\": the usual one takes twice the time of the best; "   \
-      "or \"\".")
+      "\"latency\": less than 1 MiB; \"set_up\": 16 MiB and more, at a constant rate " \
+      "under 30 % of the link; \"waiting\": the usual one takes twice the time of "    \
+      "the "                                                                           \
+      "best; or \"\".")
 TTA_RECORD(CollectiveRate, TTA_COLLECTIVE_RATE,
            "Collectives of one name, type, size and group, against their link.")
 
@@ -604,7 +605,8 @@ TTA_RECORD(CollectiveRate, TTA_COLLECTIVE_RATE,
   FIELD(double, gb_s, 0, "Bytes over the span, each input and output once.")          \
   FIELD(std::optional<double>, mfu, {},                                               \
         "Model flops utilization: time that products, convolutions and attention "    \
-        "would take at the peak of their types, over the span. None: unknown.")       \
+        "would take at the peak of their types, over the span. None: unknown, or "    \
+        "known_share is below 0.5.")                                                  \
   FIELD(std::optional<double>, bandwidth_share, {},                                   \
         "`gb_s` over the peak of the device's memory.")                               \
   FIELD(double, tensor_core_share, 0,                                                 \

@@ -23,6 +23,9 @@ constexpr PeakTeraflops kH100Pcie = {51, 51, 378, 756, 756, 1513, 1513};
 // sparsity.
 constexpr PeakTeraflops kB200 = {37, 75, 1125, 2250, 2250, 4500, 4500};
 constexpr PeakTeraflops kB300 = {1.2, 75, 1125, 2250, 2250, 4500, 0};
+// NVIDIA GB200 and GB300 NVL72 data sheets, a GPU of 72, likewise.
+constexpr PeakTeraflops kGb200 = {40, 80, 1250, 2500, 2500, 5000, 5000};
+constexpr PeakTeraflops kGb300 = {1.4, 80, 1250, 2500, 2500, 5000, 0};
 // AMD Instinct data sheets, dense, with matrix cores; MI250 and MI250X: of one of the
 // two dies of a board, each of which is a device.
 constexpr PeakTeraflops kMi300x = {163.4, 163.4, 653.7, 1307.4, 1307.4, 2614.9, 2614.9};
@@ -55,6 +58,7 @@ constexpr std::array kGpus = {
         40, 1.59, 7, 5, 4 * kMiB, 1024, 3},
     // NVIDIA V100 data sheet (SXM2, 32 GB); cache: NVIDIA Tesla V100 architecture white
     // paper.
+    board("V100 PCIE", 900, {7, 14, 0, 112}),
     Gpu{"V100", "V100", 900, "Tesla V100-SXM2-32GB", 32 * kGiB, {7.8, 15.7, 0, 125},
         80, 1.53, 7, 0, 6 * kMiB, 2048, 3},
     // NVIDIA RTX A6000 data sheet; rates without sparsity: NVIDIA Ampere GA102
@@ -84,20 +88,21 @@ constexpr std::array kGpus = {
         132, 1.98, 9, 0, 50 * kMiB, 2048, 5},
     board("H800", 2000, kH100Pcie),  // As the H100 PCIe, the slowest of the name.
     // NVIDIA H200 data sheet (SXM): the processor of the H100 with other memory.
+    board("H200 NVL", 4800, {60, 60, 417.5, 835.5, 835.5, 1670.5, 1670.5}),
     Gpu{"H200", "H200", 4800, "NVIDIA H200", 141 * kGiB, kHopper,
         132, 1.98, 9, 0, 50 * kMiB, 2048, 5},
     // NVIDIA data sheets: GH200 (96 GB), DGX/HGX B200 and B300, L40, L40S, L4, A40, A10.
     board("GH200", 4000, kHopper),
     board("B200", 7700, kB200),
-    board("GB200", 7700, kB200),
+    board("GB200", 8000, kGb200),
     board("B300", 7700, kB300),
-    board("GB300", 7700, kB300),
+    board("GB300", 8000, kGb300),
     board("L40", 864, {1.4, 90.5, 90.5, 181, 181, 362, 362}),
     board("L40S", 864, {1.4, 91.6, 183, 362, 362, 733, 733}),
     board("L4", 300, {0.5, 30.3, 60.5, 121, 121, 242.5, 242.5}),
     board("A40", 696, {0.6, 37.4, 74.8, 149.7, 149.7, 0, 299.3}),
     board("A10", 600, {0.5, 31.2, 62.5, 125, 125, 0, 250}),
-    board("A30", 933, {5.2, 10.3, 82, 165, 165, 0, 330}),
+    board("A30", 933, {10.3, 10.3, 82, 165, 165, 0, 330}),
     // NVIDIA professional boards, data sheets.
     board("RTX A5000", 768, {0.4, 27.8, 55.6, 111.1, 111.1, 0, 222.2}),
     board("RTX A4000", 448, {0.3, 19.2, 38.3, 76.7, 76.7, 0, 153.4}),
@@ -174,7 +179,7 @@ struct PeerLink {
   std::string_view words;  // Of a device's name.
   double gb_s;
 };
-constexpr std::array<PeerLink, 17> kPeerLinks = {{
+constexpr std::array<PeerLink, 18> kPeerLinks = {{
     {"P100 SXM2", 80},
     {"V100 SXM2", 150},
     {"V100 SXM3", 150},
@@ -182,6 +187,7 @@ constexpr std::array<PeerLink, 17> kPeerLinks = {{
     {"A800 SXM4", 200},
     {"H100 HBM3", 450},
     {"H800", 200},
+    {"H200 NVL", -1},
     {"H200", 450},
     {"GH200", 450},
     {"B200", 900},

@@ -36,9 +36,9 @@ struct DeviceMemory {
   }
 };
 
-/// Amounts from here on, of either sign, are invalid, and their events are left out: a
-/// pebibyte is a thousand times what a device has.
-inline constexpr std::int64_t kMemoryLimit = std::int64_t{1} << 50;
+/// Amounts from here on, of either sign, are invalid, and their events are left out: 4
+/// TiB is more than a device or an allocation has, and two million of them add up.
+inline constexpr std::int64_t kMemoryLimit = std::int64_t{1} << 42;
 
 /// Devices and hosts that are listed at most: a file merged from 256 ranks has two
 /// each.

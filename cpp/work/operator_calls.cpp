@@ -104,48 +104,67 @@ const timeline::Gpu* find_gpu(const Timeline& t, const timeline::DeviceTime& d) 
   return nullptr;
 }
 
-// Float32 on tensor cores is TF32: its kernels say so.
-bool rounds_to_tf32(std::string_view kernel) {
-  return kernel.find("tf32") != kernel.npos || kernel.find("s1688") != kernel.npos ||
-         kernel.find("xf32") != kernel.npos;
-}
+// A kernel's own start and end, which no choice of kernel saves: 2 to 5 us.
+constexpr double kStartNs = 3'000;
+// Attention of shorter sequences is a matter of launches and of filling the device.
+constexpr std::int64_t kLongSequence = 1024;
 
-// What the best kernels of a class reach of the data sheet's peak:
-// - of arithmetic on NVIDIA 75 % in products (A100: 77 to 92 % in the Megatron traces;
-//   H100: 660 to 750 of 989 TFLOP/s in cuBLAS), 70 % in attention (FlashAttention 2 on
-//   A100: 73 %, 3 on H100: 75 %) and 60 % in convolutions;
-// - on AMD's CDNA 3 half of it in half precision and less (TraceLens: 654 of 1307), all
-//   of it in float32;
-// - of memory 85 % in one pass over contiguous data (BabelStream reaches 85 to 92 % on
-//   V100 to H100), 70 % where rows are reduced or fetched.
-double reachable_of(const timeline::Gpu& gpu, const OperatorWork& work,
-                    bool compute_bound) {
-  if (!compute_bound) {
-    return work.work_class == WorkClass::kElementwise ? 0.85 : 0.7;
-  }
-  const bool cdna3 = gpu.words.starts_with("MI3") && work.data_type != "float";
-  const double of_amd = cdna3 ? 0.67 : 1;
+// What good kernels of a class reach of the data sheet's peak of arithmetic; 0:
+// unknown.
+//
+// - NVIDIA: 75 % in products (A100: 77 to 92 % in the Megatron traces; H100: 660 to 750
+//   of 989 TFLOP/s in cuBLAS), 70 % in attention with heads of 128 and 50 % of 64
+//   (FlashAttention 2 on A100: 73 % and 61 %, 3 on H100: 75 % and 50 %), four fifths of
+//   that backward (FlashAttention 2: 63 %), 60 % in convolutions.
+// - AMD's CDNA 3 in half precision and less: half of it in products (TraceLens: 654 of
+//   1307 TFLOP/s in practice), 40 % in attention (AMD's own kernels: 500 and more), 40
+//   % in convolutions. Newer ones are not measured.
+double reachable_of(const timeline::Gpu& gpu, const OperatorWork& work) {
+  const auto narrow = work.data_type != "float" && work.data_type != "double";
+  if (narrow && gpu.words.starts_with("MI35")) return 0;
+  const bool cdna3 = narrow && gpu.words.starts_with("MI3");
   switch (work.work_class) {
     case WorkClass::kProduct:
-      return 0.75 * of_amd;
-    case WorkClass::kAttention:
-      return 0.7 * of_amd;
+      return cdna3 ? 0.5 : 0.75;
+    case WorkClass::kAttention: {
+      if (work.length < kLongSequence) return 0;
+      const double forward = cdna3 ? 0.4 : work.head_size >= 128 ? 0.7 : 0.5;
+      return work.backward ? 0.8 * forward : forward;
+    }
     default:
-      return 0.6 * of_amd;
+      return cdna3 ? 0.4 : 0.6;
   }
+}
+
+// The same of the memory's peak: 85 % in one pass over contiguous data (BabelStream
+// reaches 85 to 92 % on V100 to H100), 70 % where rows are reduced or fetched.
+double reachable_memory(const OperatorWork& work) {
+  return work.work_class == WorkClass::kElementwise ? 0.85 : 0.7;
 }
 
 void judge(const timeline::Gpu& gpu, std::string_view kernel, OperatorCalls& calls) {
-  const auto peak = peak_of(gpu, calls.work, kernel);
-  if (!calls.work.exact || (calls.work.flops > 0 && peak <= 0)) return;
+  auto work = calls.work;
+  // Attention in float32 has no fast kernels: it is held against half precision.
+  if (in_needless_precision(gpu, work)) {
+    work.data_type = "c10::Half";
+    work.bytes /= 2;
+  }
+  const auto peak = peak_of(gpu, work, kernel);
+  if (!work.exact || (work.flops > 0 && peak <= 0)) return;
   // TFLOP/s are 1000 FLOPs a nanosecond, GB/s bytes a nanosecond.
-  const auto compute = calls.work.flops > 0 ? calls.work.flops / peak * 1e-3 : 0;
-  const auto memory = calls.work.bytes / gpu.bandwidth_gb_s;
-  calls.compute_bound = compute > memory;
-  calls.roofline_ns = std::max(compute, memory) * static_cast<double>(calls.count);
-  calls.reachable = reachable_of(gpu, calls.work, calls.compute_bound);
+  const auto compute = work.flops > 0 ? work.flops / peak * 1e-3 : 0;
+  const auto memory = work.bytes / gpu.bandwidth_gb_s;
+  const auto count = static_cast<double>(calls.count);
+  calls.roofline_ns = std::max(compute, memory) * count;
   const auto share = calls.roofline_ns / static_cast<double>(calls.device_ns);
   if (share <= kMostEfficient) calls.efficiency = share;
+  const auto reachable = reachable_of(gpu, work);
+  calls.compute_bound = compute > memory;
+  if (reachable <= 0) return;
+  const auto good_compute = compute / reachable;
+  const auto good_memory = memory / reachable_memory(work);
+  calls.compute_bound = good_compute > good_memory;
+  calls.good_ns = (std::max(good_compute, good_memory) + kStartNs) * count;
 }
 
 // Strides of torch before 2.1 by the gradients, which have the output's size.
@@ -175,6 +194,11 @@ void settle_convolutions(std::vector<OperatorCalls>& all, const Timeline& t,
 
 }  // namespace
 
+bool rounds_to_tf32(std::string_view kernel) {
+  return kernel.find("tf32") != kernel.npos || kernel.find("s1688") != kernel.npos ||
+         kernel.find("xf32") != kernel.npos;
+}
+
 bool on_matrices(const OperatorWork& work) {
   return work.work_class == WorkClass::kProduct ||
          work.work_class == WorkClass::kConvolution ||
@@ -184,6 +208,11 @@ bool on_matrices(const OperatorWork& work) {
 const timeline::Gpu* OperatorTimes::gpu_of(std::int32_t device) const {
   const auto it = gpus_.find(device);
   return it == gpus_.end() ? nullptr : it->second;
+}
+
+bool in_needless_precision(const timeline::Gpu& gpu, const OperatorWork& work) {
+  return work.work_class == WorkClass::kAttention && work.data_type == "float" &&
+         gpu.peak.float16 > gpu.peak.float32;
 }
 
 double peak_of(const timeline::Gpu& gpu, const OperatorWork& work,

@@ -37,19 +37,23 @@ struct OperatorCalls {
 
   /// The least time of all calls by the data sheet; 0: no peak is known for its type.
   double roofline_ns = 0;
-  bool compute_bound = false;  ///< By arithmetic; else by memory.
+  bool compute_bound = false;  ///< Good kernels are, by arithmetic; else by memory.
   /// roofline / device time; 0: unknown, or above kMostEfficient.
   double efficiency = 0;
-  /// The efficiency that good kernels of its class reach; 0 if unknown.
-  double reachable = 0;
+  /// What good kernels of its class take for all calls, their start and end in it; 0 if
+  /// unknown.
+  double good_ns = 0;
 
+  /// The efficiency that good kernels reach; 0 if unknown.
+  double reachable() const { return good_ns > 0 ? roofline_ns / good_ns : 0; }
   /// Share of its time that a good kernel would save, 0 to 1; 0 if unknown.
   double excess() const {
-    return efficiency > 0 && efficiency < reachable ? 1 - efficiency / reachable : 0;
+    const auto share = good_ns / static_cast<double>(device_ns);
+    return efficiency > 0 && good_ns > 0 && share < 1 ? 1 - share : 0;
   }
   /// Whether it does less than three fifths of what it could: beyond what tile sizes,
   /// clocks and shapes between good ones cost.
-  bool slow() const { return efficiency > 0 && efficiency < 0.6 * reachable; }
+  bool slow() const { return excess() > 0.4; }
 };
 
 /// The operators of a trace. Refers to the args.
@@ -78,6 +82,12 @@ class OperatorTimes {
 /// Whether an operator runs on the units for matrices, by the peaks of which it is
 /// judged.
 bool on_matrices(const OperatorWork& work);
+
+/// Whether a kernel of float32 uses tensor cores, as TF32: its name says so.
+bool rounds_to_tf32(std::string_view kernel);
+
+/// Whether an attention runs in float32 on a device whose half precision is faster.
+bool in_needless_precision(const timeline::Gpu& gpu, const OperatorWork& work);
 
 /// Returns a device's FLOP/s * 1e-12 for an operator that runs `kernel`; 0 if unknown.
 double peak_of(const timeline::Gpu& gpu, const OperatorWork& work,

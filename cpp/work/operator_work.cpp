@@ -161,7 +161,9 @@ Numbers spread(const Call& call, int place, std::size_t dimensions, std::int64_t
   if (place < 0) return Numbers(dimensions, none);
   auto out = call.list(static_cast<std::size_t>(place));
   if (out.size() == 1) out.assign(dimensions, out[0]);
-  if (out.size() != dimensions) out.clear();
+  constexpr auto kMost = std::int64_t{1} << 30;
+  const bool odd = std::ranges::any_of(out, [&](auto i) { return i < 0 || i > kMost; });
+  if (out.size() != dimensions || odd) out.clear();
   return out;
 }
 
@@ -211,7 +213,8 @@ void note_form(OperatorWork& work, const Numbers& in, const Numbers& weight,
                bool transposed) {
   work.channels = weight[transposed ? 0 : 1];
   work.window = 1;
-  for (std::size_t d = 2; d < weight.size(); ++d) work.window *= weight[d];
+  const auto window = product(weight, 2);
+  if (window < 1e9) work.window = static_cast<std::int64_t>(window);
   work.depthwise = !transposed && weight[1] == 1 && in[1] > 1;
 }
 
@@ -268,7 +271,10 @@ Made both_gradients(const Call& call) {
   trace::for_each_element(mask, [&](std::string_view asked) {
     if (place++ < 2) times += asked == "True" || asked == "true";
   });
-  return gradients(call, 0, 1, 2, call.flag(7), times);
+  auto work = gradients(call, 0, 1, 2, call.flag(7), times);
+  if (!work) return work;
+  for (const auto step : call.list(6)) work->dilated = work->dilated || step > 1;
+  return work;
 }
 // cudnn_convolution_backward_{input,weight} of torch before 1.11, whose caller has all
 // three tensors.
@@ -315,6 +321,8 @@ Made attend(const Call& call, const Heads& at) {
   auto work = made(WorkClass::kAttention, flops,
                    at.backward ? 2 * read + 2 * out : read + out, call.type(first));
   work->head_size = q[3];
+  work->length = std::min(q[2], k[2]);
+  work->backward = at.backward;
   work->exact = call.has_values();
   return work;
 }
@@ -387,13 +395,33 @@ Made norm(const Call& call, std::size_t inputs) {
   if (!call.is_tensor(0) || call.dims(0).empty()) return {};
   double bytes = call.bytes(0);
   for (std::size_t i = 0; i < inputs; ++i) bytes += call.bytes(i);
-  auto work = made(WorkClass::kNorm, 5 * product(call.dims(0)), bytes, call.type(0));
-  const auto row = call.element(0) * static_cast<double>(call.dims(0).back());
-  if (row < 1e15) work->row_bytes = static_cast<std::int64_t>(row);
-  return work;
+  return made(WorkClass::kNorm, 5 * product(call.dims(0)), bytes, call.type(0));
 }
 Made norm_forward(const Call& call) { return norm(call, 1); }
 Made norm_backward(const Call& call) { return norm(call, 2); }
+// Over the last dimension, whose rows lie one after the other.
+Made with_rows(const Call& call, Made work) {
+  if (!work) return work;
+  const auto row = call.element(0) * static_cast<double>(call.dims(0).back());
+  work->row_bytes = static_cast<std::int64_t>(row);
+  return work;
+}
+Made layer_norm(const Call& call) { return with_rows(call, norm(call, 1)); }
+Made softmax(const Call& call) {
+  const auto last = static_cast<std::int64_t>(call.dims(0).size()) - 1;
+  const bool known = !call.value(1).empty();
+  const bool is_last = known && (call.number(1) == -1 || call.number(1) == last);
+  return is_last ? with_rows(call, norm(call, 1)) : norm(call, 1);
+}
+Made grouped_product(const Call& call) {
+  const auto a = call.dims(0), b = call.dims(1);
+  if (a.size() != 2 || b.size() != 3 || a[1] != b[1] || !call.is_tensor(0)) return {};
+  const auto out = static_cast<double>(a[0]) * static_cast<double>(b[2]);
+  auto work = made(WorkClass::kProduct, 2 * out * static_cast<double>(a[1]),
+                   call.bytes(0) + call.bytes(1) + std::max(2.0, call.element(0)) * out,
+                   call.type(0));
+  return work;
+}
 
 Made copy(const Call& call) {
   if (!call.is_tensor(0) || !call.is_tensor(1)) return {};
@@ -500,9 +528,12 @@ constexpr std::array kRows = {
         " sum mean amax amin max min argmax argmin prod norm linalg_vector_norm any "
         "all "
         "std var "},
+    Row{grouped_product, " _grouped_mm "},
+    Row{softmax, " _softmax _log_softmax "},
+    Row{layer_norm, " native_layer_norm _fused_rms_norm rms_norm "},
     Row{norm_forward,
-        " _softmax _log_softmax native_layer_norm native_batch_norm cudnn_batch_norm "
-        "miopen_batch_norm native_group_norm _fused_rms_norm rms_norm "},
+        " native_batch_norm cudnn_batch_norm "
+        "miopen_batch_norm native_group_norm "},
     Row{norm_backward,
         " _softmax_backward_data _log_softmax_backward_data native_layer_norm_backward "
         "native_batch_norm_backward cudnn_batch_norm_backward "
@@ -523,28 +554,49 @@ const Row* row_of(std::string_view name) {
   return nullptr;
 }
 
-// Inductor's kernels list their pointers, each read or written once: triton_poi_ are
-// elementwise, triton_red_ and triton_per_ reduce.
+// Inductor's kernels list their pointers, each read or written at least once:
+// triton_poi_ are elementwise, triton_red_ and triton_per_ reduce.
 Made of_inductor(std::string_view name, const Call& call) {
-  double bytes = 0, most = 0;
+  double bytes = 0, most = 0, largest = 0;
+  int as_large = 0;
   std::string_view type;
   for (std::size_t i = 0; i < call.size(); ++i) {
     if (!call.is_tensor(i) || call.dims(i).empty()) continue;
     if (type.empty()) type = call.type(i);
-    bytes += call.bytes(i);
+    const auto own = call.bytes(i);
+    bytes += own;
+    as_large = own > largest ? 1 : as_large + (own == largest);
+    largest = std::max(largest, own);
     most = std::max(most, product(call.dims(i)));
   }
   if (bytes <= 0) return {};
+  // Written where it was read: `in_out_ptr`.
+  if (as_large == 1) bytes += largest;
+  // What of their tensors such kernels read is not in the trace.
+  for (const auto* part :
+       {"slice", "select", "split", "embedding", "index", "gather", "scatter", "cat"}) {
+    if (name.find(part) != name.npos) return {};
+  }
   const bool reduces =
       name.starts_with("triton_red_") || name.starts_with("triton_per_");
   return made(reduces ? WorkClass::kReduction : WorkClass::kElementwise, most, bytes,
               type);
 }
 
+// No tensor has a dimension of 2^31 and more in one launch, nor a number of it: sums
+// of two of them cannot overflow.
+bool is_plausible(const timeline::OpArgs& inputs) {
+  constexpr auto kMost = std::int64_t{1} << 31;
+  return std::ranges::all_of(inputs.dims, [&](const auto& sizes) {
+    return std::ranges::all_of(sizes, [&](auto size) { return size < kMost; });
+  });
+}
+
 }  // namespace
 
 Made work_of(std::string_view name, const timeline::OpArgs& inputs,
              const timeline::OpArgs* around) {
+  if (!is_plausible(inputs)) return {};
   const Call call(inputs);
   if (name.starts_with("triton_poi_") || name.starts_with("triton_red_") ||
       name.starts_with("triton_per_")) {

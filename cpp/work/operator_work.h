@@ -51,11 +51,14 @@ struct OperatorWork {
 
   // What makes kernels slow; 0 where it is of another class.
   std::int64_t rows = 0, inner = 0, columns = 0;  ///< Of a product: m, k, n.
-  std::int64_t head_size = 0;                     ///< Of an attention.
+  /// Of an attention: and the shorter of its queries and keys.
+  std::int64_t head_size = 0, length = 0;
+  bool backward = false;  ///< Of an attention.
   /// Of a convolution: channels that each output meets, and elements of the window.
   std::int64_t channels = 0, window = 0;
   bool depthwise = false, dilated = false;
-  std::int64_t row_bytes = 0;  ///< Of a norm or softmax: its last dimension.
+  /// Of a norm over the last dimension: bytes of a row; 0 of others.
+  std::int64_t row_bytes = 0;
   bool strided = false;  ///< Inputs have gaps, or lie in memory in different orders.
 
   double intensity() const { return flops / bytes; }  ///< FLOPs a byte.

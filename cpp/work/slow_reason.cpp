@@ -7,6 +7,9 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "timeline/occupancy.h"
 
@@ -18,8 +21,6 @@ using timeline::WorkArgs;
 
 // TraceLens calls kernels under 10 us short: their time is starting and ending.
 constexpr std::int64_t kShortNs = 10'000;
-// A kernel's own start and end, which no choice of kernel saves: 2 to 5 us.
-constexpr double kStartNs = 3'000;
 // A quarter lost to one cause is beyond what good kernels differ by.
 constexpr double kMostFilled = 0.75;
 
@@ -116,61 +117,76 @@ int generation_needed(const DeviceProperties& device) {
   }
 }
 
-std::optional<std::string> misaligned(const OperatorWork& work,
-                                      std::string_view kernel) {
-  if (work.work_class == WorkClass::kNorm && work.row_bytes % 16 != 0) {
-    return text("rows of %lld bytes, not a multiple of 16", shown(work.row_bytes));
+// A reason, and the share of the time that it explains.
+using Cause = std::optional<Slowness>;
+
+Cause cause(SlowReason reason, double share, std::string evidence) {
+  return Slowness{reason, std::move(evidence), share};
+}
+
+Cause misaligned(const OperatorWork& work, std::string_view kernel) {
+  if (work.row_bytes % 16 != 0) {
+    return cause(
+        SlowReason::kMisaligned, 1,
+        text("rows of %lld bytes, not a multiple of 16", shown(work.row_bytes)));
   }
-  // Half precision: units of 16 bytes are 8 elements.
-  if (work.work_class != WorkClass::kProduct ||
-      (work.data_type != "c10::Half" && work.data_type != "c10::BFloat16")) {
-    return {};
-  }
-  constexpr std::int64_t kUnit = 8;
-  const bool odd = work.inner % kUnit != 0 || work.columns % kUnit != 0;
-  for (const auto* mark : {"align1", "align2", "align4"}) {
+  const auto element = timeline::element_bytes(work.data_type);
+  // A product of few columns reads its matrix once: no tile to fill.
+  if (work.rows < 8 || work.columns < 8 || element < 1) return {};
+  if (element == 4 ? !rounds_to_tf32(kernel) : element > 2) return {};
+  const auto unit = 16 / element;
+  for (const std::int64_t aligned : {1, 2, 4}) {
+    const auto mark = "align" + std::to_string(aligned);
     const auto at = kernel.find(mark);
-    if (at == kernel.npos) continue;
-    const auto end = at + 6;  // Not "align16".
+    if (at == kernel.npos || aligned >= unit) continue;
+    const auto end = at + mark.size();  // Not "align16".
     if (end < kernel.size() && std::isdigit(static_cast<unsigned char>(kernel[end]))) {
       continue;
     }
-    return text("%s, sizes %lld x %lld x %lld", mark, shown(work.rows),
-                shown(work.inner), shown(work.columns));
+    return cause(SlowReason::kMisaligned, 1,
+                 text("%s, sizes %lld x %lld x %lld", mark.c_str(), shown(work.rows),
+                      shown(work.inner), shown(work.columns)));
   }
-  if (!odd || kernel.find("align8") != kernel.npos ||
+  const bool odd = work.inner % unit != 0 || work.columns % unit != 0;
+  if (!odd || kernel.find("align" + std::to_string(unit)) != kernel.npos ||
       kernel.find("align16") != kernel.npos) {
     return {};
   }
-  return text("rows of %lld and %lld elements, not multiples of 8", shown(work.inner),
-              shown(work.columns));
+  return cause(SlowReason::kMisaligned, 1,
+               text("rows of %lld and %lld elements, not multiples of %lld",
+                    shown(work.inner), shown(work.columns), shown(unit)));
 }
 
-std::optional<std::string> few_blocks(const WorkArgs& args,
-                                      const DeviceProperties& device) {
+Cause few_blocks(const WorkArgs& args, const DeviceProperties& device) {
   const auto filled = timeline::fill(args, &device);
   if (!filled || *filled > kMostFilled) return {};
-  return text("%lld blocks on %lld multiprocessors", shown(args.blocks),
-              shown(device.multiprocessors));
+  return cause(SlowReason::kFewBlocks, 1 - *filled,
+               text("%lld blocks on %lld multiprocessors", shown(args.blocks),
+                    shown(device.multiprocessors)));
 }
 
-std::optional<std::string> waves(const WorkArgs& args, const DeviceProperties& device) {
+// Memory is saturated below a full device: only arithmetic waits for the last wave.
+Cause waves(const WorkArgs& args, const DeviceProperties& device) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
   const auto fits = timeline::residency(args, device);
-  if (!fits || args.blocks <= 0 || device.multiprocessors <= 0) return {};
+  if (!fits || args.blocks <= 0 || args.blocks > kMost || device.multiprocessors <= 0 ||
+      device.multiprocessors > kMost) {
+    return {};
+  }
   const auto a_wave = fits->blocks * device.multiprocessors;
   const auto count = (args.blocks + a_wave - 1) / a_wave;
   const auto filled =
       static_cast<double>(args.blocks) / static_cast<double>(count * a_wave);
   if (count < 2 || filled > kMostFilled) return {};
-  return text("%lld blocks in waves of %lld: %.1f waves", shown(args.blocks),
-              shown(a_wave),
-              static_cast<double>(args.blocks) / static_cast<double>(a_wave));
+  return cause(SlowReason::kWaves, 1 - filled,
+               text("%lld blocks in waves of %lld: %.1f waves", shown(args.blocks),
+                    shown(a_wave),
+                    static_cast<double>(args.blocks) / static_cast<double>(a_wave)));
 }
 
 // `compute_share`: time at the peak of arithmetic over that of memory. Tiles beyond the
 // edges compute, and read nothing.
-std::optional<std::string> tiles(const OperatorWork& work, std::string_view kernel,
-                                 double compute_share) {
+Cause tiles(const OperatorWork& work, std::string_view kernel, double compute_share) {
   if (work.rows <= 0) return {};
   const auto tile = tile_of(kernel);
   if (!tile) return {};
@@ -178,42 +194,48 @@ std::optional<std::string> tiles(const OperatorWork& work, std::string_view kern
   const auto filled = std::max(share_of_tiles(work.rows, work.columns, *tile),
                                share_of_tiles(work.columns, work.rows, *tile));
   if (filled > kMostFilled || compute_share < filled) return {};
-  return text("%lld x %lld in tiles of %lld x %lld, %.0f %% of which are used", shown(work.rows),
-              shown(work.columns), shown(tile->rows), shown(tile->columns),
-              100 * filled);
+  return cause(SlowReason::kTiles, 1 - filled,
+               text("%lld x %lld in tiles of %lld x %lld, %.0f %% of which are used",
+                    shown(work.rows), shown(work.columns), shown(tile->rows),
+                    shown(tile->columns), 100 * filled));
 }
 
-Slowness of_form(const OperatorWork& work, std::string_view kernel) {
-  switch (work.work_class) {
-    case WorkClass::kAttention:
-      // Kernels are made for 64 and 128, and pad what is between.
-      if (work.head_size % 64 != 0) {
-        return {SlowReason::kHeadSize,
-                text("heads of %lld, not 64 or 128", shown(work.head_size))};
-      }
-      break;
-    case WorkClass::kConvolution:
-      if (work.depthwise) return {SlowReason::kDepthwise, "a filter for each channel"};
-      if (work.channels < 16) {
-        return {SlowReason::kFewChannels,
-                text("%lld input channels", shown(work.channels))};
-      }
-      if (work.dilated) return {SlowReason::kDilated, "a window with gaps"};
-      break;
-    case WorkClass::kElementwise:
-    case WorkClass::kMove:
-      if (work.strided) {
-        return {SlowReason::kStrided, "inputs with gaps, or in different orders"};
-      }
-      // Torch's kernel for what it cannot pass over in vectors.
-      if (kernel.find("at::native::elementwise_kernel") != kernel.npos) {
-        return {SlowReason::kStrided, "inputs that are broadcast, or not contiguous"};
-      }
-      break;
-    default:
-      break;
+// FlashAttention 2 has kernels for these, and pads what is between.
+Cause padded_heads(const OperatorWork& work) {
+  for (const std::int64_t size : {32, 64, 96, 128, 192, 256}) {
+    if (work.head_size > size) continue;
+    const auto used = static_cast<double>(work.head_size) / static_cast<double>(size);
+    if (used > kMostFilled) return {};
+    return cause(
+        SlowReason::kHeadSize, 1 - used,
+        text("heads of %lld, padded to %lld", shown(work.head_size), shown(size)));
   }
   return {};
+}
+
+Cause of_form(const OperatorWork& work) {
+  switch (work.work_class) {
+    case WorkClass::kConvolution:
+      if (work.depthwise) {
+        return cause(SlowReason::kDepthwise, 1, "a filter for each channel");
+      }
+      if (work.channels < 16) {
+        return cause(SlowReason::kFewChannels, 1,
+                     text("%lld input channels", shown(work.channels)));
+      }
+      if (work.dilated) return cause(SlowReason::kDilated, 1, "a window with gaps");
+      return {};
+    case WorkClass::kElementwise:
+    case WorkClass::kMove:
+      if (!work.strided) return {};
+      return cause(SlowReason::kStrided, 1, "inputs with gaps, or in different orders");
+    default:
+      return {};
+  }
+}
+
+bool on_tensor_cores(std::string_view kernel) {
+  return kernel.find("simt") == kernel.npos && kernel.find("sgemm") == kernel.npos;
 }
 
 }  // namespace
@@ -222,54 +244,52 @@ Slowness slowness_of(const timeline::Timeline& t, const timeline::EventArgs& arg
                      const OperatorCalls& calls) {
   const auto& work = calls.work;
   const bool of_product = work.work_class == WorkClass::kProduct;
-  const auto low = [&] { return text("%.3g FLOPs a byte", work.intensity()); };
+  const auto low = [&] {
+    return Slowness{SlowReason::kLowIntensity,
+                    text("%.3g FLOPs a byte", work.intensity()), 1};
+  };
   if (calls.efficiency > 0 && !calls.slow() && of_product && !calls.compute_bound) {
-    return {SlowReason::kLowIntensity, low()};
+    return low();
   }
   if (!calls.slow()) return {};
   if (calls.device_ns < kShortNs * static_cast<std::int64_t>(calls.count)) {
     return {SlowReason::kShort,
             text("%.1f µs a call", 1e-3 * static_cast<double>(calls.device_ns) /
-                                       static_cast<double>(calls.count))};
+                                       static_cast<double>(calls.count)),
+            1};
   }
   const auto kernel = t.trace->name(calls.longest);
   const auto& grid = args.work(calls.longest);
   const auto* device = t.properties_of(calls.device);
-  if (auto found = misaligned(work, kernel)) {
-    return {SlowReason::kMisaligned, *found};
-  }
   const auto* gpu = timeline::gpu_of(device);
-  if (work.work_class == WorkClass::kAttention && work.data_type == "float" &&
-      gpu != nullptr && gpu->peak.float16 > gpu->peak.float32) {
-    return {SlowReason::kPrecision, "attention in float32"};
+  if (gpu != nullptr && in_needless_precision(*gpu, work)) {
+    return {SlowReason::kPrecision, "in float32, held against half precision", 1};
   }
-  if (device != nullptr) {
-    if (auto found = few_blocks(grid, *device)) {
-      return {SlowReason::kFewBlocks, *found};
-    }
+  std::vector<Cause> causes{misaligned(work, kernel), of_form(work)};
+  if (device != nullptr) causes.push_back(few_blocks(grid, *device));
+  if (device != nullptr && calls.compute_bound) {
     const auto made_for = generation_of(kernel);
-    if (made_for > 0 && made_for < generation_needed(*device)) {
-      return {SlowReason::kOldKernel,
-              text("made for compute capability %.1f, on %lld.%lld", made_for / 10.0,
-                   shown(device->compute_major), shown(device->compute_minor))};
+    if (made_for > 0 && made_for < generation_needed(*device) &&
+        on_tensor_cores(kernel)) {
+      causes.push_back(
+          cause(SlowReason::kOldKernel, 1,
+                text("made for compute capability %.1f, on %lld.%lld", made_for / 10.0,
+                     shown(device->compute_major), shown(device->compute_minor))));
     }
-    if (auto found = waves(grid, *device)) return {SlowReason::kWaves, *found};
+    causes.push_back(waves(grid, *device));
   }
   const auto peak = gpu == nullptr ? 0 : peak_of(*gpu, work, kernel);
   // FLOPs a byte of the operator over those where both limits meet.
   const auto compute_share =
       peak > 0 ? work.intensity() * gpu->bandwidth_gb_s / (1000 * peak) : 0;
-  if (auto found = tiles(work, kernel, compute_share)) {
-    return {SlowReason::kTiles, *found};
+  causes.push_back(tiles(work, kernel, compute_share));
+  if (work.work_class == WorkClass::kAttention) causes.push_back(padded_heads(work));
+  // The first that explains half of what is lost, and more.
+  for (const auto& found : causes) {
+    if (found && found->share >= 0.5 * calls.excess()) return *found;
   }
-  auto of_shape = of_form(work, kernel);
-  if (of_shape.reason != SlowReason::kNone) return of_shape;
-  if (of_product && !calls.compute_bound) return {SlowReason::kLowIntensity, low()};
-  const auto least = calls.roofline_ns / static_cast<double>(calls.count);
-  if (least < kStartNs) {
-    return {SlowReason::kShort, text("work for %.1f µs", least / 1000)};
-  }
-  return {SlowReason::kUnknown, ""};
+  if (of_product && !calls.compute_bound) return low();
+  return {SlowReason::kUnknown, "", 1};
 }
 
 }  // namespace tta::work

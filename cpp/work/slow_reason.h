@@ -40,6 +40,7 @@ constexpr auto words_of(SlowReason) {
 struct Slowness {
   SlowReason reason = SlowReason::kNone;
   std::string evidence;  ///< In figures: "48 blocks on 132 multiprocessors"; or "".
+  double share = 1;      ///< Of the time, 0 to 1: at most what it explains.
 };
 
 /// Returns why calls are slow; also kLowIntensity of products that are not slow and are

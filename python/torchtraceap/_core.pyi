@@ -3600,7 +3600,7 @@ class Utilization:
     @property
     def mfu(self) -> float | None:
         """
-        Model flops utilization: time that products, convolutions and attention would take at the peak of their types, over the span. None: unknown.
+        Model flops utilization: time that products, convolutions and attention would take at the peak of their types, over the span. None: unknown, or known_share is below 0.5.
         """
     @property
     def pid(self) -> int | str | None:
@@ -3718,7 +3718,7 @@ class CollectiveRate:
     @property
     def reason(self) -> str:
         """
-        "latency": less than 1 MiB; "set_up": none of 16 MiB and more reaches 30 % of the link; "waiting": the usual one takes twice the time of the best; or "".
+        "latency": less than 1 MiB; "set_up": 16 MiB and more, at a constant rate under 30 % of the link; "waiting": the usual one takes twice the time of the best; or "".
         """
     @property
     def total_ns(self) -> int:

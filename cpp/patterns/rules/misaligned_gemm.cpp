@@ -78,7 +78,7 @@ std::string describe(const Context& context, const Finding& f) {
   const auto* calls = operator_times(context).of(f.events.front());
   const auto why = work::slowness_of(context.timeline, context.args, *calls);
   return count_text(f.count, "product", "products") +
-         " with sizes that are not multiples of 8" +
+         " with rows that are not multiples of 16 bytes" +
          (f.count == 1 ? " (" : " (the costliest: ") + why.evidence +
          ") ran far below what the device can do: up to " + duration_text(f.wasted_ns) +
          " less if padded.";

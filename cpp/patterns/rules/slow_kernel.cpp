@@ -7,8 +7,10 @@
 // good ones of its class reach is slow; the claim is what a good one would save. Two
 // reasons have patterns of their own: small_grid (few blocks) and misaligned_gemm.
 // Short kernels mostly start and end: launch_bound and fusible_chain see them.
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -24,12 +26,15 @@ namespace {
 using work::SlowReason;
 using work::WorkClass;
 
-enum : std::size_t { kMinShare, kMinKernel };
+enum : std::size_t { kMinShare, kMinKernel, kMinPart };
 constexpr std::array kThresholds = {
     Threshold{"min_share", 0.02, "share",
               "the claim is an estimate: less is within its error"},
     Threshold{"min_kernel", 10, "us",
               "TraceLens calls kernels under 10 µs short: they mostly start and end"},
+    Threshold{"min_part", 0.005, "share",
+              "of the device's busy time, what the calls of one operator with the same "
+              "inputs lose: less is not worth a finding"},
 };
 
 // The sub-types, in the order of the pattern table; of unknown reasons by class, and
@@ -70,27 +75,34 @@ std::vector<Claim> propose(const Context& context) {
   const auto& t = context.timeline;
   const auto& operators = operator_times(context);
   // By the calls that a kernel belongs to.
-  std::unordered_map<const work::OperatorCalls*, std::optional<std::uint8_t>> subtypes;
+  struct Slow {
+    std::optional<std::uint8_t> subtype;
+    double share = 0;
+  };
+  std::unordered_map<const work::OperatorCalls*, Slow> slow;
+  double busy = 0;
+  for (const auto& d : t.devices) busy += static_cast<double>(d.busy_ns);
   for (const auto& calls : operators.all()) {
-    if (!calls.slow()) continue;
-    const auto reason = work::slowness_of(t, context.args, calls).reason;
-    subtypes[&calls] = subtype_of(calls, reason);
+    const auto lost = calls.excess() * static_cast<double>(calls.device_ns);
+    if (!calls.slow() || lost < context.limits[kMinPart] * busy) continue;
+    const auto why = work::slowness_of(t, context.args, calls);
+    slow[&calls] = {subtype_of(calls, why.reason), std::min(why.share, calls.excess())};
   }
   std::vector<Claim> claims;
-  if (subtypes.empty()) return claims;
+  if (slow.empty()) return claims;
   std::vector<Mark> sites;
   auto& sole = sole_kernels(context);
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     for (const auto& kernel : sole.of(i)) {
       const auto* calls = operators.of(kernel.row);
-      const auto it = subtypes.find(calls);
-      if (calls == nullptr || it == subtypes.end() || !it->second ||
+      const auto it = slow.find(calls);
+      if (calls == nullptr || it == slow.end() || !it->second.subtype ||
           t.columns().dur[kernel.row] < context.limits.ns(kMinKernel)) {
         continue;
       }
-      claim_excess(context, i, kernel, calls->excess(), PatternId::kSlowKernel,
-                   *it->second, claims);
-      sites.push_back({{}, kernel.row, *it->second, kernel.row, calls->excess()});
+      const auto [subtype, share] = it->second;
+      claim_excess(context, i, kernel, share, PatternId::kSlowKernel, *subtype, claims);
+      sites.push_back({{}, kernel.row, *subtype, kernel.row, share});
     }
   }
   note_sites(context, PatternId::kSlowKernel, std::move(sites));
@@ -119,7 +131,7 @@ std::string describe(const Context& context, const Finding& f) {
                 "%.0f %% of what %s allows, where good kernels reach %.0f %%",
                 100 * calls.efficiency,
                 calls.compute_bound ? "the device's arithmetic" : "its memory",
-                100 * calls.reachable);
+                100 * calls.reachable());
   return count_text(f.count, "kernel", "kernels") + " of " +
          std::string(t.trace->strings.view(calls.name)) +
          (f.count == 1 ? "" : " and the like") + " ran at " + rates +
@@ -143,7 +155,12 @@ std::string of_unknown(std::uint8_t subtype) {
   }
 }
 
-std::string advise(const Context&, const Finding& f) {
+std::string advise(const Context& context, const Finding& f) {
+  const auto& calls = costliest(context, f);
+  if (context.timeline.trace->strings.view(calls.name).starts_with("triton_")) {
+    return "Let Inductor search longer: torch.compile(mode=\"max-autotune\") and "
+           "torch._inductor.config.coordinate_descent_tuning = True.";
+  }
   if (f.subtype >= kReasons.size()) return of_unknown(f.subtype);
   switch (kReasons[f.subtype]) {
     case SlowReason::kMisaligned:
@@ -163,7 +180,7 @@ std::string advise(const Context&, const Finding& f) {
       return "Make the sizes multiples of the tile, or batch several products into "
              "one.";
     case SlowReason::kHeadSize:
-      return "Use heads of 64 or 128: kernels pad those between.";
+      return "Use a head size that kernels have (64, 96, 128): they pad those between.";
     case SlowReason::kDepthwise:
       return "Run depthwise convolutions in channels_last and half precision, or fuse "
              "them (torch.compile).";
@@ -179,8 +196,9 @@ std::string advise(const Context&, const Finding& f) {
              "avoid transposed views in elementwise code, or let torch.compile fuse "
              "the layout change.";
     default:
-      return "Batch several of these products into one, or fuse them with their "
-             "neighbors: each number read is used too seldom.";
+      return "Memory limits it for its shape: batch several of these products into "
+             "one, "
+             "or fuse it with its neighbors.";
   }
 }
 

@@ -17,6 +17,7 @@
 
 #include "patterns/device_work.h"
 #include "patterns/rule.h"
+#include "timeline/gpu_table.h"
 
 namespace tta::patterns {
 namespace tensor_core_unused {
@@ -95,11 +96,17 @@ std::vector<Claim> propose(const Context& context) {
   return claims;
 }
 
-// TF32 and bfloat16 came with Ampere; before, tensor cores take float16 alone.
-bool takes_tf32(const Context& context, const Finding& f) {
+// TF32 and bfloat16 came with Ampere; before, tensor cores take float16 alone. GeForce
+// has TF32 at the rate of float32.
+enum class Faster : std::uint8_t { kHalf, kHalfOrBfloat, kTf32 };
+Faster faster_types(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   const auto* device = t.properties_of(t.columns().device[f.events.front()]);
-  return device != nullptr && device->compute_major >= 8;
+  if (device == nullptr || device->compute_major < 8) return Faster::kHalf;
+  const auto* gpu = timeline::gpu_of(device);
+  const bool no_gain = gpu != nullptr && gpu->peak.tf32 > 0 &&
+                       gpu->peak.tf32 < context.limits[kSpeedup] * gpu->peak.float32;
+  return no_gain ? Faster::kHalfOrBfloat : Faster::kTf32;
 }
 
 std::string describe(const Context& context, const Finding& f) {
@@ -116,14 +123,19 @@ std::string describe(const Context& context, const Finding& f) {
   return count_text(f.count, "kernel", "kernels") +
          " of matrix products or convolutions in float32 ran for " +
          duration_text(time) + " without tensor cores, which take " +
-         (takes_tf32(context, f) ? "float32 as TF32, and bfloat16"
-                                 : "float16 (torch.autocast)") +
+         (faster_types(context, f) == Faster::kTf32   ? "float32 as TF32, and bfloat16"
+          : faster_types(context, f) == Faster::kHalf ? "float16 (torch.autocast)"
+                                                      : "bfloat16 (torch.autocast)") +
          ": at " + times + " times the speed, up to " + duration_text(f.wasted_ns) +
          " less.";
 }
 
 std::string advise(const Context& context, const Finding& f) {
-  if (takes_tf32(context, f)) {
+  if (faster_types(context, f) == Faster::kHalfOrBfloat) {
+    return "Run in bfloat16 (torch.autocast): this device's TF32 is no faster than "
+           "float32.";
+  }
+  if (faster_types(context, f) == Faster::kTf32) {
     return "Allow TF32: torch.set_float32_matmul_precision(\"high\") for products, "
            "torch.backends.cudnn.allow_tf32 for convolutions; or run in bfloat16 "
            "(torch.autocast).";

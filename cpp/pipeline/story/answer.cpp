@@ -3,6 +3,7 @@
 #include "pipeline/story/answer.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -141,7 +142,8 @@ std::string kernels_text(const Report& r, const Totals& sum,
     }
   }
   double lost = 0, most = 0;
-  const work::OperatorCalls* worst = nullptr;
+  std::map<std::uint32_t, double> by_name;
+  const work::OperatorCalls* worst = nullptr;  // The first of the name with the most.
   for (const auto& calls : r.operators->all()) {
     if (!calls.slow() || work::slowness_of(*r.timeline, *r.args, calls).reason ==
                              work::SlowReason::kShort) {
@@ -149,9 +151,11 @@ std::string kernels_text(const Report& r, const Totals& sum,
     }
     const auto own = calls.excess() * static_cast<double>(calls.device_ns);
     lost += own;
-    if (own > most) {
-      most = own;
-      worst = &calls;
+    auto& of_name = by_name[calls.name];
+    of_name += own;
+    if (of_name > most) {
+      most = of_name;
+      if (worst == nullptr || worst->name != calls.name) worst = &calls;
     }
   }
   if (worst == nullptr || lost < kKernelsMatter * static_cast<double>(sum.busy_ns)) {

@@ -13,6 +13,7 @@
 #include "patterns/communication.h"
 #include "pipeline/tables/tables.h"
 #include "timeline/gpu_table.h"
+#include "trace/args.h"
 
 namespace tta::pipeline {
 namespace {
@@ -22,30 +23,42 @@ namespace {
 constexpr std::int64_t kLarge = 16 << 20, kSmall = 1 << 20;
 // All-reduce reaches 230 to 240 of 300 GB/s on A100 and 360 of 450 on H100 (NCCL
 // tests): what never exceeds 30 % is not set up as it could be.
-constexpr double kSetUp = 0.3;
+constexpr double kSetUp = 0.3, kConstant = 0.8;
 // The usual one takes twice as long as the best: the rest is waiting.
 constexpr double kWaiting = 0.5;
 
-// Of the link between devices of one machine; 0: unknown, or ranks of several machines.
-double link_of(const timeline::Timeline& t, std::int32_t device, std::int64_t ranks) {
+// Whether all ranks are those of one machine, which count on from each other; false if
+// the trace does not have them.
+bool in_machine(const timeline::CollectiveArgs& known, std::size_t devices) {
+  const auto per_machine = static_cast<std::int64_t>(devices);
+  std::int64_t machine = -1;
+  bool same = per_machine > 1;
+  std::int64_t count = 0;
+  trace::for_each_element(known.ranks, [&](std::string_view element) {
+    const auto rank = trace::as_int(element).value_or(-1);
+    if (rank < 0 || per_machine < 1) {
+      same = false;
+      return;
+    }
+    same = same && (count++ == 0 || rank / per_machine == machine);
+    machine = rank / per_machine;
+  });
+  return same && count == known.group_size;
+}
+
+// Of the link between devices of one machine; 0: unknown.
+double link_of(const timeline::Timeline& t, std::int32_t device) {
   const auto* properties = t.properties_of(device);
-  const auto in_machine = static_cast<std::int64_t>(t.properties.size());
-  if (properties == nullptr || ranks < 2 || ranks > in_machine) return 0;
+  if (properties == nullptr) return 0;
   return std::max(0.0, timeline::peer_link_gb_s(properties->name));
 }
 
 void judge(std::vector<CollectiveRate>& rows) {
-  std::map<std::int32_t, double> best;  // Of large ones, by device.
-  for (const auto& row : rows) {
-    if (row.efficiency && row.bytes >= kLarge) {
-      best[row.device] = std::max(best[row.device], *row.efficiency);
-    }
-  }
   for (auto& row : rows) {
-    const auto at = best.find(row.device);
+    const bool constant = row.count >= 3 && row.gb_s >= kConstant * row.best_gb_s;
     if (row.bytes < kSmall) {
       row.reason = "latency";
-    } else if (at != best.end() && at->second < kSetUp) {
+    } else if (constant && row.bytes >= kLarge && row.efficiency.value_or(1) < kSetUp) {
       row.reason = "set_up";
     } else if (row.count >= 3 && row.gb_s < kWaiting * row.best_gb_s) {
       row.reason = "waiting";
@@ -63,6 +76,7 @@ std::vector<CollectiveRate> list_collectives(const timeline::Timeline& t,
   struct Group {
     std::vector<std::int64_t> ns;
     double sent = 0;
+    bool in_machine = true;
   };
   std::map<Key, Group> groups;
   for (const auto& d : t.devices) {
@@ -71,11 +85,13 @@ std::vector<CollectiveRate> list_collectives(const timeline::Timeline& t,
       const auto* known = patterns::collective_of(t, args, row);
       if (known == nullptr) continue;
       const auto sent = patterns::bytes_sent(*known);
-      if (!(sent > 0)) continue;
+      // No job and no message is as large as that: the args are damaged.
+      if (!(sent > 0) || sent > 1e14 || known->group_size > (1 << 24)) continue;
       auto& group = groups[{d.number, known->name, known->dtype, known->bytes(),
                             known->group_size}];
       group.ns.push_back(c.dur[row]);
       group.sent = sent;
+      group.in_machine = group.in_machine && in_machine(*known, t.properties.size());
     }
   }
   std::vector<CollectiveRate> out;
@@ -88,7 +104,7 @@ std::vector<CollectiveRate> list_collectives(const timeline::Timeline& t,
     row.min_ns = group.ns.front();
     row.gb_s = group.sent / static_cast<double>(group.ns[group.ns.size() / 2]);
     row.best_gb_s = group.sent / static_cast<double>(row.min_ns);
-    const auto link = link_of(t, row.device, row.ranks);
+    const auto link = group.in_machine ? link_of(t, row.device) : 0;
     if (link > 0) {
       row.link_gb_s = link;
       row.efficiency = row.best_gb_s / link;

@@ -26,6 +26,20 @@ std::optional<std::int64_t> known(std::int64_t bytes) {
   return bytes < 0 ? std::nullopt : std::optional(bytes);
 }
 
+// torch counts devices from 0, ROCm's kernels from behind the CPUs: with one device of
+// each they are the same.
+std::int32_t number_of(const timeline::Timeline& t, const DeviceMemory& memory) {
+  std::int32_t worked = -1;
+  std::size_t count = 0;
+  for (const auto& d : t.devices) {
+    if (d.pid != memory.pid) continue;
+    if (d.number == memory.device) return memory.device;
+    worked = d.number;
+    ++count;
+  }
+  return count == 1 ? worked : memory.device;
+}
+
 // How many events lead to the peak.
 std::size_t peak_of(const DeviceMemory& memory) {
   const auto top = std::ranges::max_element(memory.events, {}, &MemoryEvent::allocated);
@@ -37,7 +51,12 @@ void add_reserved(const DeviceMemory& memory, Memory& out) {
   const auto top = std::ranges::max_element(memory.events, {}, &MemoryEvent::reserved);
   out.reserved_bytes = known(top->reserved);
   if (out.reserved_bytes && !memory.relative) {
-    out.unused_bytes = std::max<std::int64_t>(0, top->reserved - top->allocated);
+    // Where it is fullest: torch reserves memory ahead, which is not fragmentation.
+    const auto full =
+        std::ranges::max_element(memory.events, {}, &MemoryEvent::allocated);
+    if (full->reserved >= 0) {
+      out.unused_bytes = std::max<std::int64_t>(0, full->reserved - full->allocated);
+    }
   }
 }
 
@@ -181,7 +200,7 @@ std::vector<Memory> make_memory_table(const timeline::Timeline& t) {
     add_steps(t, memory, row);
     row.line = line_of(memory);
     if (memory.device < 0) continue;
-    row.device = memory.device;
+    row.device = number_of(t, memory);
     const auto* device = t.properties_of(memory.device);
     if (device != nullptr) row.capacity_bytes = known(device->memory);
     row.driver_calls = calls[memory.pid];

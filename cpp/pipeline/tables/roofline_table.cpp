@@ -67,7 +67,7 @@ RooflineRow make_roofline_row(const timeline::Timeline& t,
   }
   if (calls.efficiency > 0) {
     row.efficiency = calls.efficiency;
-    row.reachable = calls.reachable;
+    row.reachable = calls.reachable();
     row.lost_us = calls.excess() * static_cast<double>(calls.device_ns) / 1000;
   }
   auto slowness = work::slowness_of(t, args, calls);

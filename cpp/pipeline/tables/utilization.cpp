@@ -48,6 +48,8 @@ struct Sums {
   }
 };
 
+constexpr double kLeastKnown = 0.5;
+
 bool is_narrow(std::string_view type) {
   return type == "c10::Half" || type == "c10::BFloat16" ||
          type.starts_with("c10::Float8");
@@ -72,12 +74,15 @@ std::vector<Rate> rates_of(const timeline::Timeline& t,
       rate.tensor_cores = t.named(row, timeline::Name::kTensorCores);
       const auto* calls = operators.of(row);
       if (calls == nullptr || !calls->work.exact) continue;
+      // Beyond the peak: the sizes, the type or the peak are not those of the run.
+      if (calls->roofline_ns > 0 && calls->efficiency <= 0) continue;
       const auto& work = calls->work;
       const auto time = total.at(operators.operator_of(row));
       if (time <= 0) continue;
       const bool matrix = on_matrices(work);
       rate.known = true;
-      rate.tensor_cores |= matrix && is_narrow(work.data_type);
+      rate.tensor_cores |= matrix && is_narrow(work.data_type) &&
+                           !t.named(row, timeline::Name::kOrdinaryUnits);
       rate.flops = work.flops / time;
       rate.bytes = work.bytes / time;
       const auto peak =
@@ -100,7 +105,8 @@ Utilization row_of(const Sums& sums, const timeline::Gpu* gpu) {
   if (span <= 0 || sums.known <= 0) return out;
   out.tflop_s = sums.flops / span * 1e-3;
   out.gb_s = sums.bytes / span;
-  if (gpu != nullptr) {
+  // Of a small part of the work they would be read as those of all.
+  if (gpu != nullptr && out.known_share >= kLeastKnown) {
     out.mfu = sums.matrix_peak / span;
     out.bandwidth_share = sums.bytes / span / gpu->bandwidth_gb_s;
   }

@@ -95,7 +95,9 @@ class Comparison:
     @property
     def prediction(self) -> Prediction | None:
         """Whether a gain came true; None unless one finding is gone, whose gain the
-        earlier report gives, and both sides have steps."""
+        earlier report gives, both sides have steps, and their devices are the same."""
+        if sorted(self.before.devices) != sorted(self.after.devices):
+            return None
         gone, step = self.of("gone"), self.step_us
         span_us = self.before.trace.span_us
         if len(gone) != 1 or step is None or not step.before or not span_us:

@@ -5,22 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchtraceap._core import Memory
 from torchtraceap.gate.budget_data import NO_MEMORY, Violation, broken, undetermined
 from torchtraceap.report_data import ReportData
-from torchtraceap.views.memory_text import growth_text, peak_text
+from torchtraceap.views.memory_text import growth_text, owner_text, peak_text
 
 _RELATIVE = (
     "torch before 1.10 does not record how much was allocated when recording began"
 )
-_FEW_STEPS = "it takes five steps to see whether memory grows in each"
+_HOST_ALONE = "it is a limit of devices, and only the host's memory was recorded"
+_FEW_STEPS = "it takes several steps to see what one adds"
 
 
 def judge_peak(report: ReportData, name: str, allowed: float) -> Iterator[Violation]:
     """Yield the devices on which tensors hold more, in 10^9 bytes."""
     devices = [row for row in report.memory if row.device is not None]
     if not devices:
-        yield undetermined(name, allowed, NO_MEMORY)
+        why = _HOST_ALONE if report.memory else NO_MEMORY
+        yield undetermined(name, allowed, why)
     for row in devices:
         found = row.peak_bytes / 1e9
         if found > allowed:
@@ -30,17 +31,17 @@ def judge_peak(report: ReportData, name: str, allowed: float) -> Iterator[Violat
 
 
 def judge_growth(report: ReportData, name: str, allowed: float) -> Iterator[Violation]:
-    """Yield memory that grows by more in each step, in 10^6 bytes."""
-    grows: list[tuple[Memory, float]] = [
-        (row, row.growth.bytes / 1e6) for row in report.memory if row.growth
-    ]
+    """Yield memory whose median step adds more, in 10^6 bytes."""
+    grows = [row for row in report.memory if row.step_growth_bytes is not None]
     if not report.memory:
         yield undetermined(name, allowed, NO_MEMORY)
-    elif not grows and report.step_count < 5:
+    elif not grows:
         yield undetermined(name, allowed, _FEW_STEPS)
-    for row, found in grows:
+    for row in grows:
+        found = (row.step_growth_bytes or 0) / 1e6
         if found > allowed:
-            yield broken(name, allowed, found, growth_text(row))
+            text = growth_text(row) or f"{owner_text(row, report)}, in the median step"
+            yield broken(name, allowed, found, text)
 
 
 OF_MEMORY = {"peak_memory_gb": judge_peak, "max_memory_growth_mb": judge_growth}

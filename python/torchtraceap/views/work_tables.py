@@ -118,8 +118,8 @@ def work_tables(report: ReportData) -> list[Table]:
             report.collectives,
             _COLLECTIVES,
             legend="GB/s: bus bandwidth of the median one, waiting for others in it; "
-            "best: of the shortest; set_up: none of 16 MiB and more reaches 30 % of "
-            "the link.",
+            "best: of the shortest; set_up: 16 MiB and more at a constant rate "
+            "under 30 % of the link.",
         ),
         Table("Memory", "", report.memory, _memory(report)),
         *(

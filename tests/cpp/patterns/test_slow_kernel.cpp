@@ -65,11 +65,13 @@ TEST(SlowKernel, ReasonsByTheirEvidence) {
       product("", "nvjet_hsh", 400, shape(40)),
       product("", "nvjet_hsh", 300),
       {"tiles", "aten::mm", inputs("[4096, 8192], [8192, 264]", kTwo),
-       "nvjet_tst_256x256_64x4", 100},
+       "nvjet_tst_256x256_64x4", 200},
       narrow("low_intensity", "nvjet_tst_128x128_64x4"),
       narrow("low_intensity", "nvjet_hsh"),
       attention("attention", 64, kHalf, 400),
-      attention("head_size", 72, kHalf, 400),
+      attention("head_size", 40, kHalf, 200),
+      attention("attention", 72, kHalf, 400),
+      attention("", 96, kHalf, 200),
       attention("precision", 64, "\"float\"", 4000),
       convolution("depthwise", "[32, 256, 56, 56], [256, 1, 3, 3]", "1, 1", "1, 1",
                   "256"),
@@ -79,8 +81,10 @@ TEST(SlowKernel, ReasonsByTheirEvidence) {
                   "1"),
       convolution("convolution", "[32, 128, 56, 56], [128, 128, 3, 3]", "1, 1", "1, 1",
                   "1"),
-      {"misaligned", "aten::_softmax", inputs("[16, 5185, 5185]", kHalf), "softmax",
-       2187},
+      {"misaligned", "aten::_softmax",
+       inputs("[16, 5185, 5185]", kHalf, R"("", "-1", "False")"), "softmax", 2187},
+      {"memory", "aten::_softmax",
+       inputs("[16, 5185, 5185]", kHalf, R"("", "1", "False")"), "softmax", 2187},
       {"memory", "aten::_softmax", inputs("[16, 5184, 5184]", kHalf), "softmax", 2187},
       {"strided", "aten::add",
        inputs("[4096, 4096], [4096, 4096]", R"("float", "float")", "",
@@ -101,19 +105,20 @@ TEST(SlowKernel, ReasonsByTheirEvidence) {
 }
 
 TEST(SlowKernel, ClaimsNoMoreThanAGoodKernelWouldSave) {
-  // 138.9 of 400 us, where 75 % can be reached: 138.9 / 0.75 would do.
+  // 138.9 of 400 us, where 75 % can be reached: 138.9 / 0.75 would do, and 3 us to
+  // start and end.
   const auto found = first(trace_of(product("", "nvjet_hsh")), kSlowKernel);
-  EXPECT_NEAR(static_cast<double>(found.wasted_ns), 400e3 - 138.9e3 / 0.75, 100);
+  EXPECT_NEAR(static_cast<double>(found.wasted_ns), 400e3 - 138.9e3 / 0.75 - 3e3, 100);
   EXPECT_TRUE(says(found.message,
                    "35 % of what the device's arithmetic allows, where "
-                   "good kernels reach 75 %"));
+                   "good kernels reach 74 %"));
   EXPECT_TRUE(says(found.advice, "max-autotune"));
 }
 
 TEST(SlowKernel, SmallGridsAndOddSizesHaveTheirOwnPatterns) {
   // Half of the device would do for half of the time; no more than a good kernel.
   EXPECT_EQ(wasted(trace_of(product("", "k", 400, shape(40))), kSmallGrid), 200'000);
-  EXPECT_NEAR(wasted(trace_of(product("", "k", 400, shape(8))), kSmallGrid), 214'800,
+  EXPECT_NEAR(wasted(trace_of(product("", "k", 400, shape(8))), kSmallGrid), 211'800,
               100);
   const Slow odd{"", "aten::mm", inputs("[4096, 4096], [4096, 4097]", kTwo),
                  "cutlass_tensorop_align1", 900};

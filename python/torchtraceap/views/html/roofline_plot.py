@@ -82,8 +82,8 @@ def roofline_plots(report: ReportData) -> list[Plot]:
 
 def _plot(device: int, rows: list[RooflineRow]) -> Plot:
     least = _LEAST * sum(row.device_us for row in rows)
-    rows = [row for row in rows if row.device_us >= least]
     rows = sorted(rows, key=lambda row: -row.device_us)[:_MOST_POINTS]
+    rows = [row for row in rows if row.device_us >= least] or rows
     across = _axis([row.intensity for row in rows], _LEFT, WIDTH - _LEFT - _RIGHT)
     peaks = sorted({row.peak_tflop_s or 0 for row in rows})
     heights = [row.tflop_s for row in rows] + peaks

@@ -26,7 +26,8 @@ void add(TraceText& text, double& at, double us, const std::string& name = "allr
   text.device_work(
       "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 20, us, correlation,
       R"(, "Collective name": ")" + name + R"(", "In msg nelems": )" + size +
-          R"(, "Out msg nelems": )" + size + R"(, "Group size": 8, "dtype": "Float")",
+          R"(, "Out msg nelems": )" + size + R"(, "Group size": 8, "dtype": "Float",
+                       "Process Group Ranks": "[8, 9, 10, 11, 12, 13, 14, 15]")",
       7, 0);
   at += us + 100;
 }
