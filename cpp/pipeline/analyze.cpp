@@ -110,9 +110,12 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   }
   report.args = std::make_shared<const timeline::EventArgs>(timeline);
   auto settings = options.settings;
-  // A simulation gives all copies of a kind the same rate: none is slower than it could
-  // be on that link.
-  if (report.trace.simulated) settings.enable("slow_copy", false);
+  // A simulation gives all copies of a kind the same rate, and kernels a time that is
+  // estimated from the same peaks: none is slower than it could be.
+  if (report.trace.simulated) {
+    settings.enable("slow_copy", false);
+    settings.enable("slow_kernel", false);
+  }
   patterns::Search search(timeline, *report.args, settings, options.own_rules);
   auto replay = std::make_shared<Replay>();
   auto found =

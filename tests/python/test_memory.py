@@ -329,7 +329,10 @@ def test_budgets_that_a_trace_cannot_tell() -> None:
     old.memory()
     assert list(broken(old.report, peak_memory_gb=1)) == [(False, 5 * MIB / 1e9)]
     assert list(broken(old.report, peak_memory_gb=0.001)) == [(True, 5 * MIB / 1e9)]
-    assert list(broken(old.report, max_memory_growth_mb=1)) == [(False, None)]
+    assert list(broken(old.report, max_memory_growth_mb=1)) == [(True, MIB / 1e6)]
+    one = leaking(1, MIB)
+    one.memory()
+    assert list(broken(one.report, max_memory_growth_mb=1)) == [(False, None)]
 
 
 # --- Live ---------------------------------------------------------------------------
