@@ -132,7 +132,7 @@ std::string describe(const Context& context, const Finding& f) {
 
 std::string advise(const Context& context, const Finding& f) {
   if (faster_types(context, f) == Faster::kHalfOrBfloat) {
-    return "Run in bfloat16 (torch.autocast): this device's TF32 is no faster than "
+    return "Run in bfloat16 (torch.autocast): this device's TF32 is not faster than "
            "float32.";
   }
   if (faster_types(context, f) == Faster::kTf32) {
