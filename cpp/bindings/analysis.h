@@ -37,7 +37,7 @@ std::optional<Number> known(Number number) {
 }
 
 inline std::string side_name(patterns::PatternSide side) {
-  return std::string(words_of(side)[static_cast<std::size_t>(side)]);
+  return std::string(record::word_of(side));
 }
 
 /// Adds what is made when it is asked for: the story and the tables.

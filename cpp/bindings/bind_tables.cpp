@@ -96,8 +96,7 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
       .def("roofline",
            [](const Analysis& a) {
              return tuple_of([&] {
-               return make_roofline_table(*a.report.timeline, *args_of(a.report),
-                                          *operators_of(a.report));
+               return make_roofline_table(*a.report.timeline, *operators_of(a.report));
              });
            })
       .def("collectives",

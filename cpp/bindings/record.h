@@ -151,7 +151,7 @@ py::object write(const T& value, How how) {
     if (how.form == Form::kJson) return to_dict(info_of<T>(), &value);
     return py::cast(value);
   } else if constexpr (std::is_enum_v<T>) {
-    return py::str(words_of(T{})[static_cast<std::size_t>(value)]);
+    return py::str(record::word_of(value));
   } else if constexpr (Number<T>) {
     return write_member(static_cast<std::int64_t>(value), how);
   } else {

@@ -60,8 +60,9 @@ const work::OperatorTimes& operator_times(const Context& context) {
   return *known;
 }
 
-bool is_healthy(const work::OperatorCalls* calls) {
-  return calls != nullptr && calls->efficiency > 0 && !calls->slow();
+double claimable(const work::OperatorCalls* calls, double share) {
+  if (calls == nullptr || calls->efficiency <= 0) return share;
+  return calls->slow() ? std::min(share, calls->excess()) : 0;
 }
 
 const std::vector<SoleKernel>& SoleKernels::of(std::size_t index, Memsets memsets) {

@@ -76,9 +76,10 @@ SoleKernels& sole_kernels(const Context& context);
 /// The operators of the trace against their device's peaks, made once.
 const work::OperatorTimes& operator_times(const Context& context);
 
-/// Tells whether a kernel is known to do about what its device can: its claims would
-/// be false.
-bool is_healthy(const work::OperatorCalls* calls);
+/// Returns the share of a kernel's time, of `share`, that may be claimed by what is
+/// known of its operator: none if it does about what its device can, and if it is slow,
+/// no more than a good kernel saves. `calls` may be null: unknown, and all of it.
+double claimable(const work::OperatorCalls* calls, double share);
 
 /// Claims the part `share` (0 to 1) of a kernel's time on device `index` as wasted, at
 /// its beginning: at most its lead, minus the part that earlier rules took, since cures

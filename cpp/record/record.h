@@ -10,6 +10,7 @@
 // as `x_ns` (int) and as `x_us` (float); JSON, tables and the constructor use `x_us`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,12 @@ using Process = std::optional<Identity>;  ///< None: unknown.
 
 /// Times in ns by name. In Python a dict in which a name that is not listed has 0.
 using TimesByName = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// Returns the word of an enum that has words_of().
+template <typename Enum>
+constexpr std::string_view word_of(Enum value) {
+  return words_of(value)[static_cast<std::size_t>(value)];
+}
 
 /// A count, or a time in nanoseconds.
 struct Figure {

@@ -63,6 +63,20 @@ void add(DeviceMemory& memory, const Read& read, std::int64_t at) {
   memory.addressed &= args.address >= 0;
 }
 
+// torch counts devices from 0, ROCm's kernels from behind the CPUs: with one device of
+// each they are the same.
+std::int32_t number_of(const Timeline& t, const DeviceMemory& memory) {
+  std::int32_t worked = -1;
+  std::size_t count = 0;
+  for (const auto& d : t.devices) {
+    if (d.pid != memory.pid) continue;
+    if (d.number == memory.device) return memory.device;
+    worked = d.number;
+    ++count;
+  }
+  return count == 1 ? worked : memory.device;
+}
+
 }  // namespace
 
 std::int64_t DeviceMemory::first() const {
@@ -89,7 +103,9 @@ std::vector<DeviceMemory> memory_of(const Timeline& t) {
   std::vector<DeviceMemory> out;
   for (auto& [key, memory] : by) {
     if (out.size() == kMostMemories) break;
-    if (!memory.events.empty()) out.push_back(std::move(memory));
+    if (memory.events.empty()) continue;
+    if (memory.device >= 0) memory.device = number_of(t, memory);
+    out.push_back(std::move(memory));
   }
   return out;
 }

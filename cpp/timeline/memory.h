@@ -23,7 +23,7 @@ struct MemoryEvent {
 /// The memory of one device that one process allocated, or of the host.
 struct DeviceMemory {
   std::int64_t pid = -1;
-  std::int32_t device = -1;  ///< In the file; -1 of the host.
+  std::int32_t device = -1;  ///< DeviceTime::number; -1 of the host.
   /// Nothing tells how much was allocated at first (before torch 1.10): the sum starts
   /// at 0 and may fall below.
   bool relative = true;

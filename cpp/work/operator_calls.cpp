@@ -7,7 +7,6 @@
 #include <array>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -176,10 +175,10 @@ void settle_convolutions(std::vector<OperatorCalls>& all, const Timeline& t,
   if (std::ranges::none_of(all, inexact)) return;
   using Sizes = std::vector<std::int64_t>;
   std::map<std::pair<Sizes, Sizes>, Sizes> outputs;
-  std::unordered_map<const timeline::OpArgs*, char> seen;
+  std::unordered_set<const timeline::OpArgs*> seen;
   for (std::uint32_t row = 0; row < t.columns().size(); ++row) {
     const auto* inputs = args.op(row);
-    if (inputs == nullptr || !seen.emplace(inputs, 1).second) continue;
+    if (inputs == nullptr || !seen.insert(inputs).second) continue;
     auto [in, weight, out] = convolved(t.trace->name(row), *inputs);
     if (out.empty()) continue;
     const auto [it, fresh] = outputs.try_emplace({in, weight}, out);
@@ -271,6 +270,7 @@ OperatorTimes::OperatorTimes(const Timeline& t, const EventArgs& args)
     if (gpu != nullptr && calls.device_ns > 0) {
       judge(*gpu, t.trace->name(calls.longest), calls);
     }
+    calls.why = slowness_of(t, args, calls, gpu);
   }
 }
 

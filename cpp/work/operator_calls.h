@@ -17,6 +17,7 @@
 #include "timeline/gpu_table.h"
 #include "timeline/timeline.h"
 #include "work/operator_work.h"
+#include "work/slow_reason.h"
 
 namespace tta::work {
 
@@ -54,6 +55,10 @@ struct OperatorCalls {
   /// Whether it does less than three fifths of what it could: beyond what tile sizes,
   /// clocks and shapes between good ones cost.
   bool slow() const { return excess() > 0.4; }
+  /// What a good kernel would save of all calls.
+  double lost_ns() const { return excess() * static_cast<double>(device_ns); }
+
+  Slowness why = {};  ///< Why they are slow, if they are.
 };
 
 /// The operators of a trace. Refers to the args.

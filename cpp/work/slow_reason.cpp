@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "timeline/occupancy.h"
+#include "work/operator_calls.h"
 
 namespace tta::work {
 namespace {
@@ -241,7 +242,7 @@ bool on_tensor_cores(std::string_view kernel) {
 }  // namespace
 
 Slowness slowness_of(const timeline::Timeline& t, const timeline::EventArgs& args,
-                     const OperatorCalls& calls) {
+                     const OperatorCalls& calls, const timeline::Gpu* gpu) {
   const auto& work = calls.work;
   const bool of_product = work.work_class == WorkClass::kProduct;
   const auto low = [&] {
@@ -261,7 +262,6 @@ Slowness slowness_of(const timeline::Timeline& t, const timeline::EventArgs& arg
   const auto kernel = t.trace->name(calls.longest);
   const auto& grid = args.work(calls.longest);
   const auto* device = t.properties_of(calls.device);
-  const auto* gpu = timeline::gpu_of(device);
   if (gpu != nullptr && in_needless_precision(*gpu, work)) {
     return {SlowReason::kPrecision, "in float32, held against half precision", 1};
   }

@@ -8,9 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "work/operator_calls.h"
+#include "timeline/event_args.h"
+#include "timeline/gpu_table.h"
+#include "timeline/timeline.h"
 
 namespace tta::work {
+
+struct OperatorCalls;  // work/operator_calls.h, which holds what is found here.
 
 enum class SlowReason : std::uint8_t {
   kNone,        ///< Not slow, or not judged.
@@ -43,9 +47,11 @@ struct Slowness {
   double share = 1;      ///< Of the time, 0 to 1: at most what it explains.
 };
 
-/// Returns why calls are slow; also kLowIntensity of products that are not slow and are
-/// limited by memory, as a faster kernel would not help them.
+/// Returns why calls that were judged are slow; also kLowIntensity of products that are
+/// not slow and are limited by memory, as a faster kernel would not help them. `gpu`:
+/// of their device, null if unknown.
 Slowness slowness_of(const timeline::Timeline& timeline,
-                     const timeline::EventArgs& args, const OperatorCalls& calls);
+                     const timeline::EventArgs& args, const OperatorCalls& calls,
+                     const timeline::Gpu* gpu);
 
 }  // namespace tta::work

@@ -10,7 +10,6 @@
 // product. The claim assumes that speed grows with occupancy up to the threshold and no
 // further. This is not certain; kernels with much independent work per thread run well
 // at less.
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <unordered_map>
@@ -69,7 +68,7 @@ std::vector<Claim> propose(const Context& context) {
       // A grid that does not reach all multiprocessors is small_grid's.
       if (!filled || *filled < 1 || !known) continue;
       if (by_either_name(t, kernel.row, Name::kTuned)) continue;
-      if (is_healthy(operator_times(context).of(kernel.row))) continue;
+      if (claimable(operator_times(context).of(kernel.row), 1) <= 0) continue;
       if (known->limit == OccupancyLimit::kSharedMemory &&
           !by_either_name(t, kernel.row, Name::kMemoryBound)) {
         continue;
@@ -84,9 +83,8 @@ std::vector<Claim> propose(const Context& context) {
       const auto average = groups.at(c.name[kernel.row]).average();
       if (average >= context.limits[kMaxOccupancy]) continue;
       const auto known = *occupancy(context.args.work(kernel.row), device);
-      auto share = 1 - known.percent / context.limits[kMaxOccupancy];
-      const auto* calls = operator_times(context).of(kernel.row);
-      if (calls != nullptr && calls->slow()) share = std::min(share, calls->excess());
+      const auto share = claimable(operator_times(context).of(kernel.row),
+                                   1 - known.percent / context.limits[kMaxOccupancy]);
       if (share <= 0) continue;
       const auto limit = static_cast<std::uint8_t>(known.limit);
       claim_excess(context, i, kernel, share, PatternId::kLowOccupancy, limit, claims);

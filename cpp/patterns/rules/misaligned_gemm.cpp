@@ -20,7 +20,6 @@
 #include "patterns/attention.h"
 #include "patterns/device_work.h"
 #include "patterns/rule.h"
-#include "work/slow_reason.h"
 
 namespace tta::patterns {
 namespace misaligned_gemm {
@@ -50,8 +49,7 @@ std::vector<Claim> propose(const Context& context) {
   std::unordered_set<const work::OperatorCalls*> misaligned;
   for (const auto& calls : operators.all()) {
     if (calls.work.work_class == work::WorkClass::kProduct && calls.slow() &&
-        work::slowness_of(t, context.args, calls).reason ==
-            work::SlowReason::kMisaligned) {
+        calls.why.reason == work::SlowReason::kMisaligned) {
       misaligned.insert(&calls);
     }
   }
@@ -76,10 +74,9 @@ std::vector<Claim> propose(const Context& context) {
 
 std::string describe(const Context& context, const Finding& f) {
   const auto* calls = operator_times(context).of(f.events.front());
-  const auto why = work::slowness_of(context.timeline, context.args, *calls);
   return count_text(f.count, "product", "products") +
          " with rows that are not multiples of 16 bytes" +
-         (f.count == 1 ? " (" : " (the costliest: ") + why.evidence +
+         (f.count == 1 ? " (" : " (the costliest: ") + calls->why.evidence +
          ") ran far below what the device can do: up to " + duration_text(f.wasted_ns) +
          " less if padded.";
 }

@@ -17,7 +17,6 @@
 #include "patterns/device_work.h"
 #include "patterns/marks.h"
 #include "patterns/rule.h"
-#include "work/slow_reason.h"
 
 namespace tta::patterns {
 namespace slow_kernel {
@@ -83,10 +82,9 @@ std::vector<Claim> propose(const Context& context) {
   double busy = 0;
   for (const auto& d : t.devices) busy += static_cast<double>(d.busy_ns);
   for (const auto& calls : operators.all()) {
-    const auto lost = calls.excess() * static_cast<double>(calls.device_ns);
-    if (!calls.slow() || lost < context.limits[kMinPart] * busy) continue;
-    const auto why = work::slowness_of(t, context.args, calls);
-    slow[&calls] = {subtype_of(calls, why.reason), std::min(why.share, calls.excess())};
+    if (!calls.slow() || calls.lost_ns() < context.limits[kMinPart] * busy) continue;
+    slow[&calls] = {subtype_of(calls, calls.why.reason),
+                    std::min(calls.why.share, calls.excess())};
   }
   std::vector<Claim> claims;
   if (slow.empty()) return claims;
@@ -125,7 +123,7 @@ const work::OperatorCalls& costliest(const Context& context, const Finding& f) {
 std::string describe(const Context& context, const Finding& f) {
   const auto& t = context.timeline;
   const auto& calls = costliest(context, f);
-  const auto why = work::slowness_of(t, context.args, calls);
+  const auto& why = calls.why;
   char rates[128];
   std::snprintf(rates, sizeof rates,
                 "%.0f %% of what %s allows, where good kernels reach %.0f %%",
@@ -192,13 +190,11 @@ std::string advise(const Context& context, const Finding& f) {
              "have few kernels for dilated windows.";
     case SlowReason::kStrided:
       return "Keep one memory format: make the tensor contiguous once outside the "
-             "loop, "
-             "avoid transposed views in elementwise code, or let torch.compile fuse "
-             "the layout change.";
+             "loop, avoid transposed views in elementwise code, or let torch.compile "
+             "fuse the layout change.";
     default:
       return "Memory limits it for its shape: batch several of these products into "
-             "one, "
-             "or fuse it with its neighbors.";
+             "one, or fuse it with its neighbors.";
   }
 }
 

@@ -6,7 +6,6 @@
 // take that much less, if work can be batched. That is an estimate; it is kept low by
 // leaving out short kernels, kernels that run beside others, and time in which the host
 // was the limit.
-#include <algorithm>
 #include <array>
 #include <map>
 
@@ -52,10 +51,9 @@ std::vector<Claim> propose(const Context& context) {
       if (!filled || *filled >= 1 || *filled > context.limits[kMaxFill]) continue;
       // Where the sizes are known, no more than a good kernel would save.
       const auto* calls = operator_times(context).of(kernel.row);
-      if (is_healthy(calls)) continue;
-      const bool slow = calls != nullptr && calls->slow();
-      const auto share = slow ? std::min(1 - *filled, calls->excess()) : 1 - *filled;
-      proven = proven || slow;
+      const auto share = claimable(calls, 1 - *filled);
+      if (share <= 0) continue;
+      proven = proven || (calls != nullptr && calls->slow());
       small += kernel.time.length();
       claim_excess(context, i, kernel, share, PatternId::kSmallGrid, 0, own);
       on_device.push_back({{}, kernel.row, 0, kernel.row, share});

@@ -48,8 +48,7 @@ class Builder {
         operators_(report.operators.get()) {
     if (operators_ != nullptr) {
       for (const auto& calls : operators_->all()) {
-        out_.roofline.push_back(
-            make_roofline_row(t_, *report.args, *operators_, calls));
+        out_.roofline.push_back(make_roofline_row(t_, *operators_, calls));
       }
     }
     for (const auto& step : t_.spans.steps) steps_.insert(step.row);

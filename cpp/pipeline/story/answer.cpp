@@ -12,7 +12,6 @@
 #include "pipeline/pricing/price.h"
 #include "pipeline/story/story_parts.h"
 #include "pipeline/tables/memory_growth.h"
-#include "work/slow_reason.h"
 
 namespace tta::pipeline {
 namespace {
@@ -145,14 +144,10 @@ std::string kernels_text(const Report& r, const Totals& sum,
   std::map<std::uint32_t, double> by_name;
   const work::OperatorCalls* worst = nullptr;  // The first of the name with the most.
   for (const auto& calls : r.operators->all()) {
-    if (!calls.slow() || work::slowness_of(*r.timeline, *r.args, calls).reason ==
-                             work::SlowReason::kShort) {
-      continue;
-    }
-    const auto own = calls.excess() * static_cast<double>(calls.device_ns);
-    lost += own;
+    if (!calls.slow() || calls.why.reason == work::SlowReason::kShort) continue;
+    lost += calls.lost_ns();
     auto& of_name = by_name[calls.name];
-    of_name += own;
+    of_name += calls.lost_ns();
     if (of_name > most) {
       most = of_name;
       if (worst == nullptr || worst->name != calls.name) worst = &calls;
@@ -161,14 +156,13 @@ std::string kernels_text(const Report& r, const Totals& sum,
   if (worst == nullptr || lost < kKernelsMatter * static_cast<double>(sum.busy_ns)) {
     return {};
   }
-  const auto why = work::slowness_of(*r.timeline, *r.args, *worst);
-  const auto reason = words_of(why.reason)[static_cast<std::size_t>(why.reason)];
+  const auto& why = worst->why;
   const auto share = std::min(1.0, lost / static_cast<double>(sum.busy_ns));
   return "Kernels: up to " + patterns::share_text(share) +
          " of the busy time is lost far below the device's peaks, most in " +
          std::string(r.timeline->trace->strings.view(worst->name)) + " (" +
-         std::string(reason) + (why.evidence.empty() ? "" : ": ") + why.evidence +
-         "); --tables has all.";
+         std::string(record::word_of(why.reason)) + (why.evidence.empty() ? "" : ": ") +
+         why.evidence + "); --tables has all.";
 }
 
 }  // namespace
@@ -183,11 +177,13 @@ Answer answer_of(const Report& r) {
   }
   const auto sum = add_up(r);
   out.busy_fraction = share(sum.busy_ns, sum.span_ns);
-  out.kernels = kernels_text(r, sum, {});
-  if (out.otherwise = too_little(r); !out.otherwise.empty()) return out;
-  if (mostly_profiler(r, sum)) {
+  out.otherwise = too_little(r);
+  if (out.otherwise.empty() && mostly_profiler(r, sum)) {
     out.otherwise =
         "No verdict: the devices waited for the profiler nearly all the time.";
+  }
+  if (!out.otherwise.empty()) {
+    out.kernels = kernels_text(r, sum, {});
     return out;
   }
   auto groups = groups_of(r);

@@ -13,6 +13,7 @@
 #include "patterns/communication.h"
 #include "pipeline/tables/tables.h"
 #include "timeline/gpu_table.h"
+#include "timeline/median.h"
 #include "trace/args.h"
 
 namespace tta::pipeline {
@@ -98,11 +99,10 @@ std::vector<CollectiveRate> list_collectives(const timeline::Timeline& t,
   for (auto& [key, group] : groups) {
     auto& row = out.emplace_back();
     std::tie(row.device, row.name, row.data_type, row.bytes, row.ranks) = key;
-    std::ranges::sort(group.ns);
     row.count = group.ns.size();
     for (const auto ns : group.ns) row.total_ns += ns;
-    row.min_ns = group.ns.front();
-    row.gb_s = group.sent / static_cast<double>(group.ns[group.ns.size() / 2]);
+    row.min_ns = std::ranges::min(group.ns);
+    row.gb_s = group.sent / static_cast<double>(timeline::upper_median(group.ns));
     row.best_gb_s = group.sent / static_cast<double>(row.min_ns);
     const auto link = group.in_machine ? link_of(t, row.device) : 0;
     if (link > 0) {

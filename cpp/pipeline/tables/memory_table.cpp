@@ -26,20 +26,6 @@ std::optional<std::int64_t> known(std::int64_t bytes) {
   return bytes < 0 ? std::nullopt : std::optional(bytes);
 }
 
-// torch counts devices from 0, ROCm's kernels from behind the CPUs: with one device of
-// each they are the same.
-std::int32_t number_of(const timeline::Timeline& t, const DeviceMemory& memory) {
-  std::int32_t worked = -1;
-  std::size_t count = 0;
-  for (const auto& d : t.devices) {
-    if (d.pid != memory.pid) continue;
-    if (d.number == memory.device) return memory.device;
-    worked = d.number;
-    ++count;
-  }
-  return count == 1 ? worked : memory.device;
-}
-
 // How many events lead to the peak.
 std::size_t peak_of(const DeviceMemory& memory) {
   const auto top = std::ranges::max_element(memory.events, {}, &MemoryEvent::allocated);
@@ -200,7 +186,7 @@ std::vector<Memory> make_memory_table(const timeline::Timeline& t) {
     add_steps(t, memory, row);
     row.line = line_of(memory);
     if (memory.device < 0) continue;
-    row.device = number_of(t, memory);
+    row.device = memory.device;
     const auto* device = t.properties_of(memory.device);
     if (device != nullptr) row.capacity_bytes = known(device->memory);
     row.driver_calls = calls[memory.pid];

@@ -9,15 +9,11 @@
 #include "pipeline/tables/tables.h"
 #include "timeline/gpu_table.h"
 #include "work/operator_calls.h"
-#include "work/slow_reason.h"
 
 namespace tta::pipeline {
 namespace {
 
-template <typename Enum>
-std::string_view word_of(Enum value) {
-  return words_of(value)[static_cast<std::size_t>(value)];
-}
+using record::word_of;
 
 std::string sizes_text(const timeline::OpArgs& sizes) {
   std::string out;
@@ -35,7 +31,6 @@ std::string sizes_text(const timeline::OpArgs& sizes) {
 }  // namespace
 
 RooflineRow make_roofline_row(const timeline::Timeline& t,
-                              const timeline::EventArgs& args,
                               const work::OperatorTimes& operators,
                               const work::OperatorCalls& calls) {
   RooflineRow row;
@@ -68,22 +63,18 @@ RooflineRow make_roofline_row(const timeline::Timeline& t,
   if (calls.efficiency > 0) {
     row.efficiency = calls.efficiency;
     row.reachable = calls.reachable();
-    row.lost_us = calls.excess() * static_cast<double>(calls.device_ns) / 1000;
+    row.lost_us = calls.lost_ns() / 1000;
   }
-  auto slowness = work::slowness_of(t, args, calls);
-  row.reason = word_of(slowness.reason);
-  row.evidence = std::move(slowness.evidence);
+  row.reason = word_of(calls.why.reason);
+  row.evidence = calls.why.evidence;
   return row;
 }
 
 std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& t,
-                                             const timeline::EventArgs& args,
                                              const work::OperatorTimes& operators) {
   std::vector<RooflineRow> out;
   for (const auto& calls : operators.all()) {
-    if (calls.device_ns > 0) {
-      out.push_back(make_roofline_row(t, args, operators, calls));
-    }
+    if (calls.device_ns > 0) out.push_back(make_roofline_row(t, operators, calls));
   }
   std::ranges::stable_sort(out, [](const auto& a, const auto& b) {
     return std::pair(a.lost_us.value_or(-1), a.device_ns) >

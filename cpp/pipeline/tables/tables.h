@@ -33,12 +33,10 @@ std::vector<Operator> make_operator_table(const timeline::Timeline& timeline);
 /// their time. Work that a graph launched, or without a launch in the trace, belongs to
 /// no operator. Empty without recorded shapes.
 std::vector<RooflineRow> make_roofline_table(const timeline::Timeline& timeline,
-                                             const timeline::EventArgs& args,
                                              const work::OperatorTimes& operators);
 
 /// Makes the row of some calls.
 RooflineRow make_roofline_row(const timeline::Timeline& timeline,
-                              const timeline::EventArgs& args,
                               const work::OperatorTimes& operators,
                               const work::OperatorCalls& calls);
 

@@ -35,7 +35,7 @@ void add_products(TraceText& text, int size, const std::vector<double>& us,
 
 std::vector<RooflineRow> roofline_of(const TraceText& text) {
   const Analyzed report(text);
-  return make_roofline_table(*report.timeline, *report.args, *report.operators);
+  return make_roofline_table(*report.timeline, *report.operators);
 }
 
 TEST(Roofline, CallsWithTheSameInputsAreOneRow) {
