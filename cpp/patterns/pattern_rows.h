@@ -163,9 +163,9 @@
     "Launch your own kernels with fewer registers, less shared memory a block or "     \
     "other block sizes; for others, try larger problems or another algorithm.")        \
   X(kSlowKernel, "slow_kernel", kGpu, kKernel, kShorten, kFinding | kEstimate,         \
-    ("misaligned", "precision", "old_kernel", "waves", "tiles", "head_size",           \
-     "depthwise", "few_channels", "dilated", "strided", "low_intensity", "product",    \
-     "convolution", "attention", "memory"),                                            \
+    ("misaligned", "precision", "format", "old_kernel", "waves", "tiles", "head_size", \
+     "depthwise", "few_channels", "dilated", "transposed", "pointwise", "strided",     \
+     "low_intensity", "product", "convolution", "attention", "memory"),                \
     "Kernels ran far below what the device can do.",                                   \
     "Use a kernel that suits the sizes: another backend, memory format or size, or "   \
     "torch.compile.")

@@ -557,9 +557,9 @@ TTA_RECORD(Operator, TTA_OPERATOR, "All calls of one operator, on all threads.")
   FIELD(bool, slow, false, "It does less than 0.6 of what is reachable.")             \
   FIELD(std::string, reason, {},                                                      \
         "Why it is slow (under 0.6 of reachable): \"misaligned\", \"precision\", "    \
-        "\"few_blocks\", "                                                            \
-        "\"old_kernel\", \"waves\", \"tiles\", \"head_size\", \"depthwise\", "        \
-        "\"few_channels\", \"dilated\", \"strided\", \"low_intensity\" (also where "  \
+        "\"few_blocks\", \"format\", \"old_kernel\", \"waves\", \"tiles\", "          \
+        "\"head_size\", \"depthwise\", \"few_channels\", \"dilated\", "               \
+        "\"transposed\", \"pointwise\", \"strided\", \"low_intensity\" (also where "  \
         "it is not slow), \"short\" or \"unknown\"; \"\": it is not, or not judged.") \
   FIELD(std::string, evidence, {}, "The figures that show the reason; or \"\".")
 TTA_RECORD(RooflineRow, TTA_ROOFLINE_ROW,

@@ -253,6 +253,7 @@ OperatorTimes::OperatorTimes(const Timeline& t, const EventArgs& args)
       auto& calls = calls_[it->second];
       of_row_[row] = it->second;
       work[{it->second, op}].push_back({c.ts[row], c.end(row)});
+      if (t.named(row, timeline::Name::kChangesFormat)) calls.format_ns += c.dur[row];
       if (calls.longest == kNoRow || c.dur[row] > c.dur[calls.longest]) {
         calls.longest = row;
       }

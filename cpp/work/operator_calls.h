@@ -35,6 +35,7 @@ struct OperatorCalls {
   std::uint64_t count = 0;     ///< Calls with device work of their own.
   std::int64_t device_ns = 0;  ///< Union of each call's work, of all calls.
   std::uint32_t longest = timeline::kNoRow;  ///< The kernel with the most time.
+  std::int64_t format_ns = 0;  ///< Of kernels that change the memory format for it.
 
   /// The least time of all calls by the data sheet; 0: no peak is known for its type.
   double roofline_ns = 0;

@@ -46,7 +46,9 @@ struct OperatorWork {
   double bytes = 0;
   std::string data_type;  ///< Of the first input, as torch names it: "c10::Half".
   /// False where strides and causal masks are not recorded (before torch 2.1): flops
-  /// are then those of a stride of 2, the fewest that are usual, and of no mask.
+  /// are then those of a stride of 2, the fewest that are usual, and of no mask. Also
+  /// of rows that are added up where an index says: how many are the same is not
+  /// recorded.
   bool exact = true;
 
   // What makes kernels slow; 0 where it is of another class.
@@ -56,7 +58,7 @@ struct OperatorWork {
   bool backward = false;  ///< Of an attention.
   /// Of a convolution: channels that each output meets, and elements of the window.
   std::int64_t channels = 0, window = 0;
-  bool depthwise = false, dilated = false;
+  bool depthwise = false, dilated = false, transposed = false;
   /// Of a norm over the last dimension: bytes of a row; 0 of others.
   std::int64_t row_bytes = 0;
   bool strided = false;  ///< Inputs have gaps, or lie in memory in different orders.

@@ -225,6 +225,7 @@ Cause of_form(const OperatorWork& work) {
                      text("%lld input channels", shown(work.channels)));
       }
       if (work.dilated) return cause(SlowReason::kDilated, 1, "a window with gaps");
+      if (work.transposed) return cause(SlowReason::kTransposed, 1, "transposed");
       return {};
     case WorkClass::kElementwise:
     case WorkClass::kMove:
@@ -233,6 +234,14 @@ Cause of_form(const OperatorWork& work) {
     default:
       return {};
   }
+}
+
+Cause format(const OperatorCalls& calls) {
+  if (calls.format_ns <= 0) return {};
+  const auto share =
+      static_cast<double>(calls.format_ns) / static_cast<double>(calls.device_ns);
+  return cause(SlowReason::kFormat, std::min(share, 1.0),
+               text("%.0f %% of it changes the memory format", 100 * share));
 }
 
 bool on_tensor_cores(std::string_view kernel) {
@@ -265,7 +274,7 @@ Slowness slowness_of(const timeline::Timeline& t, const timeline::EventArgs& arg
   if (gpu != nullptr && in_needless_precision(*gpu, work)) {
     return {SlowReason::kPrecision, "in float32, held against half precision", 1};
   }
-  std::vector<Cause> causes{misaligned(work, kernel), of_form(work)};
+  std::vector<Cause> causes{misaligned(work, kernel), format(calls), of_form(work)};
   if (device != nullptr) causes.push_back(few_blocks(grid, *device));
   if (device != nullptr && calls.compute_bound) {
     const auto made_for = generation_of(kernel);
@@ -284,6 +293,9 @@ Slowness slowness_of(const timeline::Timeline& t, const timeline::EventArgs& arg
       peak > 0 ? work.intensity() * gpu->bandwidth_gb_s / (1000 * peak) : 0;
   causes.push_back(tiles(work, kernel, compute_share));
   if (work.work_class == WorkClass::kAttention) causes.push_back(padded_heads(work));
+  if (work.work_class == WorkClass::kConvolution && work.window == 1) {
+    causes.push_back(cause(SlowReason::kPointwise, 1, "a window of one"));
+  }
   // The first that explains half of what is lost, and more.
   for (const auto& found : causes) {
     if (found && found->share >= 0.5 * calls.excess()) return *found;

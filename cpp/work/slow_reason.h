@@ -22,6 +22,7 @@ enum class SlowReason : std::uint8_t {
   kMisaligned,  ///< Rows that do not begin at multiples of 16 bytes.
   kPrecision,   ///< Attention in float32 beside tensor cores.
   kFewBlocks,   ///< Fewer blocks than multiprocessors.
+  kFormat,      ///< Its kernels need another memory format: they convert.
   kOldKernel,   ///< Made for an earlier generation.
   kWaves,       ///< The last wave of blocks leaves most multiprocessors idle.
   kTiles,       ///< Tiles of a product reach beyond its edges.
@@ -29,16 +30,18 @@ enum class SlowReason : std::uint8_t {
   kDepthwise,
   kFewChannels,  ///< Of a convolution: too few to fill a tile.
   kDilated,
+  kTransposed,
+  kPointwise,     ///< A convolution with a window of one: a product.
   kStrided,       ///< Inputs with gaps, or in different orders.
   kLowIntensity,  ///< A product, limited by memory for its shape.
   kUnknown,
 };
 constexpr auto words_of(SlowReason) {
-  return std::array<std::string_view, 15>{"",          "short",         "misaligned",
-                                          "precision", "few_blocks",    "old_kernel",
-                                          "waves",     "tiles",         "head_size",
-                                          "depthwise", "few_channels",  "dilated",
-                                          "strided",   "low_intensity", "unknown"};
+  return std::array<std::string_view, 18>{
+      "",          "short",         "misaligned", "precision",  "few_blocks",
+      "format",    "old_kernel",    "waves",      "tiles",      "head_size",
+      "depthwise", "few_channels",  "dilated",    "transposed", "pointwise",
+      "strided",   "low_intensity", "unknown"};
 }
 
 struct Slowness {

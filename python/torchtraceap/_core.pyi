@@ -3527,7 +3527,7 @@ class RooflineRow:
     @property
     def reason(self) -> str:
         """
-        Why it is slow (under 0.6 of reachable): "misaligned", "precision", "few_blocks", "old_kernel", "waves", "tiles", "head_size", "depthwise", "few_channels", "dilated", "strided", "low_intensity" (also where it is not slow), "short" or "unknown"; "": it is not, or not judged.
+        Why it is slow (under 0.6 of reachable): "misaligned", "precision", "few_blocks", "format", "old_kernel", "waves", "tiles", "head_size", "depthwise", "few_channels", "dilated", "transposed", "pointwise", "strided", "low_intensity" (also where it is not slow), "short" or "unknown"; "": it is not, or not judged.
         """
     @property
     def roofline_us(self) -> float | None:

@@ -77,14 +77,17 @@ class TorchForks:
         cwd: Path,
         env: Mapping[str, str] | None = None,
         warn: str = "default",
+        limit_s: int = 160,
     ) -> list[Ended]:
-        """Run it in several processes, as torchrun does."""
+        """Run it in several processes, as torchrun does; `limit_s` is less than the
+        limit of the test, which ends the process of all."""
         job: dict[str, Any] = {
             "script": script,
             "arguments": [str(one) for one in arguments],
             "cwd": str(cwd),
             "env": dict(env or {}),
             "warn": warn,
+            "limit_s": limit_s,
             "ranks": [{}] if ranks == 1 else of_torchrun(ranks),
         }
         assert self._server.stdin is not None and self._server.stdout is not None
@@ -158,7 +161,7 @@ def be(job: Mapping[str, Any], rank: int) -> None:
 
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.alarm(160)  # before the limit of a test ends its process
+    signal.alarm(job["limit_s"])
     out, err = (f"{job['folder']}/{name}{rank}" for name in ("out", "err"))
     for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
         flags = os.O_RDWR | os.O_CREAT

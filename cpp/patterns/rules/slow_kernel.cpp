@@ -39,9 +39,10 @@ constexpr std::array kThresholds = {
 // The sub-types, in the order of the pattern table; of unknown reasons by class, and
 // all that memory limits as one.
 constexpr std::array kReasons = {
-    SlowReason::kMisaligned, SlowReason::kPrecision,   SlowReason::kOldKernel,
-    SlowReason::kWaves,      SlowReason::kTiles,       SlowReason::kHeadSize,
-    SlowReason::kDepthwise,  SlowReason::kFewChannels, SlowReason::kDilated,
+    SlowReason::kMisaligned, SlowReason::kPrecision,   SlowReason::kFormat,
+    SlowReason::kOldKernel,  SlowReason::kWaves,       SlowReason::kTiles,
+    SlowReason::kHeadSize,   SlowReason::kDepthwise,   SlowReason::kFewChannels,
+    SlowReason::kDilated,    SlowReason::kTransposed,  SlowReason::kPointwise,
     SlowReason::kStrided,    SlowReason::kLowIntensity};
 enum : std::uint8_t { kProduct = kReasons.size(), kConvolution, kAttention, kMemory };
 
@@ -166,6 +167,9 @@ std::string advise(const Context& context, const Finding& f) {
              "precision), so that kernels can load in vectors.";
     case SlowReason::kPrecision:
       return "Run it in half precision (torch.autocast), so that it uses tensor cores.";
+    case SlowReason::kFormat:
+      return "Keep the model and its inputs in the format that the kernels need: "
+             "model.to(memory_format=torch.channels_last), and the inputs likewise.";
     case SlowReason::kOldKernel:
       return "Use kernels for this device: a newer torch, CUDA and cuDNN; for "
              "attention "
@@ -188,6 +192,12 @@ std::string advise(const Context& context, const Finding& f) {
     case SlowReason::kDilated:
       return "Try channels_last and torch.backends.cudnn.benchmark = True; libraries "
              "have few kernels for dilated windows.";
+    case SlowReason::kTransposed:
+      return "Upsample and convolve instead, or run it in channels_last and half "
+             "precision.";
+    case SlowReason::kPointwise:
+      return "It is a product: in channels_last the library can multiply matrices "
+             "without moving data, as torch.nn.Linear does.";
     case SlowReason::kStrided:
       return "Keep one memory format: make the tensor contiguous once outside the "
              "loop, avoid transposed views in elementwise code, or let torch.compile "

@@ -270,7 +270,7 @@ _PARTS = {
 
 _ROOFLINE = (
     Column("operator", lambda r: Cell(r.name), 30),
-    Column("inputs", lambda r: Cell(f"{r.inputs} {r.data_type}"), 28),
+    Column("inputs", lambda r: Cell(f"{r.inputs} {r.data_type}"), 23),
     Column("kind", lambda r: Cell(r.kind), _NAME, on_page=True),
     Column("kernel", lambda r: Cell(r.kernel), _NAME, on_page=True),
     Column("count", lambda r: count_cell(r.count)),

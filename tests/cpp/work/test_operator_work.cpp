@@ -147,6 +147,84 @@ TEST(OperatorWork, AttentionMultipliesTwiceForwardAndFiveTimesBackward) {
   EXPECT_EQ(backward->flops, 5 * product);
 }
 
+// Three sequences of 100, one after the other: known, as they are all of the longest
+// length.
+TEST(OperatorWork, PackedSequencesAreKnownIfAllAreEqual) {
+  const auto one = 2.0 * 2 * 3 * 8 * 100 * 100 * 64;
+  const auto packed = [&](const std::string& tokens, const char* longest) {
+    const auto each = "[" + tokens + ", 8, 64]";
+    const auto most = std::string(R"(")") + longest + R"(")";
+    return of("flash_attn::_flash_attn_varlen_forward",
+              "[" + each + ", " + each + ", " + each + ", [4], [4]]",
+              R"(["c10::Half", "c10::Half", "c10::Half", "int", "int"])",
+              R"(["", "", "", "", "", )" + most + ", " + most +
+                  R"(, "0.0", "0.125", "False", "-1", "-1"])");
+  };
+  ASSERT_TRUE(packed("300", "100"));
+  EXPECT_EQ(packed("300", "100")->flops, one);
+  EXPECT_EQ(packed("300", "100")->length, 100);
+  EXPECT_FALSE(packed("290", "100"));
+  EXPECT_FALSE(packed("300", "9223372036854775807"));
+  // In pages of a cache, of which the trace has no lengths either; behind a causal mask
+  // as many keys as queries are all of them.
+  const auto paged = [&](const char* causal, const char* keys) {
+    return of("aiter::mha_batch_prefill",
+              "[[300, 8, 64], [9000, 2, 64], [9000, 2, 64], [4], [4], [310]]",
+              R"(["c10::Half", "c10::Half", "c10::Half", "int", "int", "int"])",
+              std::string(R"(["", "", "", "", "", "", "100", ")") + keys +
+                  R"(", "0.", "0.1", "0.", "False", ")" + causal + R"(", "-1", "-1"])");
+  };
+  ASSERT_TRUE(paged("True", "100"));
+  EXPECT_DOUBLE_EQ(paged("True", "100")->flops, one * 0.505);
+  EXPECT_EQ(paged("True", "100")->bytes, 2.0 * (2 * 300 * 8 + 2 * 300 * 2) * 64);
+  EXPECT_FALSE(paged("False", "100"));
+  EXPECT_FALSE(paged("True", "120"));
+  const auto windowed = of("flash_attn::_flash_attn_forward",
+                           "[[2, 100, 8, 64], [2, 100, 8, 64], [2, 100, 8, 64]]",
+                           kHalves, R"(["", "", "", "0.0", "0.1", "True", "64", "0"])");
+  EXPECT_FALSE(windowed);
+}
+
+// 4 rows that each visit 2 of 8 experts: 8 (1 - (6/8)^4) = 5.46875 of them are read.
+TEST(OperatorWork, ExpertsByTheRowsThatVisitThem) {
+  const auto of_weights = [&](const char* type) {
+    return of("vllm::inplace_fused_experts",
+              "[[4, 64], [8, 32, 64], [8, 64, 16], [4, 2], [4, 2]]",
+              std::string(R"(["c10::Half", ")") + type +
+                  R"(", "c10::Half", "float", "int"])");
+  };
+  const auto weights = 32.0 * 64 + 64 * 16;
+  EXPECT_EQ(of_weights("c10::Half")->flops, 2 * 4 * 2 * weights);
+  EXPECT_EQ(of_weights("c10::Half")->bytes, 2 * 5.46875 * weights + 2 * 2.0 * 4 * 64);
+  EXPECT_TRUE(of_weights("c10::Half")->exact);
+  EXPECT_FALSE(of_weights("c10::Float8_e4m3fn")->exact);
+}
+
+TEST(OperatorWork, ImagesByTheirOutput) {
+  const auto pooled = of("aten::max_pool2d_with_indices", "[[2, 8, 112, 112]]",
+                         R"(["float", "ScalarList", "ScalarList", "ScalarList"])",
+                         R"(["", "[3, 3]", "[2, 2]", "[1, 1]"])");
+  EXPECT_EQ(pooled->bytes, 4.0 * 16 * 112 * 112 + 12.0 * 16 * 56 * 56);
+  const auto larger = of("aten::upsample_nearest2d", "[[2, 8, 56, 56]]",
+                         R"(["float", "ScalarList"])", R"(["", "[112, 112]"])");
+  EXPECT_EQ(larger->bytes, 4.0 * 16 * (56 * 56 + 112 * 112));
+}
+
+// Outputs and inputs by the libraries' lists.
+TEST(OperatorWork, OperatorsOfLibraries) {
+  const auto gated = of("_C::silu_and_mul", "[[8, 64], [8, 128]]", kHalves);
+  EXPECT_EQ(gated->bytes, 2.0 * 8 * (64 + 128));
+  const auto norm = of("_C::rms_norm", "[[8, 64], [8, 64], [64]]", kHalves);
+  EXPECT_EQ(norm->work_class, WorkClass::kNorm);
+  EXPECT_EQ(norm->bytes, 2.0 * (2 * 8 * 64 + 64));
+  EXPECT_EQ(norm->row_bytes, 128);
+  const auto added =
+      of("sgl_kernel::fused_add_rmsnorm", "[[8, 64], [8, 64], [64]]", kHalves);
+  EXPECT_EQ(added->bytes, 2 * norm->bytes);
+  EXPECT_FALSE(of("mine::silu_and_mul", "[[8, 64], [8, 128]]", kHalves));
+  EXPECT_FALSE(of("FusedLayerNormAffine", "[[8, 64], [64], [64]]", kHalves));
+}
+
 TEST(OperatorWork, ElementwiseOperatorsMoveTheirTensorsOnce) {
   const auto add = of("aten::add", "[[8, 100], [100], []]",
                       R"(["float", "c10::Half", "Scalar"])", R"(["", "", "1"])");
