@@ -50,6 +50,8 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<RooflineRow>(m);
   bind_record<Utilization>(m);
   bind_record<CollectiveRate>(m);
+  bind_record<EngineStep>(m);
+  bind_record<EngineKind>(m);
   bind_record<Reason>(m);
   bind_record<AlignedSide>(m);
   bind_record<AlignedOperator>(m);
@@ -104,6 +106,14 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
              return tuple_of([&] {
                return list_collectives(*a.report.timeline, *args_of(a.report));
              });
+           })
+      .def("engine_steps",
+           [](const Analysis& a) {
+             return tuple_of([&] { return make_engine_steps(*a.report.timeline); });
+           })
+      .def("engine_kinds",
+           [](const Analysis& a) {
+             return tuple_of([&] { return make_engine_kinds(*a.report.timeline); });
            })
       .def("utilization",
            [](const Analysis& a) {

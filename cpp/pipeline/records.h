@@ -591,6 +591,63 @@ TTA_RECORD(RooflineRow, TTA_ROOFLINE_ROW,
 TTA_RECORD(CollectiveRate, TTA_COLLECTIVE_RATE,
            "Collectives of one name, type, size and group, against their link.")
 
+#define TTA_ENGINE_STEP(FIELD)                                                        \
+  FIELD(                                                                              \
+      std::string, kind, {},                                                          \
+      "\"extend\" (prompts), \"decode\", \"mixed\" (both), \"verify\", \"draft\" or " \
+      "\"other\".")                                                                   \
+  FIELD(std::string, engine, {}, "\"vLLM\", \"SGLang\" or \"ATOM\".")                 \
+  FIELD(std::string, name, {}, "Of its annotation.")                                  \
+  FIELD(Process, pid, {}, "The process.")                                             \
+  FIELD(std::int64_t, begin_ns, 0, "Begin of its annotation.")                        \
+  FIELD(std::int64_t, host_ns, 0, "Length of its annotation: the host's time.")       \
+  FIELD(std::optional<std::int64_t>, period_ns, {},                                   \
+        "To the begin of the next step; None: it is the last.")                       \
+  FIELD(std::optional<std::int64_t>, batch, {}, "Requests; None: its name has none.") \
+  FIELD(std::optional<std::int64_t>, padded_batch, {}, "Those that were computed.")   \
+  FIELD(std::optional<std::int64_t>, tokens, {}, "Of all requests.")                  \
+  FIELD(std::optional<std::int64_t>, context_tokens, {}, "Keys that they attend to.") \
+  FIELD(std::int64_t, device_ns, 0,                                                   \
+        "From the first start to the last end of its device work, which is what its " \
+        "period launched.")                                                           \
+  FIELD(std::int64_t, busy_ns, 0, "In which any of it ran.")                          \
+  FIELD(std::optional<std::int64_t>, gap_ns, {},                                      \
+        "From its last device work to the first of the next step; 0 if they "         \
+        "overlap; None: it is the last.")                                             \
+  FIELD(std::uint64_t, launches, 0, "Calls that launch kernels or graphs.")           \
+  FIELD(std::uint64_t, graph_launches, 0, "Of graphs.")                               \
+  FIELD(std::uint64_t, work, 0,                                                       \
+        "Kernels, copies and memsets, those of graphs "                               \
+        "included.")
+TTA_RECORD(EngineStep, TTA_ENGINE_STEP, "One forward pass of a serving engine.")
+
+#define TTA_ENGINE_KIND(FIELD)                                                         \
+  FIELD(std::string, kind, {}, "As of EngineStep.")                                    \
+  FIELD(std::string, engine, {}, "As of EngineStep.")                                  \
+  FIELD(std::uint64_t, count, 0, "Steps of the kind.")                                 \
+  FIELD(std::uint64_t, skipped, 0,                                                     \
+        "Of them, not in the medians: the first two of five and more, which warm up.") \
+  FIELD(std::optional<std::int64_t>, batch, {}, "Median of requests.")                 \
+  FIELD(std::optional<double>, padding, {},                                            \
+        "Share of the computed requests that are padding, of all steps.")              \
+  FIELD(std::optional<std::int64_t>, tokens, {}, "Median.")                            \
+  FIELD(std::optional<std::int64_t>, period_ns, {}, "Median.")                         \
+  FIELD(std::int64_t, host_ns, 0, "Median.")                                           \
+  FIELD(std::int64_t, device_ns, 0, "Median.")                                         \
+  FIELD(std::int64_t, busy_ns, 0, "Median.")                                           \
+  FIELD(std::optional<std::int64_t>, gap_ns, {}, "Median.")                            \
+  FIELD(std::uint64_t, launches, 0, "Median.")                                         \
+  FIELD(std::uint64_t, graph_launches, 0, "Median.")                                   \
+  FIELD(std::uint64_t, work, 0, "Median.")                                             \
+  FIELD(TimesByName, sum_ns, {},                                                       \
+        "Device time a step by category: \"attention\", \"product\", \"experts\", "    \
+        "\"collective\", \"norm_elementwise\", \"sampling\", \"copy\", \"other\"; by " \
+        "kernels' names.")                                                             \
+  FIELD(TimesByName, exposed_ns, {},                                                   \
+        "The same in which nothing of another category ran: at most what is gained "   \
+        "without it.")
+TTA_RECORD(EngineKind, TTA_ENGINE_KIND, "Steps of one kind of a serving engine.")
+
 #define TTA_UTILIZATION(FIELD)                                                        \
   FIELD(std::int32_t, device, 0, "Its number.")                                       \
   FIELD(Process, pid, {}, "The process that feeds it.")                               \

@@ -305,9 +305,22 @@ namespace tta::timeline {
     "design: products, convolutions, attention, FFT")                                  \
   X(kMemoryBound, kAnyCase,                                                            \
     "*elementwise*|*reduce*|*reduction*|*softmax*|*norm*|*copy*|*transpose*|*scan*|"   \
-    "*sort*|*gather*|*scatter*|*index*|*embedding*|*pool*|*dropout*|*triton_poi_*|"    \
+    "*sort*|*gather*|*scatter*|*index*|*embedding*|*pool*|*dropout*|*act_and_mul*|"    \
+    "*silu*|*rotary*|*_rope*|*quantize*|*store_cache*|*cache_flash*|*triton_poi_*|"    \
     "*triton_red_*|*triton_per_*",                                                     \
     "reads and writes memory and computes little")                                     \
+  /* Of serving engines, asked in this order, before kTuned and kMemoryBound. */        \
+  X(kOfExperts, kAnyCase,                                                              \
+    "*moe*|*expert*|*grouped_gemm*|*groupedgemm*|*matmul_ogs*|*topkgating*",           \
+    "a kernel of a mixture of experts")                                                \
+  X(kAttends, kAnyCase,                                                                \
+    "*attn*|*attention*|*fmha*|*flash_fwd*|*flash_bwd*|*flashmla*|*_mla_*|*mla::*|"    \
+    "*batchdecode*|*batchprefill*|*paged_kv*|*pagedkv*",                               \
+    "a kernel of attention")                                                           \
+  X(kSamples, kAnyCase,                                                                \
+    "*sampling*|*sampler*|*argmax*|*multinomial*|*top_p*|*topp*|*top_k*|*gathertopk*|" \
+    "*penalt*|*min_p*",                                                                \
+    "a kernel that chooses tokens")                                                    \
   X(kElementwise, kName,                                                               \
     "*elementwise_kernel*|*layer_norm*|*LayerNorm*|*rms_norm*|*RmsNorm*|*rmsnorm*|"    \
     "*batch_norm_transform_input*|*fused_dropout_kernel*",                             \

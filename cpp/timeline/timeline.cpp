@@ -6,6 +6,8 @@
 #include <compare>
 #include <limits>
 #include <map>
+#include <queue>
+#include <span>
 #include <string>
 
 #include "timeline/cursor.h"
@@ -144,6 +146,39 @@ Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
   return hard.begin > hard.end ? Interval{} : hard;
 }
 
+// When devices that were busy before the recording came to their first recorded work:
+// launched long before, it had waited for most of the time that nothing ran. What
+// slipped in before on another stream is next to nothing. `begin` if no such wait is
+// known. O(n log n) in the rows before it.
+std::int64_t after_unseen_work(const trace::Columns& c, const Lanes& lanes,
+                               const Links& links, std::int64_t begin) {
+  constexpr std::int64_t kSlippedIn = 20;  // 5 % of that time
+  using Rows = std::span<const std::uint32_t>;
+  const auto later = [&](Rows a, Rows b) { return c.ts[a.front()] > c.ts[b.front()]; };
+  std::priority_queue<Rows, std::vector<Rows>, decltype(later)> next(later);
+  for (const auto& lane : lanes.streams()) {
+    if (const Rows rows = lanes.rows_of(lane); !rows.empty()) next.push(rows);
+  }
+  std::int64_t until = begin, busy = 0;
+  while (!next.empty()) {
+    const auto rows = next.top();
+    next.pop();
+    const auto row = rows.front();
+    const auto launch = links.launch[row];
+    const auto gap = c.ts[row] - until;
+    if (gap >= kUnseenWork && launch != kNoRow) {
+      const auto waited = c.ts[row] - std::max(until, c.end(launch));
+      const bool unseen =
+          waited >= kUnseenWork && waited >= gap / 2 && busy <= gap / kSlippedIn;
+      return unseen ? c.ts[row] : begin;
+    }
+    busy += c.dur[row];
+    until = std::max(until, c.end(row));
+    if (rows.size() > 1) next.push(rows.subspan(1));
+  }
+  return begin;
+}
+
 // Whose streams they are: the process that is known to feed them, else the pid that
 // the file gives them.
 struct Owner {
@@ -250,6 +285,9 @@ Timeline make_timeline(const trace::Trace& trace) {
   t.tree = make_op_tree(trace, t.lanes);
   t.links = make_links(trace, t.names, t.lanes);
   tell_devices_apart(trace, t.links, t.lanes);
+  t.head.begin = t.span.begin;
+  t.span.begin = after_unseen_work(trace.columns, t.lanes, t.links, t.span.begin);
+  t.head.end = t.span.begin;
   t.launch_calls = list_launch_calls(trace, t.names, t.lanes, t.links);
   t.spans = make_spans(trace, t.lanes);
   t.waits = make_host_waits(trace, t.names, t.lanes, t.links, t.tree);

@@ -37,6 +37,10 @@ inline constexpr std::int64_t kLongRecording = 3'600'000'000'000;
 /// Rows in ascending order. One pass over the rows, and O(n log n) where it looks.
 std::vector<std::uint32_t> find_outliers(const trace::Trace& trace);
 
+/// A launched kernel starts within microseconds on a free device; one that waits this
+/// long on a device that looks free waits for work that was not recorded.
+inline constexpr std::int64_t kUnseenWork = 1'000'000;
+
 /// All that is derived from the columns alone. Refers to the trace, which must outlive
 /// it. Read-only once made; safe to read from several threads.
 struct Timeline {
@@ -48,7 +52,14 @@ struct Timeline {
   /// recorded, the span ends with the window, or with the last such work if that is
   /// later: calls that end after it (a running request, a watchdog's polling) do not
   /// describe the device.
+  ///
+  /// It begins with the first device work if that waited for work that is not in the
+  /// trace, see `head`.
   Interval span;
+  /// What was left out before it: work was launched there and waited on a device that
+  /// seems idle, so it was busy with what was queued before recording began, or cut off
+  /// the file. Whether it ever idled is unknown. Empty if the span has all.
+  Interval head;
   Names names;
   /// Rows that are on no lane because their times are out of all proportion.
   std::vector<std::uint32_t> outliers;

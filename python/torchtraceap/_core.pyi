@@ -33,6 +33,8 @@ __all__: list[str] = [
     "DrawnLane",
     "DrawnLanes",
     "Edit",
+    "EngineKind",
+    "EngineStep",
     "Event",
     "FeatureColumn",
     "Features",
@@ -2767,6 +2769,8 @@ class Report:
         The time that a finding claims, in order.
         """
     def collectives(self) -> tuple[CollectiveRate, ...]: ...
+    def engine_kinds(self) -> tuple[EngineKind, ...]: ...
+    def engine_steps(self) -> tuple[EngineStep, ...]: ...
     def events(
         self, rows: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]
     ) -> tuple[Event, ...]:
@@ -3729,6 +3733,287 @@ class CollectiveRate:
     def total_us(self) -> float:
         """
         Time of their kernels, waiting for others in it.
+        """
+
+class EngineStep:
+    """
+    One forward pass of a serving engine.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> EngineStep:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> EngineStep:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def batch(self) -> int | None:
+        """
+        Requests; None: its name has none.
+        """
+    @property
+    def begin_ns(self) -> int:
+        """
+        Begin of its annotation.
+        """
+    @property
+    def begin_us(self) -> float:
+        """
+        Begin of its annotation.
+        """
+    @property
+    def busy_ns(self) -> int:
+        """
+        In which any of it ran.
+        """
+    @property
+    def busy_us(self) -> float:
+        """
+        In which any of it ran.
+        """
+    @property
+    def context_tokens(self) -> int | None:
+        """
+        Keys that they attend to.
+        """
+    @property
+    def device_ns(self) -> int:
+        """
+        From the first start to the last end of its device work, which is what its period launched.
+        """
+    @property
+    def device_us(self) -> float:
+        """
+        From the first start to the last end of its device work, which is what its period launched.
+        """
+    @property
+    def engine(self) -> str:
+        """
+        "vLLM", "SGLang" or "ATOM".
+        """
+    @property
+    def gap_ns(self) -> int | None:
+        """
+        From its last device work to the first of the next step; 0 if they overlap; None: it is the last.
+        """
+    @property
+    def gap_us(self) -> float | None:
+        """
+        From its last device work to the first of the next step; 0 if they overlap; None: it is the last.
+        """
+    @property
+    def graph_launches(self) -> int:
+        """
+        Of graphs.
+        """
+    @property
+    def host_ns(self) -> int:
+        """
+        Length of its annotation: the host's time.
+        """
+    @property
+    def host_us(self) -> float:
+        """
+        Length of its annotation: the host's time.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        "extend" (prompts), "decode", "mixed" (both), "verify", "draft" or "other".
+        """
+    @property
+    def launches(self) -> int:
+        """
+        Calls that launch kernels or graphs.
+        """
+    @property
+    def name(self) -> str:
+        """
+        Of its annotation.
+        """
+    @property
+    def padded_batch(self) -> int | None:
+        """
+        Those that were computed.
+        """
+    @property
+    def period_ns(self) -> int | None:
+        """
+        To the begin of the next step; None: it is the last.
+        """
+    @property
+    def period_us(self) -> float | None:
+        """
+        To the begin of the next step; None: it is the last.
+        """
+    @property
+    def pid(self) -> int | str | None:
+        """
+        The process.
+        """
+    @property
+    def tokens(self) -> int | None:
+        """
+        Of all requests.
+        """
+    @property
+    def work(self) -> int:
+        """
+        Kernels, copies and memsets, those of graphs included.
+        """
+
+class EngineKind:
+    """
+    Steps of one kind of a serving engine.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> EngineKind:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> EngineKind:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def batch(self) -> int | None:
+        """
+        Median of requests.
+        """
+    @property
+    def busy_ns(self) -> int:
+        """
+        Median.
+        """
+    @property
+    def busy_us(self) -> float:
+        """
+        Median.
+        """
+    @property
+    def count(self) -> int:
+        """
+        Steps of the kind.
+        """
+    @property
+    def device_ns(self) -> int:
+        """
+        Median.
+        """
+    @property
+    def device_us(self) -> float:
+        """
+        Median.
+        """
+    @property
+    def engine(self) -> str:
+        """
+        As of EngineStep.
+        """
+    @property
+    def exposed_ns(self) -> dict[str, int]:
+        """
+        The same in which nothing of another category ran: at most what is gained without it.
+        """
+    @property
+    def exposed_us(self) -> dict[str, float]:
+        """
+        The same in which nothing of another category ran: at most what is gained without it.
+        """
+    @property
+    def gap_ns(self) -> int | None:
+        """
+        Median.
+        """
+    @property
+    def gap_us(self) -> float | None:
+        """
+        Median.
+        """
+    @property
+    def graph_launches(self) -> int:
+        """
+        Median.
+        """
+    @property
+    def host_ns(self) -> int:
+        """
+        Median.
+        """
+    @property
+    def host_us(self) -> float:
+        """
+        Median.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        As of EngineStep.
+        """
+    @property
+    def launches(self) -> int:
+        """
+        Median.
+        """
+    @property
+    def padding(self) -> float | None:
+        """
+        Share of the computed requests that are padding, of all steps.
+        """
+    @property
+    def period_ns(self) -> int | None:
+        """
+        Median.
+        """
+    @property
+    def period_us(self) -> float | None:
+        """
+        Median.
+        """
+    @property
+    def skipped(self) -> int:
+        """
+        Of them, not in the medians: the first two of five and more, which warm up.
+        """
+    @property
+    def sum_ns(self) -> dict[str, int]:
+        """
+        Device time a step by category: "attention", "product", "experts", "collective", "norm_elementwise", "sampling", "copy", "other"; by kernels' names.
+        """
+    @property
+    def sum_us(self) -> dict[str, float]:
+        """
+        Device time a step by category: "attention", "product", "experts", "collective", "norm_elementwise", "sampling", "copy", "other"; by kernels' names.
+        """
+    @property
+    def tokens(self) -> int | None:
+        """
+        Median.
+        """
+    @property
+    def work(self) -> int:
+        """
+        Median.
         """
 
 class Reason:

@@ -19,6 +19,8 @@ from torchtraceap._core import (
     CollectiveRate,
     Copy,
     CriticalPath,
+    EngineKind,
+    EngineStep,
     Finding,
     Kernel,
     KernelCounts,
@@ -241,6 +243,17 @@ class ReportData:
         """Collectives of one size against the link of their devices, most time first.
         Needs their sizes, which torch records since 2.1."""
         return self.core.collectives()
+
+    @cached_property
+    def engine_steps(self) -> tuple[EngineStep, ...]:
+        """Forward passes of a serving engine (vLLM, SGLang, ATOM) by their
+        annotations, in order of time."""
+        return self.core.engine_steps()
+
+    @cached_property
+    def engine_kinds(self) -> tuple[EngineKind, ...]:
+        """The same by kind: medians, and device time by category."""
+        return self.core.engine_kinds()
 
     @cached_property
     def utilization(self) -> tuple[Utilization, ...]:

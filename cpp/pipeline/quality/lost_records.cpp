@@ -136,9 +136,6 @@ namespace {
 // one or two, at the end of the recording.
 constexpr double kLostLaunches = 0.025;
 
-// A launched kernel starts within microseconds on a free device; what waits this long
-// on one that looks free waits for work that was not recorded.
-constexpr std::int64_t kUnseenWork = 1'000'000;
 constexpr double kSame = 0.9;  // two stretches with more in common are one
 
 // Time in which launched work waited on a device that ran nothing.
@@ -151,7 +148,7 @@ std::vector<timeline::Interval> queued_behind_nothing(const timeline::Timeline& 
       if (launch == timeline::kNoRow) continue;
       const timeline::Interval waited{std::max(gap.time.begin, c.end(launch)),
                                       gap.time.end};
-      if (waited.length() >= kUnseenWork) out.push_back(waited);
+      if (waited.length() >= timeline::kUnseenWork) out.push_back(waited);
     }
   }
   return out;
@@ -167,8 +164,11 @@ timeline::IntervalSet waited_for_nothing(const timeline::Timeline& t) {
   std::vector<timeline::Interval> waited;
   for (const auto& thread : t.waits) {
     for (const auto& wait : thread.waits) {
-      const timeline::Interval time{wait.begin, wait.end};
-      if (time.length() - busy_until.in(time) >= kUnseenWork) waited.push_back(time);
+      const auto time = timeline::intersect({wait.begin, wait.end}, t.span);
+      if (time.begin < time.end &&
+          time.length() - busy_until.in(time) >= timeline::kUnseenWork) {
+        waited.push_back(time);
+      }
     }
   }
   return timeline::subtract(timeline::unite(std::move(waited)), busy);
@@ -283,6 +283,13 @@ void find_lost_records(const timeline::Timeline& t, Quality& q) {
                  "That time is not known to be idle. Record again, with a "
                  "synchronize() of the device before the profiler starts.");
   };
+  if (t.head.length() > 0) {
+    add(q, Verdict::kOk, "work_before_recording", 1,
+        "The first " + patterns::duration_text(t.head.length()) +
+            " are in no balance: launched work waited for a device that was busy with "
+            "work that is not in the trace (queued before recording began, or cut "
+            "off).");
+  }
   const auto waited = waited_for_nothing(t);
   auto stretches = queued_behind_nothing(t);
   std::int64_t queued_ns = 0;

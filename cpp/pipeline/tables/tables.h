@@ -49,6 +49,13 @@ std::vector<Utilization> list_utilization(const Report& report,
 std::vector<CollectiveRate> list_collectives(const timeline::Timeline& timeline,
                                              const timeline::EventArgs& args);
 
+/// Lists the forward passes of serving engines, process by process, in order of time.
+/// O(n log n) in device work.
+std::vector<EngineStep> make_engine_steps(const timeline::Timeline& timeline);
+
+/// Adds them up by engine and kind, most steps first. O(n log n) in device work.
+std::vector<EngineKind> make_engine_kinds(const timeline::Timeline& timeline);
+
 /// Describes the memory of each device and of the host, from "[memory]" events of any
 /// version of torch (timeline/memory.h); empty without any. O(n log n) in these events,
 /// and a pass over the file where stacks are in the args of operators (torch 1.8-2.0):

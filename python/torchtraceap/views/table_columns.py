@@ -17,6 +17,8 @@ from torchtraceap import _core
 from torchtraceap._core import (
     Balance,
     CollectiveRate,
+    EngineKind,
+    EngineStep,
     Copy,
     Finding,
     Kernel,
@@ -169,6 +171,8 @@ TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
     "operators": _all_of(Operator, "operators"),
     "roofline": _all_of(RooflineRow, "roofline"),
     "utilization": _all_of(Utilization, "utilization"),
+    "engine_steps": _all_of(EngineStep, "engine_steps"),
+    "engine_kinds": _all_of(EngineKind, "engine_kinds"),
     "collectives": _all_of(CollectiveRate, "collectives"),
     "memory": _all_of(Memory, "memory"),
     "memory_alive": _memory_parts(MemoryHolder, "alive"),

@@ -49,6 +49,8 @@ class Tables(Mapping[str, Form], Generic[Form]):
     roofline: Form  # One row an operator with its inputs, as `Report.roofline`.
     #: One row a device, then its steps, as `Report.utilization`.
     utilization: Form
+    engine_steps: Form  # One row a forward pass, as `Report.engine_steps`.
+    engine_kinds: Form  # One row a kind of them, as `Report.engine_kinds`.
     collectives: Form  # One row a size of a collective, as `Report.collectives`.
     memory: Form  # One row a device, or the host, as `Report.memory`.
     memory_alive: Form  # One row of its `alive`; `memory` is the index of its row.

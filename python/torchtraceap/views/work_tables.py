@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from torchtraceap._core import Memory, RooflineRow, Utilization
+from torchtraceap._core import EngineKind, Memory, RooflineRow, Utilization
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
 from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
@@ -89,6 +89,15 @@ def work_tables(report: ReportData) -> list[Table]:
     span_us = report.trace.span_us
     ordered = f", by the time they were busy; shares of {time_text(span_us)}"
     tables = (
+        Table(
+            "Engine steps",
+            " by kind, medians",
+            report.engine_kinds,
+            _ENGINE_KINDS,
+            legend="period: to the next step; gap: from the last device work to the "
+            "first of the next step; exposed: time a step in which nothing of another "
+            "category ran on the device.",
+        ),
         Table("Kernels", ", by the time in which any ran", report.kernels, _KERNELS),
         Table("Copies and memsets", "", report.copies, _COPIES),
         Table(
@@ -295,6 +304,22 @@ _COLLECTIVES = (
     Column("of link", lambda r: _part_of(r.efficiency), if_any=True),
     Column("reason", lambda r: Cell(r.reason), if_any=True),
 )
+_ENGINE_KINDS = (
+    Column("exposed", lambda r: Cell(_exposed(r)), 48),
+    Column("kind", lambda r: Cell(r.kind), 8),
+    Column("steps", lambda r: count_cell(r.count)),
+    Column("batch", lambda r: _count_if(r.batch), if_any=True),
+    Column("padding", lambda r: _part_of(r.padding), if_any=True),
+    Column("tokens", lambda r: _count_if(r.tokens), if_any=True, on_page=True),
+    Column("period", lambda r: _time_if(r.period_us), if_any=True),
+    Column("host", lambda r: time_cell(r.host_us)),
+    Column("device", lambda r: time_cell(r.device_us)),
+    Column("busy", lambda r: time_cell(r.busy_us)),
+    Column("gap", lambda r: _time_if(r.gap_us), if_any=True),
+    Column("launches", lambda r: count_cell(r.launches)),
+    Column("graphs", lambda r: count_cell(r.graph_launches), on_page=True),
+    Column("work", lambda r: count_cell(r.work), on_page=True),
+)
 _UTILIZATION = (
     Column("device", lambda r: count_cell(r.device)),
     Column("step", lambda r: _step(r), if_any=True),
@@ -311,6 +336,20 @@ _UTILIZATION = (
 
 def _step(row: Utilization) -> Cell:
     return NO_CELL if row.step is None else Cell(str(row.step), row.step)
+
+
+def _exposed(row: EngineKind) -> str:
+    """Return the categories, the largest first."""
+    times = sorted(row.exposed_us.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {time_text(us)}" for name, us in times if us > 0)
+
+
+def _count_if(value: int | None) -> Cell:
+    return NO_CELL if value is None else count_cell(value)
+
+
+def _time_if(value: float | None) -> Cell:
+    return NO_CELL if value is None else time_cell(value)
 
 
 def _part_of(value: float | None) -> Cell:
