@@ -2,8 +2,8 @@
 // patterns/facts.h: what several rules need to know, found out once an analysis.
 //
 // Rules do not read it themselves: launched_work(), sole_kernels(), operator_times(),
-// warm_up(), host_copies(), late_dispatch() and costliest_call() fill what is not there
-// yet; note_sites() is for Findings::sites.
+// decode_steps(), warm_up(), host_copies(), late_dispatch() and costliest_call() fill
+// what is not there yet; note_sites() is for Findings::sites.
 #pragma once
 
 #include <array>
@@ -20,6 +20,8 @@
 
 namespace tta::patterns {
 
+struct DecodeSteps;  // patterns/decode_steps.h
+
 /// Filled as rules ask, of one timeline and its args. For one thread at a time: each
 /// find() has its own.
 struct Facts {
@@ -27,6 +29,7 @@ struct Facts {
   std::optional<SoleKernels> sole;
   std::optional<WarmUp> warm_up;
   std::shared_ptr<const work::OperatorTimes> operators;
+  std::shared_ptr<const DecodeSteps> decode;
   /// Of each device that was asked about.
   std::map<const timeline::DeviceTime*, std::vector<HostCopy>> copies;
   /// Of each row, whether it launches device work or encloses what does.

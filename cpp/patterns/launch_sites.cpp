@@ -26,7 +26,9 @@ constexpr std::array kApart = {
     PatternId::kDataParallel,     PatternId::kSyncStall,
     PatternId::kLoopIndexing,     PatternId::kGraphBreak,
     PatternId::kUnfusedOptimizer, PatternId::kZeroGradFill,
-    PatternId::kHostBoundPython};
+    PatternId::kHostBoundPython,  PatternId::kGraphLaunchExposed,
+    PatternId::kPiecewiseGraph,   PatternId::kAsyncSchedulingOff,
+    PatternId::kDecodeHostGap};
 
 using ByLane = std::map<std::uint32_t, std::vector<Interval>>;
 
@@ -68,6 +70,7 @@ class Launching {
       first = last;
     }
     of(PatternId::kMissedCudaGraph) = std::move(repeating_);
+    of(PatternId::kDecodeEagerFallback) = std::move(stepping_);
   }
 
  private:
@@ -97,6 +100,8 @@ class Launching {
     }
     for (const auto& s : of(PatternId::kMissedCudaGraph)) graphs_.push_back(s.time);
     graphs_ = timeline::unite(std::move(graphs_));
+    eager_ = of(PatternId::kDecodeEagerFallback);
+    std::ranges::sort(eager_, {}, [](const Mark& m) { return m.time.begin; });
   }
 
   void read(std::uint32_t lane, std::span<const std::uint32_t> launches) {
@@ -127,19 +132,32 @@ class Launching {
       if (whole.length() == 0) continue;
       const bool repeats =
           !timeline::clip(graphs_, {c_.ts[launch], c_.ts[launch] + 1}).empty();
-      auto& list = repeats ? repeating_ : of(PatternId::kLaunchBound);
-      const bool graph = !repeats && t_.named(launch, Name::kGraphLaunch);
+      const auto* step = step_at(lane, c_.ts[launch]);
+      auto& list = step != nullptr ? stepping_
+                   : repeats       ? repeating_
+                                   : of(PatternId::kLaunchBound);
+      const bool graph =
+          !repeats && step == nullptr && t_.named(launch, Name::kGraphLaunch);
       const auto own =
           graph ? std::clamp(c_.ts[launch], whole.begin, whole.end) : whole.end;
       const auto add = [&](Interval time, std::uint8_t kind) {
         for (const auto& part :
              timeline::subtract({time}, timeline::clip(apart, time))) {
-          list.push_back({part, launch, kind});
+          list.push_back({part, launch, step == nullptr ? kind : step->subtype});
         }
       };
       add({whole.begin, own}, kKernels);
       add({own, whole.end}, kGraphs);
     }
+  }
+
+  // The engine's step without a graph that a thread is in; null if it is in none.
+  const Mark* step_at(std::uint32_t lane, std::int64_t when) const {
+    const auto* step =
+        timeline::last_begun(eager_, when, [](const Mark& m) { return m.time.begin; });
+    return step != nullptr && when < step->time.end && t_.lanes.lane[step->row] == lane
+               ? step
+               : nullptr;
   }
 
   // When the first operator around a launch began.
@@ -157,6 +175,7 @@ class Launching {
   ByLane apart_;
   IntervalSet graphs_;  // stretches that repeat
   std::vector<Mark> repeating_;
+  std::vector<Mark> eager_, stepping_;  // steps without a graph, and their launches
 };
 
 }  // namespace

@@ -16,8 +16,9 @@ namespace tta::patterns {
 /// what it waits for, reads or copies, loads, allocates or compiles, pauses, and
 /// launches for a reason with a name of its own (an unfused optimizer, a loop): those
 /// are `sites`, by number of the pattern, and the loader's and memory's calls wherever
-/// they are. It is of missed_cuda_graph where `sites` has a stretch of that, else of
-/// launch_bound. A pause is what is left of unrecorded_pauses().
+/// they are. It is of missed_cuda_graph or decode_eager_fallback where `sites` has a
+/// stretch of that, else of launch_bound. A pause is what is left of
+/// unrecorded_pauses().
 ///
 /// Only for traces with device work. O(n log n) in the rows of the threads that launch.
 /// Less work than `least` launched in such stretches is no way of running, and no sites

@@ -60,6 +60,26 @@
     "Data parallelism kept the host busy around every forward pass.",                  \
     "Use DistributedDataParallel, one process a device: no scatter, no gather, "       \
     "no copy of the module in each step.")                                             \
+  X(kDecodeEagerFallback, "decode_eager_fallback", kCpu, kLaunch, kCapture, kFinding,  \
+    ("size", "eager"), "A serving engine ran a step without a CUDA graph.",            \
+    "Capture graphs for all batches that occur.")                                      \
+  X(kGraphLaunchExposed, "graph_launch_exposed", kCpu, kLaunch, kHide, kFinding, (),   \
+    "The device waited for the launch of a decode step's graph.",                      \
+    "Launch it while the step before still runs (asynchronous scheduling), or make "   \
+    "it smaller: a launch takes about 1 µs a node, so fuse its small kernels.")        \
+  X(kDecodeSamplingSync, "decode_sampling_sync", kCpu, kWait, kDropWaits, kFinding,    \
+    (), "Reading the sampled tokens made the device run dry between decode steps.",    \
+    "Keep the tokens on the device for the next step, and read them later.")           \
+  X(kAsyncSchedulingOff, "async_scheduling_off", kCpu, kLaunch, kHide, kFinding, (),   \
+    "Each decode step was scheduled only after the one before had ended.",             \
+    "Schedule asynchronously: vLLM --async-scheduling, SGLang without "                \
+    "--disable-overlap-schedule.")                                                     \
+  X(kDecodeHostGap, "decode_host_gap", kCpu, kLaunch, kHide, kFinding, (),             \
+    "The device idled between decode steps while the host was busy.",                  \
+    "Move that work off the path from one step to the next.")                          \
+  X(kPiecewiseGraph, "piecewise_graph", kCpu, kLaunch, kHide, kFinding, (),            \
+    "A decode step consisted of many graphs, and the device idled between them.",      \
+    "Capture decode steps as one graph, attention included.")                          \
   X(kSyncStall, "sync_stall", kCpu, kWait, kDropWaits, kFinding,                       \
     ("scalar_read", "data_dependent_shape", "blocking_copy", "event", "explicit"),     \
     "The host waited for the device, and the device then ran dry.",                    \
@@ -106,6 +126,9 @@
     ("step", "kernel"), "Single steps or kernels took far longer than the others.",    \
     "Compare a slow step with a usual one: garbage collection, checkpoints, "          \
     "logging, evaluation, other jobs on the machine.")                                 \
+  X(kDecodeCommExposed, "decode_comm_exposed", kGpu, kCommunication, kOverlap,         \
+    kFinding, (), "Collectives of decode steps ran with no computation beside them.",  \
+    "Use one-shot all-reduce kernels, fused with the norm after them.")                \
   X(kCommStreamSerialised, "comm_stream_serialised", kGpu, kCommunication, kOverlap,   \
     kFinding, (),                                                                      \
     "Communication and computation took turns without a recorded dependency.",         \
@@ -128,6 +151,15 @@
     "Keep one dtype: create tensors and load data in the type that is computed with, " \
     "convert weights once outside the loop. Casts of autocast go only with a model "   \
     "in that type (model.to(torch.bfloat16)).")                                        \
+  X(kDequantPerStep, "dequant_per_step", kGpu, kKernel, kShorten, kFinding, (),        \
+    "Weights were dequantized anew in each decode step.",                              \
+    "Use a kernel that computes with quantized weights: vLLM and SGLang choose "       \
+    "Marlin "                                                                          \
+    "or Machete for AWQ and GPTQ where sizes and device allow.")                       \
+  X(kDecodePadding, "decode_padding", kGpu, kKernel, kShorten, kFinding | kEstimate,   \
+    (), "Decode steps computed padding beside their requests.",                        \
+    "Capture graphs for more batch sizes: cudagraph_capture_sizes (vLLM), "            \
+    "--cuda-graph-bs (SGLang).")                                                       \
   X(kRedundantD2d, "redundant_d2d", kGpu, kCopy, kSkip, kFinding,                      \
     ("cast", "layout", "copy", "graph_buffers"),                                       \
     "The device copied or converted data that it already had.",                        \

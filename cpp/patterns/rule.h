@@ -52,7 +52,7 @@ struct Rule {
 /// what one kernel launch takes (5-10 us) a few times over, and within clock skew.
 inline constexpr std::int64_t kMinCost = 50'000;
 
-// The rules, each in rules/<pattern>.cpp.
+// The rules, each in rules/<pattern>.cpp; those on decode steps in rules/decode.cpp.
 #define TTA_RULE(id, ...) extern const Rule id##Rule;
 TTA_PATTERNS(TTA_RULE)
 #undef TTA_RULE

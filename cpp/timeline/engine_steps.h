@@ -71,8 +71,9 @@ struct EngineStep {
   }
 };
 
-/// Lists the steps that have device work in the span, process by process, in order of time. Work is
-/// assigned by its launch. O(n log n) in steps, linear in names, launches and work.
+/// Lists the steps that have device work in the span, process by process, in order of
+/// time. Work is assigned by its launch. O(n log n) in steps, linear in names, launches
+/// and work.
 std::vector<EngineStep> list_engine_steps(const Timeline& timeline);
 
 /// What kind of work a device row is, for sums by category.

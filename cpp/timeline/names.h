@@ -321,6 +321,8 @@ namespace tta::timeline {
     "*sampling*|*sampler*|*argmax*|*multinomial*|*top_p*|*topp*|*top_k*|*gathertopk*|" \
     "*penalt*|*min_p*",                                                                \
     "a kernel that chooses tokens")                                                    \
+  X(kDequantizes, kAnyCase, "*dequantize*|*dequant_*",                                 \
+    "a kernel that widens quantized weights")                                          \
   X(kElementwise, kName,                                                               \
     "*elementwise_kernel*|*layer_norm*|*LayerNorm*|*rms_norm*|*RmsNorm*|*rmsnorm*|"    \
     "*batch_norm_transform_input*|*fused_dropout_kernel*",                             \

@@ -146,6 +146,16 @@ Interval analysed_span(const trace::Columns& c, const Lanes& lanes) {
   return hard.begin > hard.end ? Interval{} : hard;
 }
 
+// Whether no device has all of its work before a moment. Linear in the streams.
+bool all_work_after(const Lanes& lanes, const trace::Columns& c, std::int64_t when) {
+  std::map<std::pair<std::int64_t, std::int32_t>, bool> works;
+  for (const auto& lane : lanes.streams()) {
+    const auto rows = lanes.rows_of(lane);
+    works[{lane.pid, lane.number}] |= !rows.empty() && c.ts[rows.back()] >= when;
+  }
+  return std::ranges::all_of(works, [](const auto& one) { return one.second; });
+}
+
 // When devices that were busy before the recording came to their first recorded work:
 // launched long before, it had waited for most of the time that nothing ran. What
 // slipped in before on another stream is next to nothing. `begin` if no such wait is
@@ -170,7 +180,7 @@ std::int64_t after_unseen_work(const trace::Columns& c, const Lanes& lanes,
       const auto waited = c.ts[row] - std::max(until, c.end(launch));
       const bool unseen =
           waited >= kUnseenWork && waited >= gap / 2 && busy <= gap / kSlippedIn;
-      return unseen ? c.ts[row] : begin;
+      return unseen && all_work_after(lanes, c, c.ts[row]) ? c.ts[row] : begin;
     }
     busy += c.dur[row];
     until = std::max(until, c.end(row));

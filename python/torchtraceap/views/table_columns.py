@@ -17,9 +17,9 @@ from torchtraceap import _core
 from torchtraceap._core import (
     Balance,
     CollectiveRate,
+    Copy,
     EngineKind,
     EngineStep,
-    Copy,
     Finding,
     Kernel,
     Label,

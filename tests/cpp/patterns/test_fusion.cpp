@@ -37,7 +37,7 @@ class Chains {
   operator const TraceText&() const { return text_; }
 
  private:
-  TraceText text_;
+  TraceText text_ = TraceText().launched(1, 2, 4'998, 9999, 7, "ampere_sgemm");
   double host_ = 0, device_ = 5'000;
   int id_ = 0;
 };
@@ -227,7 +227,7 @@ class Model {
   operator const TraceText&() const { return text_; }
 
  private:
-  TraceText text_;
+  TraceText text_ = TraceText().launched(0, 1, 9'999, 9999, 7, "busy");
   double at_ = 0, device_at_ = 10'000;
   int id_ = 0;
 };

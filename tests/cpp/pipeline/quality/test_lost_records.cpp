@@ -132,24 +132,28 @@ TEST(LostRecords, LaunchesAfterTheLastRecordAreSaidApart) {
 }
 
 TEST(LostRecords, OneStretchIsOneReasonFromBothSides) {
-  // The host waits from 10 us on for work of 50 us that starts at `start`, and that was
-  // launched before.
-  const auto waiting = [](double launched, double start) {
+  // The host waits from 1010 us on for work of 50 us that starts at 6000 us, and that
+  // was launched before.
+  const auto waiting = [](double launched, bool recorded_before = true) {
     TraceText text;
-    text.launched(launched, start, 50, 1);
-    for (int i = 0; i < 9; ++i)
-      text.launched(start + 100 + i * 9, start + 200, 5, i + 2);
-    text.call("cudaDeviceSynchronize", 10, start + 40 - 10, 100, 2);
+    if (recorded_before) text.launched(0, 5, 990, 99);
+    text.launched(launched, 6000, 50, 1);
+    for (int i = 0; i < 9; ++i) text.launched(6100 + i * 9, 6200, 5, i + 2);
+    text.call("cudaDeviceSynchronize", 1010, 6040 - 1010, 100, 2);
     return analyze(text.load());
   };
-  const auto both = waiting(0, 5000);
+  const auto both = waiting(1000);
   EXPECT_TRUE(has_note(both, "wait_without_work"));
   EXPECT_FALSE(has_note(both, "queued_behind_nothing"));
   EXPECT_TRUE(says(note_of(both, "wait_without_work").detail, "and launched work"));
   // Launched a fifth of the time later, they are two.
-  const auto apart = waiting(1000, 5000);
+  const auto apart = waiting(2000);
   EXPECT_TRUE(has_note(apart, "wait_without_work"));
   EXPECT_TRUE(has_note(apart, "queued_behind_nothing"));
+  // Before all recorded work, it is left out of the span.
+  const auto head = waiting(1000, false);
+  EXPECT_EQ(head.quality.verdict, Verdict::kOk);
+  EXPECT_TRUE(says(note_of(head, "work_before_recording").detail, "first 5 ms are in"));
 }
 
 TEST(LostSteps, OneOfManyStepsWithoutWork) {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/decode_steps.cpp: one cause for each stretch of the host's time.
+#include "patterns/decode_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "patterns/facts.h"
+#include "timeline/cursor.h"
+
+namespace tta::patterns {
+namespace {
+
+using timeline::EngineStep;
+using timeline::EngineStepKind;
+using Steps = std::span<const EngineStep>;
+
+// Fewer pairs of steps show no habit; of so many, at least such a share must agree.
+constexpr std::size_t kMinPairs = 4;
+constexpr double kHabit = 0.9;
+// Of the period, from which on the host's time between steps is worth overlapping.
+constexpr double kMinHostShare = 0.1;
+// A step of one graph, or of a graph and some preparation, is whole.
+constexpr std::uint32_t kManyPieces = 4;
+// Engines without graphs launch thousands of kernels a step, those with them tens.
+constexpr std::uint32_t kManyLaunches = 100;
+// Beyond these tokens, engines capture no graphs: the kernels are long enough.
+constexpr std::int64_t kMostCaptured = 2048;
+// A wait that ends so long after the device ran dry was for something else.
+constexpr std::int64_t kWakeUp = 1'000'000;
+
+// The launches of a step's work, in order of time.
+std::vector<std::uint32_t> launches_of(const timeline::Timeline& t,
+                                       const EngineStep& step) {
+  std::vector<std::uint32_t> out;
+  for (const auto row : step.work) out.push_back(t.launch_of(row));
+  const auto& c = t.columns();
+  std::ranges::sort(out, {}, [&](auto row) { return std::pair(c.ts[row], row); });
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+class Marker {
+ public:
+  Marker(const timeline::Timeline& t, DecodeSteps& out)
+      : t_(t), c_(t.columns()), out_(out) {}
+
+  // Of one process, in order of time.
+  void run(Steps steps) {
+    const bool captured = std::ranges::any_of(
+        steps, [](const EngineStep& step) { return step.graph_launches > 0; });
+    const bool serial = is_serial(steps);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto launches = launches_of(t_, steps[i]);
+      if (is_eager(steps[i], captured)) {
+        add(captured ? DecodeCause::kFallback : DecodeCause::kEager,
+            {c_.ts[launches.front()], c_.end(launches.back())}, steps[i].row);
+      } else if (steps[i].decodes()) {
+        mark_graphs(steps[i], launches);
+      }
+      if (i + 1 < steps.size() && steps[i].decodes() && steps[i + 1].decodes()) {
+        mark_between(steps[i], steps[i + 1], serial);
+      }
+    }
+  }
+
+ private:
+  static bool is_eager(const EngineStep& step, bool captured) {
+    if (step.graph_launches > 0 || step.launches < kManyLaunches) return false;
+    const bool small = step.scope.tokens > 0 && step.scope.tokens <= kMostCaptured;
+    return step.decodes() || (!captured && small);
+  }
+
+  std::uint32_t first_launch(const EngineStep& step) const {
+    return *std::ranges::min_element(
+        step.work, {}, [&](auto row) { return c_.ts[t_.launch_of(row)]; });
+  }
+
+  // The host's time from when the device ran dry to the next step's first launch.
+  Interval between(const EngineStep& step, const EngineStep& next) const {
+    const auto launch = t_.launch_of(first_launch(next));
+    return {step.device.end, c_.ts[launch]};
+  }
+
+  // Whether no step is launched before the one before it has ended, and that costs.
+  bool is_serial(Steps steps) const {
+    std::size_t pairs = 0, late = 0;
+    std::int64_t bare = 0, period = 0;
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+      if (!steps[i].decodes() || !steps[i + 1].decodes()) continue;
+      const auto time = between(steps[i], steps[i + 1]);
+      ++pairs;
+      late += time.end > time.begin;
+      bare += time.length();
+      period += steps[i].period.length();
+    }
+    return pairs >= kMinPairs &&
+           static_cast<double>(late) >= kHabit * static_cast<double>(pairs) &&
+           static_cast<double>(bare) > kMinHostShare * static_cast<double>(period);
+  }
+
+  void mark_graphs(const EngineStep& step, const std::vector<std::uint32_t>& launches) {
+    const bool pieces = step.graph_launches >= kManyPieces;
+    auto last = kNoRow;
+    for (const auto row : launches) {
+      if (!t_.named(row, Name::kGraphLaunch)) continue;
+      if (pieces && last != kNoRow) {
+        add(DecodeCause::kPieces, {c_.end(last), c_.ts[row]}, row);
+      }
+      add(pieces ? DecodeCause::kPieces : DecodeCause::kGraphLaunch,
+          {c_.ts[row], c_.end(row)}, row);
+      last = row;
+    }
+  }
+
+  void mark_between(const EngineStep& step, const EngineStep& next, bool serial) {
+    auto bare = between(step, next);
+    if (bare.length() == 0) return;
+    const auto lane = t_.lanes.lane[t_.launch_of(first_launch(next))];
+    if (!serial) {
+      const auto* wait = wait_at(lane, bare.begin);
+      if (wait != nullptr) {
+        // Without the wait the host would have been ahead by its length, and no more.
+        const auto length = bare.begin - wait->begin;
+        const Interval after{bare.begin, std::min(bare.end, bare.begin + length)};
+        add(DecodeCause::kSampling, after, wait->row);
+        bare.begin = after.end;
+      }
+    }
+    const auto cause = serial ? DecodeCause::kSerial : DecodeCause::kBetween;
+    // By what the thread does: each line of code is a finding of its own.
+    auto reached = bare.begin;
+    timeline::Cursor(t_, lane).sweep(bare, [&](Interval time, std::uint32_t row) {
+      add(cause, {reached, time.begin}, next.row);
+      add(cause, time, row);
+      reached = time.end;
+    });
+    add(cause, {reached, bare.end}, next.row);
+  }
+
+  // The wait of a thread during which the device ran dry.
+  const timeline::HostWait* wait_at(std::uint32_t lane, std::int64_t dry) const {
+    for (const auto& thread : t_.waits) {
+      if (thread.lane != lane) continue;
+      const auto* wait =
+          timeline::last_begun(thread.waits, dry, &timeline::HostWait::begin);
+      return wait != nullptr && wait->end >= dry && wait->end <= dry + kWakeUp
+                 ? wait
+                 : nullptr;
+    }
+    return nullptr;
+  }
+
+  void add(DecodeCause cause, Interval time, std::uint32_t row) {
+    if (time.length() > 0) out_.marks.push_back({cause, {time, row}});
+  }
+
+  const timeline::Timeline& t_;
+  const trace::Columns& c_;
+  DecodeSteps& out_;
+};
+
+}  // namespace
+
+const DecodeSteps& decode_steps(const Context& context) {
+  auto& known = context.facts.decode;
+  if (known != nullptr) return *known;
+  auto out = std::make_shared<DecodeSteps>();
+  out->steps = timeline::list_engine_steps(context.timeline);
+  Marker marker(context.timeline, *out);
+  std::map<std::string_view, std::size_t> engines;
+  for (auto begin = out->steps.begin(); begin != out->steps.end();) {
+    const auto end = std::find_if(begin, out->steps.end(), [&](const EngineStep& step) {
+      return step.pid != begin->pid;
+    });
+    marker.run({begin, end});
+    for (auto step = begin; step != end; ++step) ++engines[step->scope.engine];
+    begin = end;
+  }
+  for (const auto& step : out->steps) out->begins.push_back(step.device.begin);
+  std::ranges::sort(out->begins);
+  if (!engines.empty()) {
+    out->engine =
+        std::ranges::max_element(engines, {}, [](auto& e) { return e.second; })->first;
+  }
+  known = std::move(out);
+  return *known;
+}
+
+}  // namespace tta::patterns

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// patterns/rules/decode.cpp: the rules on decode steps of serving engines, which share
+// what patterns/decode_steps.h finds; each claims the idle time of its cause.
+//
+// Options by name as of vLLM 0.14 (January 2026: asynchronous scheduling is the
+// default from there on) and SGLang 0.5.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+
+#include "patterns/communication.h"
+#include "patterns/decode_steps.h"
+#include "patterns/device_work.h"
+#include "patterns/marks.h"
+#include "patterns/rule.h"
+
+namespace tta::patterns {
+namespace decode {
+namespace {
+
+constexpr std::array kThresholds = {
+    Threshold{"min_share", 0.02, "share",
+              "a step repeats thousands of times: 2 % of it is worth an option"}};
+
+// Claims the idle time in the marks of one or two causes, the second as sub-type 1.
+std::vector<Claim> claim(const Context& context, PatternId pattern, DecodeCause first,
+                         DecodeCause second) {
+  std::vector<Mark> marks;
+  for (const auto& [cause, mark] : decode_steps(context).marks) {
+    if (cause != first && cause != second) continue;
+    marks.push_back(mark);
+    marks.back().subtype = cause == first ? 0 : 1;
+  }
+  return claim_marks(context, pattern, std::move(marks));
+}
+
+template <PatternId pattern, DecodeCause first, DecodeCause second = first>
+std::vector<Claim> propose(const Context& context) {
+  return claim(context, pattern, first, second);
+}
+
+std::vector<Claim> propose_sampling(const Context& context) {
+  auto claims = claim(context, PatternId::kDecodeSamplingSync, DecodeCause::kSampling,
+                      DecodeCause::kSampling);
+  // What is to go is the wait, not the host's work after it.
+  std::vector<Mark> waits;
+  for (const auto& [cause, mark] : decode_steps(context).marks) {
+    if (cause == DecodeCause::kSampling) waits.push_back({{}, mark.row});
+  }
+  note_sites(context, PatternId::kDecodeSamplingSync, std::move(waits));
+  return claims;
+}
+
+// How many steps' time, or what followed it, is in a finding.
+std::size_t steps_of(const Context& context, const Finding& f) {
+  const auto& begins = decode_steps(context).begins;
+  std::set<std::int64_t> out;
+  for (const auto& claim : f.claims) {
+    const auto* begin = timeline::last_begun(begins, claim.begin, std::identity());
+    out.insert(begin == nullptr ? 0 : *begin);
+  }
+  return std::max<std::size_t>(1, out.size());
+}
+
+std::string each(const Context& context, const Finding& f) {
+  const auto steps = steps_of(context, f);
+  return count_text(steps, "step", "steps") +
+         (steps > 1
+              ? " (" + duration_text(f.wasted_ns / static_cast<std::int64_t>(steps)) +
+                    " each)"
+              : "");
+}
+
+const std::string& engine(const Context& context) {
+  return decode_steps(context).engine;
+}
+bool is_vllm(const Context& context) { return engine(context) == "vLLM"; }
+
+// --- Steps without graphs --------------------------------------------------------
+
+enum : std::uint8_t { kOfSize, kOfAll };
+
+std::string describe_eager(const Context& context, const Finding& f) {
+  std::uint32_t launches = 0;
+  std::int64_t batch = -1, largest = -1;
+  for (const auto& step : decode_steps(context).steps) {
+    if (step.graph_launches > 0) {
+      largest = std::max(largest, step.scope.batch);
+    } else if (step.launches > launches) {
+      launches = step.launches;
+      batch = step.scope.batch;
+    }
+  }
+  std::string text = engine(context) + " launched up to " +
+                     count_text(launches, "kernel", "kernels") +
+                     " one by one in a step, without a CUDA graph";
+  if (f.subtype == kOfSize && batch > 0 && largest > 0) {
+    text += ": batch " + std::to_string(batch) + ", with graphs up to " +
+            std::to_string(largest);
+  }
+  return text + ". The device idled " + duration_text(f.wasted_ns) + " meanwhile.";
+}
+
+std::string advise_eager(const Context& context, const Finding& f) {
+  if (f.subtype == kOfSize) {
+    return is_vllm(context)
+               ? "Capture graphs for these batches: cudagraph_capture_sizes in "
+                 "--compilation-config, or a larger --max-num-seqs."
+               : "Capture graphs for these batches: --cuda-graph-max-bs of at least "
+                 "the "
+                 "largest batch.";
+  }
+  return is_vllm(context)
+             ? "Start vLLM without --enforce-eager, and with a size of at least this "
+               "many tokens in cudagraph_capture_sizes (--compilation-config)."
+             : "Start the server without --disable-cuda-graph.";
+}
+
+// --- Graphs ----------------------------------------------------------------------
+
+std::string describe_launch(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const auto row = f.events.front();
+  return "The device idled " + duration_text(f.wasted_ns) + " in " + each(context, f) +
+         " while the step's graph was being launched: the longest launch took " +
+         duration_text(t.columns().dur[row]) + ".";
+}
+
+std::string describe_pieces(const Context& context, const Finding& f) {
+  std::uint32_t most = 0;
+  for (const auto& step : decode_steps(context).steps) {
+    if (step.decodes()) most = std::max(most, step.graph_launches);
+  }
+  return "A decode step launched up to " + count_text(most, "graph", "graphs") +
+         "; between them the device idled " + duration_text(f.wasted_ns) + " in " +
+         each(context, f) + ".";
+}
+
+std::string advise_pieces(const Context& context, const Finding&) {
+  return is_vllm(context)
+             ? "Capture decode steps as one graph: cudagraph_mode FULL_AND_PIECEWISE "
+               "or "
+               "FULL_DECODE_ONLY in --compilation-config, with an attention backend "
+               "that supports it."
+             : "Capture decode steps as one graph, attention included.";
+}
+
+// --- Between steps ---------------------------------------------------------------
+
+std::string describe_sampling(const Context& context, const Finding& f) {
+  return "The host waited for the tokens of " + each(context, f) +
+         ", and the device idled " + duration_text(f.wasted_ns) +
+         " until it had work again.";
+}
+
+std::string advise_sampling(const Context&, const Finding&) {
+  return "Keep the tokens on the device for the next step, and copy them with "
+         "non_blocking=True to pinned memory to be read a step later.";
+}
+
+std::string describe_serial(const Context& context, const Finding& f) {
+  return "No step was launched before the one before it had ended: the device idled " +
+         duration_text(f.wasted_ns) + " after " + each(context, f) +
+         " while the host scheduled and prepared the next.";
+}
+
+std::string advise_serial(const Context& context, const Finding&) {
+  return is_vllm(context)
+             ? "Schedule asynchronously: --async-scheduling (the default from vLLM "
+               "0.14 "
+               "on, unless an option such as pipeline parallelism excludes it)."
+             : "Schedule while the step before runs: start SGLang without "
+               "--disable-overlap-schedule.";
+}
+
+std::string describe_gap(const Context& context, const Finding& f) {
+  return "Between decode steps the device idled " + duration_text(f.wasted_ns) +
+         " after " + each(context, f) + " while the host was busy here.";
+}
+
+std::string advise_gap(const Context& context, const Finding&) {
+  return (is_vllm(context)
+              ? std::string("Move it off the path from one step to the next: a later "
+                            "vLLM, asynchronous scheduling (--async-scheduling), ")
+              : std::string("Move it off the path from one step to the next: overlap "
+                            "scheduling, ")) +
+         "detokenization and logging in another process, cheaper sampling options.";
+}
+
+// --- Collectives -----------------------------------------------------------------
+
+std::vector<Claim> propose_comm(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < t.devices.size(); ++i) {
+    std::vector<Mark> marks;
+    for (const auto& step : decode_steps(context).steps) {
+      if (!step.decodes() || step.pid != t.devices[i].pid) continue;
+      for (const auto row : step.work) {
+        if (!t.is_communication(row)) continue;
+        marks.push_back({{c.ts[row], c.end(row)}, row});
+      }
+    }
+    if (marks.empty()) continue;
+    std::ranges::stable_sort(marks, {}, [](const Mark& m) { return m.time.begin; });
+    const auto more = claim_exposed(context, PatternId::kDecodeCommExposed, i,
+                                    std::move(marks), computation(t, t.devices[i]));
+    claims.insert(claims.end(), more.begin(), more.end());
+  }
+  return claims;
+}
+
+std::string describe_comm(const Context& context, const Finding& f) {
+  return count_text(f.count, "collective", "collectives") + " of " + each(context, f) +
+         " ran for " + duration_text(f.wasted_ns) +
+         " with no computation beside them (waiting for the slowest rank included).";
+}
+
+std::string advise_comm(const Context& context, const Finding& f) {
+  const auto& t = context.timeline;
+  const bool nccl =
+      t.trace->name(f.events.front()).find("nccl") != std::string_view::npos;
+  return std::string(nccl ? "Use a one-shot all-reduce for these small sizes ("
+                          : "Fuse the all-reduce with the add and norm after it (") +
+         (is_vllm(context)
+              ? (nccl ? "vLLM: leave out --disable-custom-all-reduce; on NVLink also "
+                        "VLLM_ALLREDUCE_USE_SYMM_MEM=1"
+                      : "vLLM: fuse_allreduce_rms in pass_config of "
+                        "--compilation-config")
+              : (nccl ? "SGLang: leave out --disable-custom-all-reduce"
+                      : "SGLang: --enable-flashinfer-allreduce-fusion")) +
+         "), and compare the ranks' traces: a late rank makes all wait.";
+}
+
+// --- Work ------------------------------------------------------------------------
+
+std::vector<Claim> propose_padding(const Context& context) {
+  const auto& t = context.timeline;
+  std::vector<Excess> excess;
+  for (const auto& step : decode_steps(context).steps) {
+    const auto real = step.scope.batch, padded = step.scope.padded_batch;
+    if (!step.decodes() || real < 1 || padded <= real) continue;
+    const auto share = 1 - static_cast<double>(real) / static_cast<double>(padded);
+    for (const auto row : step.work) {
+      const auto category = timeline::work_category(t, row);
+      if (category != timeline::WorkCategory::kProduct &&
+          category != timeline::WorkCategory::kExperts) {
+        continue;
+      }
+      for (std::uint32_t i = 0; i < t.devices.size(); ++i) {
+        if (t.devices[i].pid == step.pid) excess.push_back({i, row, share, row, 0});
+      }
+    }
+  }
+  return claim_rows(context, PatternId::kDecodePadding, std::move(excess));
+}
+
+std::string describe_padding(const Context& context, const Finding& f) {
+  std::int64_t real = 0, padded = 0;
+  for (const auto& step : decode_steps(context).steps) {
+    if (step.scope.padded_batch < step.scope.batch || step.scope.batch < 1) continue;
+    real += step.scope.batch;
+    padded += step.scope.padded_batch;
+  }
+  return "Of " + std::to_string(padded) + " requests that decode steps computed, " +
+         std::to_string(padded - real) + " were padding: up to " +
+         duration_text(f.wasted_ns) + " of their products.";
+}
+
+std::vector<Claim> propose_dequantize(const Context& context) {
+  const auto& t = context.timeline;
+  std::vector<Excess> excess;
+  for (const auto& step : decode_steps(context).steps) {
+    if (!step.decodes()) continue;
+    for (const auto row : step.work) {
+      if (!t.named(row, Name::kDequantizes)) continue;
+      for (std::uint32_t i = 0; i < t.devices.size(); ++i) {
+        if (t.devices[i].pid == step.pid) excess.push_back({i, row, 1, row, 0});
+      }
+    }
+  }
+  return claim_rows(context, PatternId::kDequantPerStep, std::move(excess));
+}
+
+std::string describe_dequantize(const Context& context, const Finding& f) {
+  return count_text(f.count, "kernel", "kernels") + " of " + each(context, f) +
+         " only turned quantized weights into wider ones, for " +
+         duration_text(f.wasted_ns) + ".";
+}
+
+}  // namespace
+}  // namespace decode
+
+const Rule kDecodeEagerFallbackRule{
+    PatternId::kDecodeEagerFallback, decode::kThresholds,
+    decode::propose<PatternId::kDecodeEagerFallback, DecodeCause::kFallback,
+                    DecodeCause::kEager>,
+    decode::describe_eager, decode::advise_eager};
+const Rule kGraphLaunchExposedRule{
+    PatternId::kGraphLaunchExposed, decode::kThresholds,
+    decode::propose<PatternId::kGraphLaunchExposed, DecodeCause::kGraphLaunch>,
+    decode::describe_launch};
+const Rule kPiecewiseGraphRule{
+    PatternId::kPiecewiseGraph, decode::kThresholds,
+    decode::propose<PatternId::kPiecewiseGraph, DecodeCause::kPieces>,
+    decode::describe_pieces, decode::advise_pieces};
+const Rule kDecodeSamplingSyncRule{PatternId::kDecodeSamplingSync, decode::kThresholds,
+                                   decode::propose_sampling, decode::describe_sampling,
+                                   decode::advise_sampling};
+const Rule kAsyncSchedulingOffRule{
+    PatternId::kAsyncSchedulingOff, decode::kThresholds,
+    decode::propose<PatternId::kAsyncSchedulingOff, DecodeCause::kSerial>,
+    decode::describe_serial, decode::advise_serial};
+const Rule kDecodeHostGapRule{
+    PatternId::kDecodeHostGap, decode::kThresholds,
+    decode::propose<PatternId::kDecodeHostGap, DecodeCause::kBetween>,
+    decode::describe_gap, decode::advise_gap};
+const Rule kDecodeCommExposedRule{PatternId::kDecodeCommExposed, decode::kThresholds,
+                                  decode::propose_comm, decode::describe_comm,
+                                  decode::advise_comm};
+const Rule kDecodePaddingRule{PatternId::kDecodePadding, decode::kThresholds,
+                              decode::propose_padding, decode::describe_padding};
+const Rule kDequantPerStepRule{PatternId::kDequantPerStep, decode::kThresholds,
+                               decode::propose_dequantize, decode::describe_dequantize};
+
+}  // namespace tta::patterns

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rules on decode steps of serving engines, on hand-worked ones: each step has 5 ms
+// of device work in one graph.
+#include <string>
+#include <vector>
+
+#include "patterns/found.h"
+
+namespace tta::patterns {
+namespace {
+
+constexpr int kSteps = 8;
+
+// What an engine does in a step; times in us from the begin of the step.
+struct Shape {
+  std::string name = "execute_context_0(0)_generation_32(32)";
+  double period = 7000;
+  double launch = 100, launch_length = 200;  // Of the graph,
+  double start = 150, work = 5000;           // and what it runs.
+  double wait = 0, wait_length = 0;          // For the tokens; 0: none.
+  std::string line = "vllm/scheduler.py(12): schedule";
+  double busy = 0;  // From when on the host is in that line, to the end.
+};
+
+TraceText steps_of(const Shape& shape, int steps = kSteps) {
+  TraceText out;
+  for (int i = 0; i < steps; ++i) {
+    const auto at = 1000 + i * shape.period;
+    out.note(shape.name, at, shape.launch + shape.launch_length + 10);
+    out.call("cudaGraphLaunch", at + shape.launch, shape.launch_length, i + 1);
+    out.kernel(at + shape.start, shape.work / 2, i + 1, "fmha");
+    out.kernel(at + shape.start + shape.work / 2, shape.work / 2, i + 1);
+    if (shape.wait_length > 0) {
+      out.call("cudaStreamSynchronize", at + shape.wait, shape.wait_length, 1000 + i);
+    }
+    if (shape.busy > 0) {
+      out.python(shape.line, at + shape.busy, shape.period - shape.busy);
+    }
+  }
+  return out;
+}
+
+// Device work from 500 to 5500 us, the next launch from 7100 to 7600, and its work
+// begins at 7500.
+TEST(Decode, StepsThatNeverOverlapAreNotScheduledAsynchronously) {
+  const auto found =
+      find_in(steps_of({.launch_length = 500, .start = 500, .busy = 5600}));
+  EXPECT_EQ(wasted(found, kAsyncSchedulingOff), (kSteps - 1) * 1'600'000);
+  EXPECT_EQ(wasted(found, kGraphLaunchExposed), kSteps * 400'000);
+  EXPECT_EQ(wasted(found, kDecodeHostGap), 0);
+  const auto f = first(found, kAsyncSchedulingOff);
+  EXPECT_TRUE(says(f.advice, "--async-scheduling")) << f.advice;
+}
+
+// Every other step is launched while the one before runs: what is late has a cause of
+// its own, 2950 us after each wait.
+TEST(Decode, SingleLateStepsAreOfTheLineThatTheHostIsIn) {
+  TraceText text;
+  for (int i = 0; i < kSteps; ++i) {
+    const double at = 1000 + i * 7000.0;
+    const bool early = i % 2 == 1;  // Launched 3 ms before.
+    text.note("step[DECODE bs=32]", at - (early ? 3000 : 0), 310);
+    text.call("cudaGraphLaunch", at - (early ? 2900 : -100), 200, i + 1);
+    text.kernel(at + 150, early ? 5000 : 6900, i + 1);
+    if (early) text.python("sglang/sampler.py(7): log", at + 5200, 1700);
+  }
+  const auto found = find_in(text);
+  EXPECT_EQ(wasted(found, kAsyncSchedulingOff), 0);
+  const auto f = first(found, kDecodeHostGap);
+  ASSERT_TRUE(f.location);
+  EXPECT_EQ(f.location->file, "sglang/sampler.py");
+  EXPECT_EQ(f.wasted_ns, (kSteps / 2 - 1) * 1'700'000);
+}
+
+// The wait begins 1 ms before the device runs dry: at most that long is its fault.
+TEST(Decode, AWaitForTokensCostsTheIdleTimeBehindIt) {
+  const auto text = steps_of({.wait = 4150, .wait_length = 1020}, 3);
+  const auto found = find_in(text);
+  EXPECT_EQ(wasted(found, kDecodeSamplingSync), 2 * 1'000'000);
+  EXPECT_EQ(wasted(found, kDecodeHostGap), 2 * 950'000);
+  EXPECT_EQ(wasted(found, kSyncStall), 0);
+  EXPECT_EQ(first(found, kDecodeSamplingSync).sites.size(), 2u);
+}
+
+// 120 launches one by one, 20 us apart, of kernels of 5 us.
+TraceText eager(TraceText text, double at, const std::string& name) {
+  text.note(name, at, 2500);
+  for (int i = 0; i < 120; ++i) {
+    text.launched(at + 20 * i, at + 20 * i + 8, 5, 5000 + static_cast<int>(at) + i);
+  }
+  return text;
+}
+
+TEST(Decode, AStepWithoutAGraphAmongOthersWithOne) {
+  const auto graphs = steps_of({.period = 5300, .launch_length = 20}, 4);
+  const auto found =
+      find_in(eager(graphs, 30'000, "execute_context_0(0)_generation_600(600)"));
+  const auto f = first(found, kDecodeEagerFallback);
+  EXPECT_EQ(f.subtype, 0);
+  EXPECT_EQ(f.wasted_ns, 119 * 12'000 + 5'000) << "until each launch returns";
+  EXPECT_TRUE(says(f.message, "batch 600, with graphs up to 32")) << f.message;
+  EXPECT_TRUE(says(f.advice, "cudagraph_capture_sizes")) << f.advice;
+}
+
+TEST(Decode, AnEngineWithoutGraphsIsEager) {
+  const auto f = first(eager({}, 1000, "execute_context_1(888)_generation_0(0)"),
+                       kDecodeEagerFallback);
+  EXPECT_EQ(f.subtype, 1);
+  EXPECT_TRUE(says(f.advice, "--enforce-eager")) << f.advice;
+  // A long prompt is not captured by any engine, and other programs are none.
+  for (const auto* name : {"execute_context_1(8192)_generation_0(0)", "forward"}) {
+    EXPECT_EQ(wasted(eager({}, 1000, name), kDecodeEagerFallback), 0) << name;
+  }
+}
+
+// Six graphs a step, 300 us of work each, launched every 400 us.
+TEST(Decode, ManyGraphsOfOneStepArePieces) {
+  TraceText text;
+  for (int i = 0; i < 4; ++i) {
+    const double at = 1000 + i * 2500;
+    text.note("step[DECODE bs=8]", at, 2400);
+    for (int piece = 0; piece < 6; ++piece) {
+      const auto id = 10 * i + piece + 1;
+      text.call("cudaGraphLaunch", at + 400 * piece, 20, id);
+      text.kernel(at + 400 * piece + 10, 300, id);
+    }
+  }
+  const auto found = find_in(text);
+  EXPECT_EQ(wasted(found, kPiecewiseGraph), 4 * 5 * 100'000 + 3 * 10'000);
+  EXPECT_EQ(wasted(found, kLaunchBound), 0);
+}
+
+TEST(Decode, CollectivesPaddingAndDequantizationOfSteps) {
+  TraceText text;
+  for (int i = 0; i < 4; ++i) {
+    const double at = 1000 + i * 2000;
+    text.note("decode[bs=96/128 tok=96 d=96]", at, 100);
+    text.call("cudaGraphLaunch", at, 20, i + 1);
+    text.kernel(at + 10, 790, i + 1, "awq_dequantize_weights");
+    text.kernel(at + 800, 800, i + 1);
+    text.kernel(at + 1600, 400, i + 1, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL");
+  }
+  const auto found = find_in(text);
+  EXPECT_EQ(wasted(found, kDecodeCommExposed), 4 * 400'000);
+  EXPECT_EQ(wasted(found, kCommExposed), 0);
+  EXPECT_NEAR(static_cast<double>(wasted(found, kDecodePadding)), 4 * 200e3, 1e3);
+  EXPECT_NEAR(static_cast<double>(wasted(found, kDequantPerStep)), 4 * 780e3, 1e3)
+      << "all but 10 us, which the host was late for";
+  EXPECT_TRUE(says(first(found, kDecodePadding).message, "128 were padding"));
+}
+
+}  // namespace
+}  // namespace tta::patterns

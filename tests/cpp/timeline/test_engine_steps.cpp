@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names of serving engines' scopes, and which work belongs to which step.
+#include "timeline/engine_steps.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/trace_text.h"
+
+namespace tta::timeline {
+namespace {
+
+using test::TraceText;
+
+std::string read(std::string_view name) {
+  const auto scope = engine_scope_of(name);
+  if (!scope) return "none";
+  return std::string(scope->engine) + " " +
+         std::string(words_of(scope->kind)[static_cast<std::size_t>(scope->kind)]) +
+         " " + std::to_string(scope->batch) + "/" +
+         std::to_string(scope->padded_batch) + " " + std::to_string(scope->tokens) +
+         " " + std::to_string(scope->context_tokens);
+}
+
+TEST(EngineSteps, NamesOfEachEngine) {
+  const struct {
+    const char *name, *means;
+  } cases[] = {
+      {"execute_context_0(0)_generation_32(32)", "vLLM decode 32/-1 32 -1"},
+      {"execute_context_1(888_788544)_generation_0(0)", "vLLM extend 1/-1 888 -1"},
+      {"execute_8192_context_9(sq8155sk8430sqsq7sqsk8)_generation_37("
+       "sq37sk34489sqsq3sqsk4)",
+       "vLLM mixed 46/-1 8192 42919"},
+      {"execute_new_2_cached_30", "vLLM mixed 32/-1 -1 -1"},
+      {"step[EXTEND bs=2 toks=14721]", "SGLang extend 2/-1 14721 -1"},
+      {"step[DECODE bs=64]", "SGLang decode 64/-1 -1 -1"},
+      {"step[TARGET_VERIFY bs=23]", "SGLang verify 23/-1 -1 -1"},
+      {"step[DRAFT_EXTEND bs=23]", "SGLang draft 23/-1 -1 -1"},
+      {"step[IDLE bs=0]", "SGLang other 0/-1 -1 -1"},
+      {"prefill[bs=2 tok=14721 ctx=20000]", "ATOM extend 2/-1 14721 20000"},
+      {"decode[bs=117/128 tok=117 d=117]", "ATOM decode 117/128 117 -1"},
+      {"execute_model", "none"},
+      {"execute_context_x(1)_generation_2(2)", "none"},
+      {"execute_context_1(1)", "none"},
+      {"execute_new_99999999999999999999_cached_1", "none"},
+      {"decode[everything]", "none"},
+      {"steps", "none"},
+  };
+  for (const auto& one : cases) EXPECT_EQ(read(one.name), one.means) << one.name;
+}
+
+// Work goes by its launch: what a step launched runs after its scope, and what is
+// launched after the scope (sampling) is its own until the next one begins.
+TEST(EngineSteps, WorkByItsLaunch) {
+  const auto trace =
+      TraceText()
+          .note("execute_32_context_0(sq0sk0)_generation_32(sq32sk99)", 0, 200)
+          .note("step[DECODE bs=32]", 10, 100)
+          .launched(20, 300, 500, 1)
+          .launched(250, 800, 50, 2)  // After the scope.
+          .note("step[DECODE bs=33]", 1000, 100)
+          .call("cudaGraphLaunch", 1010, 20, 3)
+          .kernel(1100, 10, 3)
+          .kernel(1150, 10, 3)
+          .launched(5000, 5010, 5, 4)  // After the last step.
+          .load();
+  const auto t = make_timeline(trace);
+  const auto steps = list_engine_steps(t);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].scope.engine, "SGLang");
+  EXPECT_EQ(steps[0].scope.batch, 32);
+  EXPECT_EQ(steps[0].scope.context_tokens, 99) << "the outer scope knows";
+  EXPECT_EQ(steps[0].work.size(), 2u);
+  EXPECT_EQ(steps[0].device, (Interval{300'000, 850'000}));
+  EXPECT_EQ(steps[0].period, (Interval{0, 1'000'000}));
+  EXPECT_EQ(steps[1].work.size(), 2u);
+  EXPECT_EQ(steps[1].graph_launches, 1u);
+  EXPECT_TRUE(steps[1].is_last);
+}
+
+// A kernel of another stream slipped in; the first of the step waits for what was
+// queued before the recording, until 50 ms.
+TEST(EngineSteps, TheHeadBeforeTheCutIsInNoSpan) {
+  const auto text = TraceText()
+                        .note("step[DECODE bs=32]", 0, 200)
+                        .launched(10, 20, 4, 1, 3)
+                        .launched(100, 50'000, 500, 2)
+                        .launched(150, 50'500, 500, 3);
+  const auto trace = text.load();
+  const auto t = make_timeline(trace);
+  EXPECT_EQ(t.span, (Interval{50'000'000, 51'000'000}));
+  EXPECT_EQ(t.head, (Interval{0, 50'000'000}));
+  // Launched late, by a host that was busy: idle, and known to be.
+  const auto late = TraceText()
+                        .note("step[DECODE bs=32]", 0, 50'200)
+                        .launched(10, 20, 4, 1, 3)
+                        .launched(49'900, 50'000, 500, 2)
+                        .load();
+  EXPECT_EQ(make_timeline(late).span.begin, 0);
+  EXPECT_EQ(make_timeline(late).head.length(), 0);
+}
+
+}  // namespace
+}  // namespace tta::timeline
