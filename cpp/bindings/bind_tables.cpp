@@ -9,6 +9,7 @@
 #include "bindings/record.h"
 #include "pipeline/comparison/align.h"
 #include "pipeline/comparison/call_tree.h"
+#include "pipeline/quality/serving_checks.h"
 #include "pipeline/story/answer.h"
 #include "pipeline/story/story.h"
 #include "pipeline/tables/event_sorts.h"
@@ -50,6 +51,7 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<RooflineRow>(m);
   bind_record<Utilization>(m);
   bind_record<CollectiveRate>(m);
+  bind_record<RecordingCheck>(m);
   bind_record<EngineStep>(m);
   bind_record<EngineKind>(m);
   bind_record<Reason>(m);
@@ -106,6 +108,11 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
              return tuple_of([&] {
                return list_collectives(*a.report.timeline, *args_of(a.report));
              });
+           })
+      .def("check_serving",
+           [](const Analysis& a) {
+             return tuple_of(
+                 [&] { return check_serving(a.report, *args_of(a.report)); });
            })
       .def("engine_steps",
            [](const Analysis& a) {

@@ -178,9 +178,16 @@
     "Attention ran as separate products and softmax.",                                 \
     "Use torch.nn.functional.scaled_dot_product_attention, or a model option for "     \
     "it (attn_implementation=\"sdpa\").")                                              \
+  X(kAttentionBackend, "attention_backend", kGpu, kKernel, kShorten,                   \
+    kFinding | kEstimate, (), "A serving engine computed attention unfused.",          \
+    "Choose a fused attention backend.")                                               \
   X(kConvBiasBn, "conv_bias_bn", kGpu, kKernel, kShorten, kFinding | kOnHost, (),      \
     "A convolution added a bias that the batch norm after it removes.",                \
     "Make the convolution with bias=False.")                                           \
+  X(kUnfusedSmallKernels, "unfused_small_kernels", kGpu, kKernel, kShorten,            \
+    kFinding | kEstimate, (),                                                          \
+    "Decode steps ran chains of tiny kernels in each layer.",                          \
+    "Let the engine fuse them.")                                                       \
   X(kFusibleChain, "fusible_chain", kGpu, kKernel, kFuse, kFinding | kEstimate, (),    \
     "Chains of small elementwise kernels passed data through memory each time.",       \
     "Let torch.compile fuse the chain, or use a fused operator (F.layer_norm, "        \

@@ -591,6 +591,15 @@ TTA_RECORD(RooflineRow, TTA_ROOFLINE_ROW,
 TTA_RECORD(CollectiveRate, TTA_COLLECTIVE_RATE,
            "Collectives of one name, type, size and group, against their link.")
 
+#define TTA_RECORDING_CHECK(FIELD)                                               \
+  FIELD(std::string, name, {},                                                   \
+        "\"steps\", \"decode_steps\", \"graphs\", \"graph_work\", \"in_time\", " \
+        "\"complete\", \"shapes\" or \"no_stacks\".")                            \
+  FIELD(bool, passed, false, "Whether the trace has it.")                        \
+  FIELD(std::string, detail, {}, "What is missing, and how to record it; or \"\".")
+TTA_RECORD(RecordingCheck, TTA_RECORDING_CHECK,
+           "Something that a trace of a serving engine should have.")
+
 #define TTA_ENGINE_STEP(FIELD)                                                        \
   FIELD(                                                                              \
       std::string, kind, {},                                                          \
@@ -603,9 +612,9 @@ TTA_RECORD(CollectiveRate, TTA_COLLECTIVE_RATE,
   FIELD(std::int64_t, host_ns, 0, "Length of its annotation: the host's time.")       \
   FIELD(std::optional<std::int64_t>, period_ns, {},                                   \
         "To the begin of the next step; None: it is the last.")                       \
-  FIELD(std::optional<std::int64_t>, batch, {}, "Requests; None: its name has none.") \
+  FIELD(std::optional<std::int64_t>, batch, {}, "Requests; None: not in its name.")   \
   FIELD(std::optional<std::int64_t>, padded_batch, {}, "Those that were computed.")   \
-  FIELD(std::optional<std::int64_t>, tokens, {}, "Of all requests.")                  \
+  FIELD(std::optional<std::int64_t>, tokens, {}, "For all requests.")                 \
   FIELD(std::optional<std::int64_t>, context_tokens, {}, "Keys that they attend to.") \
   FIELD(std::int64_t, device_ns, 0,                                                   \
         "From the first start to the last end of its device work, which is what its " \
@@ -615,7 +624,7 @@ TTA_RECORD(CollectiveRate, TTA_COLLECTIVE_RATE,
         "From its last device work to the first of the next step; 0 if they "         \
         "overlap; None: it is the last.")                                             \
   FIELD(std::uint64_t, launches, 0, "Calls that launch kernels or graphs.")           \
-  FIELD(std::uint64_t, graph_launches, 0, "Of graphs.")                               \
+  FIELD(std::uint64_t, graph_launches, 0, "Those that launch graphs.")                \
   FIELD(std::uint64_t, work, 0,                                                       \
         "Kernels, copies and memsets, those of graphs "                               \
         "included.")

@@ -321,6 +321,7 @@ namespace tta::timeline {
     "*sampling*|*sampler*|*argmax*|*multinomial*|*top_p*|*topp*|*top_k*|*gathertopk*|" \
     "*penalt*|*min_p*",                                                                \
     "a kernel that chooses tokens")                                                    \
+  X(kSoftmaxKernel, kAnyCase, "*softmax*", "if of the device: a kernel of softmax")    \
   X(kDequantizes, kAnyCase, "*dequantize*|*dequant_*",                                 \
     "a kernel that widens quantized weights")                                          \
   X(kElementwise, kName,                                                               \

@@ -79,6 +79,7 @@ __all__: list[str] = [
     "RankWork",
     "Reason",
     "Recomputed",
+    "RecordingCheck",
     "Recovery",
     "Replay",
     "Report",
@@ -2760,6 +2761,7 @@ class Report:
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
         """
     def call_tree(self) -> CallTree: ...
+    def check_serving(self) -> tuple[RecordingCheck, ...]: ...
     def claimed_shares(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         float32 [n, 2]: what rules claim that a fix of the CPU's or GPU's side saves at most, as a share of each window.
@@ -3735,6 +3737,44 @@ class CollectiveRate:
         Time of their kernels, waiting for others in it.
         """
 
+class RecordingCheck:
+    """
+    Something that a trace of a serving engine should have.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> RecordingCheck:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> RecordingCheck:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def detail(self) -> str:
+        """
+        What is missing, and how to record it; or "".
+        """
+    @property
+    def name(self) -> str:
+        """
+        "steps", "decode_steps", "graphs", "graph_work", "in_time", "complete", "shapes" or "no_stacks".
+        """
+    @property
+    def passed(self) -> bool:
+        """
+        Whether the trace has it.
+        """
+
 class EngineStep:
     """
     One forward pass of a serving engine.
@@ -3760,7 +3800,7 @@ class EngineStep:
     @property
     def batch(self) -> int | None:
         """
-        Requests; None: its name has none.
+        Requests; None: not in its name.
         """
     @property
     def begin_ns(self) -> int:
@@ -3815,7 +3855,7 @@ class EngineStep:
     @property
     def graph_launches(self) -> int:
         """
-        Of graphs.
+        Those that launch graphs.
         """
     @property
     def host_ns(self) -> int:
@@ -3865,7 +3905,7 @@ class EngineStep:
     @property
     def tokens(self) -> int | None:
         """
-        Of all requests.
+        For all requests.
         """
     @property
     def work(self) -> int:

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "patterns/communication.h"
@@ -236,12 +237,21 @@ std::string advise_comm(const Context& context, const Finding& f) {
 
 // --- Work ------------------------------------------------------------------------
 
+// The device that a process feeds, by its place; their number if there is none.
+std::uint32_t place_of(const timeline::Timeline& t, std::int64_t pid) {
+  const auto at = std::ranges::find(t.devices, pid, &timeline::DeviceTime::pid);
+  return static_cast<std::uint32_t>(at - t.devices.begin());
+}
+
 std::vector<Claim> propose_padding(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Excess> excess;
   for (const auto& step : decode_steps(context).steps) {
     const auto real = step.scope.batch, padded = step.scope.padded_batch;
-    if (!step.decodes() || real < 1 || padded <= real) continue;
+    const auto device = place_of(t, step.pid);
+    if (!step.decodes() || real < 1 || padded <= real || device == t.devices.size()) {
+      continue;
+    }
     const auto share = 1 - static_cast<double>(real) / static_cast<double>(padded);
     for (const auto row : step.work) {
       const auto category = timeline::work_category(t, row);
@@ -249,9 +259,7 @@ std::vector<Claim> propose_padding(const Context& context) {
           category != timeline::WorkCategory::kExperts) {
         continue;
       }
-      for (std::uint32_t i = 0; i < t.devices.size(); ++i) {
-        if (t.devices[i].pid == step.pid) excess.push_back({i, row, share, row, 0});
-      }
+      excess.push_back({device, row, share, row, 0});
     }
   }
   return claim_rows(context, PatternId::kDecodePadding, std::move(excess));
@@ -273,12 +281,11 @@ std::vector<Claim> propose_dequantize(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Excess> excess;
   for (const auto& step : decode_steps(context).steps) {
-    if (!step.decodes()) continue;
+    const auto device = place_of(t, step.pid);
+    if (!step.decodes() || device == t.devices.size()) continue;
     for (const auto row : step.work) {
       if (!t.named(row, Name::kDequantizes)) continue;
-      for (std::uint32_t i = 0; i < t.devices.size(); ++i) {
-        if (t.devices[i].pid == step.pid) excess.push_back({i, row, 1, row, 0});
-      }
+      excess.push_back({device, row, 1, row, 0});
     }
   }
   return claim_rows(context, PatternId::kDequantPerStep, std::move(excess));
@@ -288,6 +295,113 @@ std::string describe_dequantize(const Context& context, const Finding& f) {
   return count_text(f.count, "kernel", "kernels") + " of " + each(context, f) +
          " only turned quantized weights into wider ones, for " +
          duration_text(f.wasted_ns) + ".";
+}
+
+// --- Small kernels, attention ----------------------------------------------------
+
+// A kernel starts and ends in 2 to 5 us: shorter ones mostly do that.
+constexpr std::int64_t kSmall = 5'000;
+// Shorter chains are worth little, and what occurs less often is not once a layer.
+constexpr std::size_t kChain = 3, kLayers = 8;
+
+// Runs of small kernels without products, attention or collectives between them, on one
+// stream, by the names in them.
+using Chains =
+    std::map<std::vector<std::uint32_t>, std::vector<std::vector<std::uint32_t>>>;
+
+Chains chains_of(const timeline::Timeline& t, const timeline::EngineStep& step) {
+  const auto& c = t.columns();
+  std::map<std::uint32_t, std::vector<std::uint32_t>> running;  // by stream
+  Chains out;
+  const auto close = [&](std::vector<std::uint32_t>& chain) {
+    if (chain.size() >= kChain) {
+      std::vector<std::uint32_t> names;
+      for (const auto row : chain) names.push_back(c.name[row]);
+      out[names].push_back(chain);
+    }
+    chain.clear();
+  };
+  for (const auto row : step.work) {
+    auto& chain = running[t.lanes.lane[row]];
+    const auto category = timeline::work_category(t, row);
+    const bool small = t.is_kernel(row) && c.dur[row] < kSmall &&
+                       (category == timeline::WorkCategory::kNormElementwise ||
+                        category == timeline::WorkCategory::kOther);
+    if (small) {
+      chain.push_back(row);
+    } else {
+      close(chain);
+    }
+  }
+  for (auto& [lane, chain] : running) close(chain);
+  std::erase_if(out, [](const auto& alike) { return alike.second.size() < kLayers; });
+  return out;
+}
+
+std::vector<Claim> propose_small(const Context& context) {
+  const auto& t = context.timeline;
+  const auto& c = t.columns();
+  std::vector<Excess> excess;
+  for (const auto& step : decode_steps(context).steps) {
+    const auto device = place_of(t, step.pid);
+    if (!step.decodes() || device == t.devices.size()) continue;
+    for (const auto& [names, alike] : chains_of(t, step)) {
+      for (const auto& chain : alike) {
+        // One kernel is left, as long as the longest.
+        const auto longest =
+            *std::ranges::max_element(chain, {}, [&](auto row) { return c.dur[row]; });
+        for (const auto row : chain) {
+          if (row != longest) excess.push_back({device, row, 1, chain.front(), 0});
+        }
+      }
+    }
+  }
+  return claim_rows(context, PatternId::kUnfusedSmallKernels, std::move(excess));
+}
+
+std::string describe_small(const Context& context, const Finding& f) {
+  return count_text(f.count, "chain", "chains") + " of kernels under 5 µs in " +
+         each(context, f) + ": up to " + duration_text(f.wasted_ns) +
+         " less if each chain were one kernel.";
+}
+
+std::string advise_small(const Context& context, const Finding&) {
+  return is_vllm(context)
+             ? "Let vLLM fuse them: fuse_norm_quant, fuse_act_quant and "
+               "fuse_allreduce_rms in pass_config of --compilation-config."
+             : "Let torch.compile fuse them (--enable-torch-compile), or use the "
+               "engine's fused kernels for norm, rotary embedding and quantization.";
+}
+
+// Softmax over scores in memory, in steps of which no kernel is a fused attention.
+std::vector<Claim> propose_attention(const Context& context) {
+  const auto& t = context.timeline;
+  std::vector<Excess> excess;
+  for (const auto& step : decode_steps(context).steps) {
+    const auto device = place_of(t, step.pid);
+    const auto fused = [&](auto row) { return t.named(row, Name::kAttends); };
+    if (device == t.devices.size() || std::ranges::any_of(step.work, fused)) continue;
+    std::vector<Excess> own;
+    for (const auto row : step.work) {
+      if (t.named(row, Name::kSoftmaxKernel)) own.push_back({device, row, 1, row, 0});
+    }
+    if (own.size() >= kLayers) excess.insert(excess.end(), own.begin(), own.end());
+  }
+  return claim_rows(context, PatternId::kAttentionBackend, std::move(excess));
+}
+
+std::string describe_attention(const Context& context, const Finding& f) {
+  return "Attention of " + each(context, f) + " ran as products with " +
+         count_text(f.count, "softmax", "softmaxes") + " between them, which took " +
+         duration_text(f.wasted_ns) + ": a fused kernel keeps the scores on chip.";
+}
+
+std::string advise_attention(const Context& context, const Finding&) {
+  return is_vllm(context)
+             ? "Choose a fused backend: --attention-backend FLASH_ATTN or FLASHINFER, "
+               "on ROCm ROCM_AITER_FA; vLLM's log says why it chose another."
+             : "Choose a fused backend: --attention-backend fa3, flashinfer or triton, "
+               "on ROCm aiter.";
 }
 
 }  // namespace
@@ -324,5 +438,12 @@ const Rule kDecodePaddingRule{PatternId::kDecodePadding, decode::kThresholds,
                               decode::propose_padding, decode::describe_padding};
 const Rule kDequantPerStepRule{PatternId::kDequantPerStep, decode::kThresholds,
                                decode::propose_dequantize, decode::describe_dequantize};
+
+const Rule kUnfusedSmallKernelsRule{PatternId::kUnfusedSmallKernels,
+                                    decode::kThresholds, decode::propose_small,
+                                    decode::describe_small, decode::advise_small};
+const Rule kAttentionBackendRule{PatternId::kAttentionBackend, decode::kThresholds,
+                                 decode::propose_attention, decode::describe_attention,
+                                 decode::advise_attention};
 
 }  // namespace tta::patterns

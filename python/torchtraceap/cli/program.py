@@ -28,6 +28,7 @@ from torchtraceap.cli import (
     mcp,
     patterns,
     perfetto,
+    record,
     train,
     what_if,
 )
@@ -55,6 +56,7 @@ _COMMANDS = (
     inspect,
     perfetto,
     patterns,
+    record,
     train,
     mcp,
 )

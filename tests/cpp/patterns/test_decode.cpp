@@ -149,5 +149,41 @@ TEST(Decode, CollectivesPaddingAndDequantizationOfSteps) {
   EXPECT_TRUE(says(first(found, kDecodePadding).message, "128 were padding"));
 }
 
+// Layers: a product of 100 us, then three small kernels of 2, 4 and 3 us, of which
+// one of 4 us would be left.
+TraceText layers(const std::string& softmax, int count) {
+  TraceText text;
+  for (int i = 0; i < 4; ++i) {
+    const double at = 1000 + i * 3000;
+    text.note("step[DECODE bs=8]", at, 100).call("cudaGraphLaunch", at, 20, i + 1);
+    double device = at + 10;
+    const auto run = [&](const std::string& name, double us) {
+      text.kernel(device, us, i + 1, name);
+      device += us;
+    };
+    for (int layer = 0; layer < count; ++layer) {
+      run("nvjet_gemm", 100);
+      if (!softmax.empty()) run(softmax, 50);
+      run("rms_norm_kernel", 2);
+      run("rotary_embedding_kernel", 4);
+      run("act_and_mul_kernel", 3);
+    }
+    run("nvjet_gemm", at + 3000 - device);
+  }
+  return text;
+}
+
+TEST(Decode, ChainsOfSmallKernelsInEachLayer) {
+  EXPECT_EQ(wasted(layers("", 20), kUnfusedSmallKernels), 4 * 20 * 5'000);
+  EXPECT_EQ(wasted(layers("", 20), kFusibleChain), 0);
+  EXPECT_EQ(wasted(layers("", 7), kUnfusedSmallKernels), 0) << "no habit of layers";
+}
+
+TEST(Decode, AttentionThatIsNotFused) {
+  EXPECT_EQ(wasted(layers("softmax_warp_forward", 10), kAttentionBackend),
+            4 * 10 * 50'000);
+  EXPECT_EQ(wasted(layers("fmha_with_softmax", 10), kAttentionBackend), 0);
+}
+
 }  // namespace
 }  // namespace tta::patterns

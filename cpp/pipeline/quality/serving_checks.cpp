@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pipeline/quality/serving_checks.cpp: one check for each thing that was to be
+// recorded.
+#include "pipeline/quality/serving_checks.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "patterns/rule.h"
+#include "timeline/engine_steps.h"
+
+namespace tta::pipeline {
+namespace {
+
+using patterns::count_text;
+
+// Two warm up, and three and more show what is usual.
+constexpr std::size_t kFewestSteps = 5;
+// More launches of graphs without work than this: replays were lost, and idle time
+// means nothing.
+constexpr double kLeastCovered = 0.5;
+// Kernels after the last step's scope beyond this share were delivered late.
+constexpr double kMostLate = 0.5;
+
+class ServingChecks {
+ public:
+  ServingChecks(const Report& report, const timeline::EventArgs& args)
+      : report_(report),
+        args_(args),
+        t_(*report.timeline),
+        steps_(timeline::list_engine_steps(t_)) {}
+
+  std::vector<RecordingCheck> run() {
+    find_steps();
+    find_graphs();
+    find_burst();
+    const bool sound = report_.quality.verdict == Verdict::kOk;
+    add("complete", sound, sound ? "" : report_.quality.warnings.front().detail);
+    const bool shapes = has_shapes();
+    add("shapes", shapes,
+        shapes ? ""
+               : "No inputs of operators: kernels cannot be held against the "
+                 "device's peaks. Record with shapes.");
+    const bool stacks = has_stacks();
+    add("no_stacks", !stacks,
+        stacks ? "Python stacks slow the host down: take times from a recording "
+                 "without them."
+               : "");
+    return std::move(out_);
+  }
+
+ private:
+  void add(const char* name, bool passed, std::string detail) {
+    out_.push_back({name, passed, passed ? std::string() : std::move(detail)});
+  }
+
+  void find_steps() {
+    const auto decoding = static_cast<std::size_t>(
+        std::ranges::count_if(steps_, &timeline::EngineStep::decodes));
+    add("steps", !steps_.empty(),
+        "No step of vLLM, SGLang or ATOM has device work: annotations of steps were "
+        "not recorded, or this is not the process that runs the model.");
+    add("decode_steps", decoding >= kFewestSteps,
+        count_text(decoding, "decode step", "decode steps") + ", fewer than " +
+            std::to_string(kFewestSteps) + ": record more iterations.");
+  }
+
+  void find_graphs() {
+    std::size_t launches = 0, with_work = 0;
+    for (const auto& call : t_.launch_calls) {
+      if (!t_.named(call.row, timeline::Name::kGraphLaunch)) continue;
+      ++launches;
+      with_work += call.work > 0;
+    }
+    const bool in_step =
+        std::ranges::any_of(steps_, [](const timeline::EngineStep& step) {
+          return step.decodes() && step.graph_launches > 0;
+        });
+    add("graphs", in_step,
+        "No decode step launched a CUDA graph: the server ran in eager mode, which is "
+        "not how it serves.");
+    add("graph_work",
+        launches == 0 || static_cast<double>(with_work) >=
+                             kLeastCovered * static_cast<double>(launches),
+        count_text(launches - with_work, "launch", "launches") + " of " +
+            std::to_string(launches) +
+            " of graphs have no device work in the trace: replays were lost.");
+  }
+
+  void find_burst() {
+    if (steps_.empty()) return;
+    const auto& c = t_.columns();
+    std::int64_t last = steps_.front().host.end;
+    for (const auto& step : steps_) last = std::max(last, step.host.end);
+    std::size_t all = 0, after = 0;
+    for (const auto& d : t_.devices) {
+      for (const auto row : d.rows) {
+        ++all;
+        after += c.ts[row] > last;
+      }
+    }
+    // Of one step the work comes after its scope anyway.
+    const bool burst =
+        steps_.size() >= kFewestSteps &&
+        static_cast<double>(after) > kMostLate * static_cast<double>(all);
+    add("in_time", !burst,
+        count_text(after, "kernel", "kernels") + " of " + std::to_string(all) +
+            " start after the last step: they were delivered in a burst, and their "
+            "times are not those of the steps.");
+  }
+
+  bool has_shapes() const {
+    for (const auto& d : t_.devices) {
+      for (const auto row : d.rows) {
+        const auto op = t_.owner_of(row);
+        if (op == timeline::kNoRow) continue;
+        const auto* inputs = args_.op(op);
+        if (inputs != nullptr && !inputs->dims.empty()) return true;
+      }
+    }
+    return false;
+  }
+
+  bool has_stacks() const {
+    const auto& c = t_.columns();
+    return std::ranges::any_of(t_.lanes.rows, [&](auto row) {
+      return c.cat(row) == trace::Category::kPythonFunction;
+    });
+  }
+
+  const Report& report_;
+  const timeline::EventArgs& args_;
+  const timeline::Timeline& t_;
+  std::vector<timeline::EngineStep> steps_;
+  std::vector<RecordingCheck> out_;
+};
+
+}  // namespace
+
+std::vector<RecordingCheck> check_serving(const Report& report,
+                                          const timeline::EventArgs& args) {
+  return ServingChecks(report, args).run();
+}
+
+}  // namespace tta::pipeline
