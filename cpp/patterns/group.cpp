@@ -13,6 +13,7 @@
 
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
+#include "timeline/captured.h"
 
 namespace tta::patterns {
 namespace {
@@ -254,7 +255,31 @@ struct SameLine {
 
 }  // namespace
 
-SourceLines::SourceLines(const timeline::Timeline& t,
+// Puts the lines of captures in the place of those of the replays' launches.
+void SourceLines::take_captured(const timeline::EventArgs& args,
+                                std::span<const std::uint32_t> rows,
+                                timeline::SharedFrames& found) {
+  using Known = std::map<std::pair<const void*, std::uint32_t>, std::uint32_t>;
+  Known frames, calls;
+  const auto place = [](Known& known, const auto& from, std::uint32_t number,
+                        auto& into) {
+    const auto next = static_cast<std::uint32_t>(into.size());
+    const auto [it, fresh] = known.try_emplace({&from, number}, next);
+    if (fresh) into.push_back(from[number]);
+    return it->second;
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto* node = args.captured(rows[i]);
+    if (node == nullptr) continue;
+    const auto& capture = *node->capture;
+    const auto& launch = capture.launches[node->launch];
+    if (launch.frame == timeline::kNoRow) continue;
+    found.of[i] = place(frames, capture.frames, launch.frame, frames_);
+    found.calls_of[i] = place(calls, capture.calls, launch.calls, calls_);
+  }
+}
+
+SourceLines::SourceLines(const timeline::Timeline& t, const timeline::EventArgs& args,
                          const std::vector<std::uint32_t>& evidence) {
   std::vector<char> wanted(t.columns().size(), 0);
   for (const auto row : evidence) wanted[row] = 1;
@@ -265,6 +290,7 @@ SourceLines::SourceLines(const timeline::Timeline& t,
   auto found = timeline::shared_user_frames(t, rows);
   frames_ = std::move(found.frames);
   calls_ = std::move(found.calls);
+  take_captured(args, rows, found);
   // Frames of several names may be one line.
   std::unordered_map<const timeline::Frame*, std::uint32_t, FrameHash, SameLine> known;
   std::vector<std::uint32_t> numbers;
@@ -284,10 +310,30 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
                            std::optional<std::span<const Claim>> observed,
                            std::span<const Mark> sites, const SourceLines& lines) {
   const auto& t = context.timeline;
+  // Names that only captures have, with ids beyond those of the trace.
+  const auto own = static_cast<std::uint32_t>(t.trace->strings.size());
+  std::vector<std::string_view> captured;
+  std::map<std::string_view, std::uint32_t> captured_ids;
+  const auto text_of = [&](std::uint32_t name) {
+    return name < own ? t.trace->strings.view(name) : captured[name - own];
+  };
   // What names a row's operator or phase, as the id of that name.
   const auto name_of = [&](std::uint32_t row) {
     const bool has_line = lines.place(row) != 0;
     auto named = kNoRow;
+    if (const auto* node = context.args.captured(row); node && has_operator(pattern)) {
+      const auto& of = *node->capture;
+      const auto op = of.launches[node->launch].op;
+      if (op != kNoRow) {
+        const std::string_view name = of.texts[of.ops[op].name];
+        const auto in_trace = t.trace->strings.find(name);
+        if (in_trace >= 0) return static_cast<std::uint32_t>(in_trace);
+        const auto [it, fresh] = captured_ids.try_emplace(
+            name, own + static_cast<std::uint32_t>(captured.size()));
+        if (fresh) captured.push_back(name);
+        return it->second;
+      }
+    }
     if (has_operator(pattern)) {
       const auto owner = t.owner_of(row);
       if (owner != kNoRow) named = operator_of(t, owner, has_line);
@@ -313,7 +359,7 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
       finding.subtype = claim.subtype;
       finding.location = lines.frame(key.frame);
       if (key.name != kNoRow) {
-        finding.operator_name = t.trace->strings.view(key.name);
+        finding.operator_name = text_of(key.name);
       }
     }
     if (key.frame != 0) below[key][name] += claim.end - claim.begin;
@@ -329,7 +375,7 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     auto& finding = by_key.at(key);
     for (const auto& [name, ns] : costs) {
       if (name == kNoRow || 2 * ns <= finding.wasted_ns) continue;
-      finding.operator_name = t.trace->strings.view(name);
+      finding.operator_name = text_of(name);
     }
   }
   share_sites(t, sites, by_key);
