@@ -20,6 +20,8 @@ from torchtraceap._core import (
     Copy,
     CriticalPath,
     Finding,
+    Graph,
+    GraphNode,
     Kernel,
     KernelCounts,
     Location,
@@ -241,6 +243,19 @@ class ReportData:
         """Collectives of one size against the link of their devices, most time first.
         Needs their sizes, which torch records since 2.1."""
         return self.core.collectives()
+
+    @cached_property
+    def graphs(self) -> tuple[Graph, ...]:
+        """CUDA and HIP graphs, by the work of all their launches: where they are
+        launched, their nodes by annotation, and the share whose operator the capture
+        tells (``analyze(capture=...)``, or a capture in the trace itself)."""
+        return self.core.graphs()
+
+    @cached_property
+    def graph_nodes(self) -> tuple[GraphNode, ...]:
+        """The nodes of each graph in order, with the operator and line that captured
+        them, where these are known."""
+        return self.core.graph_nodes()
 
     @cached_property
     def utilization(self) -> tuple[Utilization, ...]:
