@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "graphs/align.h"
+#include "graphs/candidate.h"
 #include "graphs/read_capture.h"
 
 namespace tta::graphs {
@@ -25,27 +26,6 @@ using Kind = CapturedLaunch::Kind;
 // Places in one capture with the same run that are compared: enough for the layers of a
 // model whose pieces are graphs.
 constexpr std::uint32_t kMostPlaces = 64;
-
-// A run of launches that may be a graph's: of each node one.
-struct Candidate {
-  std::size_t capture = 0;
-  std::vector<std::uint32_t> launches;
-  std::size_t known = 0, alike = 0;  // Nodes with grids on both sides, and equal ones.
-};
-
-// The batch in an annotation: "step[DECODE bs=64]", "..._generation_32(...)"; -1: none.
-std::int64_t batch_in(std::string_view note) {
-  for (const std::string_view mark : {"bs=", "generation_"}) {
-    auto at = note.find(mark);
-    if (at == note.npos) continue;
-    std::int64_t batch = 0;
-    for (at += mark.size(); at < note.size() && note[at] >= '0' && note[at] <= '9';
-         ++at)
-      batch = std::min<std::int64_t>(batch * 10 + (note[at] - '0'), 1 << 30);
-    if (batch > 0) return batch;
-  }
-  return -1;
-}
 
 class Joiner {
  public:
@@ -86,6 +66,11 @@ class Joiner {
   }
 
  private:
+  // A stretch of text_ that may be aligned.
+  struct Option {
+    std::size_t capture, begin, end, alike;
+  };
+
   static constexpr std::uint32_t kGap = kNoRow;  // Between runs: no name.
 
   void add_run(std::size_t capture, std::uint32_t from, std::uint32_t end,
@@ -113,7 +98,7 @@ class Joiner {
       where_.emplace_back(static_cast<std::uint32_t>(capture), i);
     }
     text_.push_back(kGap);
-    where_.emplace_back(kNoRow, kNoRow);
+    where_.emplace_back(static_cast<std::uint32_t>(capture), from);
   }
 
   const std::vector<std::uint32_t>& rows_of(const Graph& graph) const {
@@ -131,7 +116,7 @@ class Joiner {
       const std::vector<Sequence>& patterns) {
     std::vector<std::vector<std::size_t>> out(patterns.size());
     std::vector<std::pair<std::uint32_t, std::uint32_t>> last(patterns.size());
-    find_runs(text_, patterns, effort_, [&](std::size_t i, std::size_t at) {
+    complete_ = find_runs(text_, patterns, effort_, [&](std::size_t i, std::size_t at) {
       auto& [capture, count] = last[i];
       if (where_[at].first != std::exchange(capture, where_[at].first)) count = 0;
       const auto& pattern = patterns[i];
@@ -157,9 +142,7 @@ class Joiner {
     Join out;
     candidates = by_count(graph, out.note);
     if (!candidates.empty()) return choose(graph, JoinedBy::kCount, candidates);
-    auto aligned = by_alignment(pattern, out.note);
-    if (aligned) return choose(graph, JoinedBy::kAlignment, {*std::move(aligned)});
-    return out;
+    return by_alignment(graph, pattern, std::move(out.note));
   }
 
   static Kind kind_of(const timeline::Timeline& t, std::uint32_t row) {
@@ -213,48 +196,77 @@ class Joiner {
     return out;
   }
 
-  std::optional<Candidate> by_alignment(Sequence pattern, std::string& note) {
+  // Stretches of captures that share most kernels with a graph, and of these most
+  // grids; one is aligned.
+  Join by_alignment(const Graph& graph, Sequence pattern, std::string note) {
     const auto none = [&](const std::string& why) {
-      if (note.empty()) note = why;
-      return std::nullopt;
+      return Join{JoinedBy::kNone, nullptr, {}, false, note.empty() ? why : note};
     };
-    if (text_.empty()) return none("no capture names its kernels");
-    if (!effort_.take(text_.size()))
+    if (!complete_ || !effort_.take(text_.size())) {
       return none("the captures are too long to compare");
-    const auto window = best_window(text_, pattern);
-    const auto least = kLeastAligned * static_cast<double>(pattern.size());
-    if (static_cast<double>(window.shared) < least) {
-      return none("no capture has its kernels: at most " +
-                  std::to_string(window.shared) + " of " +
-                  std::to_string(pattern.size()));
     }
-    const auto text = Sequence(text_).subspan(window.begin, window.end - window.begin);
+    std::vector<Option> options;
+    std::size_t most = 0;
+    for (std::size_t from = 0, end = 0; from < text_.size(); from = end) {
+      while (end < text_.size() && where_[end].first == where_[from].first) ++end;
+      auto window = best_window(Sequence(text_).subspan(from, end - from), pattern);
+      if (window.shared == 0 || window.shared < most) continue;
+      if (window.shared > std::exchange(most, window.shared)) options.clear();
+      options.push_back(
+          {where_[from].first, from + window.begin, from + window.end, 0});
+    }
+    const auto least = kLeastAligned * static_cast<double>(pattern.size());
+    const auto of = " of " + std::to_string(pattern.size());
+    if (static_cast<double>(most) < least) {
+      return none("no capture has its kernels: at most " + std::to_string(most) + of);
+    }
+    keep_grids(graph, options);
+    if (options.size() > 1) keep_batch(graph, options);
+    const auto& best = options.front();
+    const auto text = Sequence(text_).subspan(best.begin, best.end - best.begin);
     const auto cells = text.size() * pattern.size();
     if (cells > kMostCells || !effort_.take(cells)) {
       return none("no capture has the same kernels, and it is too long to align");
     }
-    Candidate out;
-    std::size_t found = 0;
-    std::map<std::size_t, std::size_t> counts;  // A window may reach into another file.
-    const auto places = align(text, pattern);
-    for (const auto at : places) {
-      if (at != kNoRow) ++counts[where_[window.begin + at].first];
+    Candidate out{best.capture, {}};
+    for (const auto at : align(text, pattern)) {
+      out.launches.push_back(at == kNoRow ? kNoRow : where_[best.begin + at].second);
     }
-    for (const auto& [capture, count] : counts) {
-      if (count > found) {
-        out.capture = capture;
-        found = count;
-      }
-    }
-    for (const auto at : places) {
-      const bool own = at != kNoRow && where_[window.begin + at].first == out.capture;
-      out.launches.push_back(own ? where_[window.begin + at].second : kNoRow);
-    }
+    const auto found =
+        out.launches.size() -
+        static_cast<std::size_t>(std::ranges::count(out.launches, kNoRow));
     if (static_cast<double>(found) < least) {
-      return none("no capture has its kernels in this order: at most " +
-                  std::to_string(found) + " of " + std::to_string(pattern.size()));
+      return none("no capture has its kernels in this order: " + std::to_string(found) +
+                  of);
     }
-    return out;
+    auto join = choose(graph, JoinedBy::kAlignment, {std::move(out)});
+    // Without grids, no other stretch of the same kernels is excluded.
+    const bool certain =
+        best.alike > 0 || (options.size() == 1 && captures_[best.capture]->batch_size);
+    join.sized = join.sized && certain;
+    if (!certain) join.note += "; of which size is unknown";
+    return join;
+  }
+
+  // Leaves those with most work of the same names and grids, in any order.
+  void keep_grids(const Graph& graph, std::vector<Option>& options) {
+    std::map<Token, std::int64_t> nodes;
+    for (const auto row : rows_of(graph)) {
+      const auto token = token_of(t_, args_, row);
+      if (token[1] >= 0) ++nodes[token];
+    }
+    std::size_t most = 0;
+    for (auto& option : options) {
+      if (!effort_.take(option.end - option.begin)) break;
+      auto left = nodes;
+      for (auto at = option.begin; at < option.end; ++at) {
+        const auto& launch = captures_[option.capture]->launches[where_[at].second];
+        const auto it = left.find({text_[at], launch.grid, launch.block});
+        if (it != left.end() && it->second-- > 0) ++option.alike;
+      }
+      most = std::max(most, option.alike);
+    }
+    std::erase_if(options, [&](const Option& option) { return option.alike < most; });
   }
 
   void compare_grids(const Graph& graph, Candidate& run) const {
@@ -269,48 +281,18 @@ class Joiner {
     }
   }
 
-  // How much two runs have in common.
-  enum class Calls : std::uint8_t { kSame, kOtherSizes, kOtherOperators };
-  Calls compare_calls(const Candidate& a, const Candidate& b) const {
-    const auto& one = *captures_[a.capture];
-    const auto& other = *captures_[b.capture];
-    auto out = Calls::kSame;
-    for (std::size_t i = 0; i < a.launches.size(); ++i) {
-      if (a.launches[i] == kNoRow || b.launches[i] == kNoRow) continue;
-      const auto x = one.launches[a.launches[i]].op,
-                 y = other.launches[b.launches[i]].op;
-      if (x == kNoRow && y == kNoRow) continue;
-      if (x == kNoRow || y == kNoRow) return Calls::kOtherOperators;
-      const auto& left = one.ops[x];
-      const auto& right = other.ops[y];
-      if (one.texts[left.name] != other.texts[right.name])
-        return Calls::kOtherOperators;
-      const bool both = left.inputs != kNoRow && right.inputs != kNoRow;
-      if (both ? (&one != &other || left.inputs != right.inputs) &&
-                     one.inputs[left.inputs] != other.inputs[right.inputs]
-               : left.inputs != right.inputs) {
-        out = Calls::kOtherSizes;
-      }
-    }
-    return out;
-  }
-
   // The batch that the range around the first launch names, as far as captures have
   // sizes; the least that holds it, as engines pad.
-  void keep_batch(const Graph& graph, std::vector<Candidate>& candidates) const {
-    std::int64_t batch = -1;
-    const auto launch = replays_.replays[graph.replays.front()].launch;
-    for (const auto at : t_.tree.above(launch)) {
-      if (t_.columns().cat(at) != trace::Category::kUserAnnotation) continue;
-      batch = std::max(batch, batch_in(t_.trace->name(at)));
-    }
+  template <typename Choice>
+  void keep_batch(const Graph& graph, std::vector<Choice>& candidates) const {
+    const auto batch = batch_around(t_, replays_.replays[graph.replays.front()].launch);
     if (batch < 0) return;
     auto least = std::numeric_limits<std::int64_t>::max();
     for (const auto& run : candidates) {
       const auto size = captures_[run.capture]->batch_size.value_or(0);
       if (size >= batch) least = std::min(least, size);
     }
-    const auto other = [&](const Candidate& run) {
+    const auto other = [&](const Choice& run) {
       return captures_[run.capture]->batch_size != least;
     };
     if (!std::ranges::all_of(candidates, other)) std::erase_if(candidates, other);
@@ -334,7 +316,7 @@ class Joiner {
     auto common = Calls::kSame;
     for (std::size_t i = 1; i < candidates.size(); ++i) {
       const auto other = effort_.take(best.launches.size())
-                             ? compare_calls(best, candidates[i])
+                             ? compare_calls(captures_, best, candidates[i])
                              : Calls::kOtherSizes;
       common = std::max(common, other);
     }
@@ -374,6 +356,7 @@ class Joiner {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> where_;  // Capture and launch.
   std::vector<Run> nameless_;
   std::set<std::size_t> counts_;  // Of their kernels.
+  bool complete_ = true;          // All runs were compared.
 };
 
 }  // namespace

@@ -77,6 +77,7 @@ def test_what_is_too_much_to_list_is_counted(
         **{"steps": 2, "windows": 349, "critical_paths": 2},
         **{"roofline": len(whole["roofline"]) - 4, "utilization": 3},
         "collectives": 0,
+        "graphs": 0,
     }
     assert form["steps"] == whole["steps"][:4]
     paths = whole["replay"]["critical_paths"]

@@ -212,7 +212,8 @@ TEST(Join, WithoutGridsTheBatchOfTheAnnotationPadded) {
     return found.join().sized ? *found.join().capture->batch_size : -1;
   };
   EXPECT_EQ(batch("step[DECODE bs=7]"), 8);
-  EXPECT_EQ(batch("execute_context_0(0)_generation_16(16)"), 16);
+  EXPECT_EQ(batch("execute_context_1(2)_generation_6(6)"), 8);
+  EXPECT_EQ(batch("execute_16_context_1(sq9sk9)_generation_7(sq7sk7)"), 16);
   EXPECT_EQ(batch("step[DECODE bs=17]"), -1);
   EXPECT_EQ(batch("decode"), -1);
   EXPECT_EQ(Graphs(Program().replay(kKernels), files).join().note,
@@ -235,6 +236,25 @@ TEST(Join, WarmUpWithOtherKernelsInBetweenIsAligned) {
   EXPECT_EQ(found.join().launches.back(), kNoRow);
   const Graphs less(Program().replay({"gemm", "x", "y"}, 10), {file_of(warm, 4)});
   EXPECT_EQ(less.join().note, "no capture has its kernels: at most 1 of 3");
+}
+
+TEST(Join, OfSeveralAlignmentsTheOneWithTheSameGrids) {
+  const auto file = [](int batch, int blocks) {
+    auto warm = warm_up(batch, blocks);
+    warm.run("aten::copy_", "copy", batch, 1).run("aten::mul", "mul", batch, blocks);
+    return file_of(warm, batch);
+  };
+  const Names kernels{"gemm", "add", "max", "mul"};
+  const Captures files{file(4, 10), file(8, 20)};
+  const Graphs found(Program().replay(kernels, 20), files);
+  EXPECT_EQ(found.join().by, JoinedBy::kAlignment);
+  EXPECT_EQ(found.node(3), "aten::mul 8");
+  EXPECT_TRUE(found.join().sized);
+  const Captures without{file(4, 0), file(8, 0)};
+  EXPECT_FALSE(Graphs(Program().replay(kernels), without).join().sized);
+  const Graphs named(Program().in("step[DECODE bs=5]", 90).replay(kernels), without);
+  EXPECT_EQ(named.node(3), "aten::mul 8");
+  EXPECT_TRUE(named.join().sized);
 }
 
 TEST(Join, HipNamesWhatItCaptures) {
