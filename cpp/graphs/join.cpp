@@ -240,7 +240,7 @@ class Joiner {
                   of);
     }
     auto join = choose(graph, JoinedBy::kAlignment, {std::move(out)});
-    // Without grids, no other stretch of the same kernels is excluded.
+    // Without grids, another stretch of the same kernels is not excluded.
     const bool certain =
         best.alike > 0 || (options.size() == 1 && captures_[best.capture]->batch_size);
     join.sized = join.sized && certain;
@@ -367,7 +367,7 @@ Joined join_graphs(const timeline::Timeline& t, timeline::EventArgs& args,
   out.replays = list_replays(t, args);
   out.joins.resize(out.replays.graphs.size());
   if (out.replays.graphs.empty()) return out;
-  // Work outside of captures is no warm-up of a graph that was captured elsewhere.
+  // Without a capture in the trace, its other work did not warm up its graphs.
   if (!timeline::stream_captures(t).empty()) {
     captures.push_back(std::make_shared<const Capture>(read_capture(t, args)));
   }

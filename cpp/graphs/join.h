@@ -4,8 +4,8 @@
 // The work of a replay is that of its capture, in the same order. So a graph is looked
 // for as a run of equal kernels, in what warmed it up or, on ROCm, in the captured
 // calls; then by the number of kernels that were captured without names (CUDA); then
-// by the longest common subsequence. What is in doubt is not joined, and the note says
-// why.
+// by the longest common subsequence. Doubtful graphs are not joined, and the note
+// says why.
 #pragma once
 
 #include <array>
@@ -50,12 +50,12 @@ inline constexpr double kLeastAligned = 0.8;
 /// size: a few kernels choose theirs by the data.
 inline constexpr double kLeastAlike = 0.9;
 
-/// Joins the graphs of a trace with captures of other files and with its own, and tells
-/// `args`. Of several captures with the same kernels, as of several batch sizes, the
-/// one with the same grids is taken; without grids (ROCm), the one of the batch that
-/// the annotation around the launch names, padded; else their operators are, without
-/// sizes. O(n log n) in work and launches, for each length of graph once; what takes
-/// more than Effort is left out.
+/// Joins the graphs of a trace with captures of other files and with its own, and adds
+/// the result to `args`. Among captures with the same kernels, as of different batch
+/// sizes, the one with the same grids is taken; without grids (ROCm), the one of the
+/// batch that the annotation around the launch names, padded; else their operators are,
+/// without sizes. O(n log n) in work and launches, for each length of graph once; what
+/// takes more than Effort is left out.
 Joined join_graphs(const timeline::Timeline& timeline, timeline::EventArgs& args,
                    std::vector<std::shared_ptr<const timeline::Capture>> captures);
 

@@ -25,7 +25,7 @@ struct CapturedOp {
 /// A launch of a kernel, a copy or a memset.
 struct CapturedLaunch {
   enum class Kind : std::uint8_t { kKernel, kCopy, kSet } kind = Kind::kKernel;
-  std::uint32_t name = kNoRow;  ///< Of the work, in `texts`; CUDA's calls have none.
+  std::uint32_t name = kNoRow;  ///< Of the work, in `texts`; kNoRow of CUDA's calls.
   /// WorkArgs::grid_shape and block_shape; -1: not recorded.
   std::int64_t grid = -1, block = -1;
   std::uint32_t op = kNoRow;     ///< In `ops`: the innermost around it.

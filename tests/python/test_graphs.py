@@ -203,14 +203,20 @@ def test_annotations_and_sites_of_graphs(form_of: Any) -> None:
         ({"bs_1.json": b"{"}, "bs_1.json"),
         ({"bs_1.json": b'{"traceEvents": []}'}, "none of its traces launches work"),
         ({"bs_1.json": b"", "execution_details.json": b"[]"}, "empty"),
-        ({"bs_1.json": warm_up(1, 1), "execution_details.json": b"{"}, "is no list of"),
-        ({"bs_1.json": warm_up(1, 1), "execution_details.json": b"[1]"}, "is no list"),
+        (
+            {"bs_1.json": warm_up(1, 1), "execution_details.json": b"{"},
+            "is not a list of",
+        ),
+        (
+            {"bs_1.json": warm_up(1, 1), "execution_details.json": b"[1]"},
+            "is not a list",
+        ),
         (
             {
                 "bs_1.json": warm_up(1, 1),
                 "execution_details.json": b'[{"file": "a", "batch_size": "1"}]',
             },
-            "is no list of",
+            "is not a list of",
         ),
     ],
 )

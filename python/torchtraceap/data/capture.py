@@ -94,7 +94,7 @@ def _of_rank(names: Sequence[str], rank: int | None) -> list[str]:
 
 
 def _read_details(path: str) -> dict[str, _Details]:
-    """Return what vLLM tells of its files, by their names; nothing without the file."""
+    """Return batch size and mode by the name of each file; nothing without details."""
     if not os.path.lexists(path):
         return {}
     try:
@@ -102,8 +102,8 @@ def _read_details(path: str) -> dict[str, _Details]:
         return {os.path.basename(row["file"]): _details_of(row) for row in rows}
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise TraceError(
-            f"{path}: it is no list of objects with file, batch_size and mode. Let the "
-            "engine write it again, or delete it: graphs are then found by kernels.",
+            f"{path}: it is not a list of objects with file, batch_size and mode. Let "
+            "the engine write it again, or delete it: kernels then tell the capture.",
             path,
             "capture",
             "Let the engine write it again, or delete it.",
