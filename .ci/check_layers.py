@@ -26,6 +26,7 @@ from check_packages import check_benchmarks, check_python, check_subpackages
 PARTS = {
     "trace": [],
     "timeline": ["trace"],
+    "graphs": ["timeline"],
     "work": ["timeline"],
     "replay": ["timeline"],
     "write": ["replay"],
@@ -33,7 +34,7 @@ PARTS = {
     "features": ["timeline", "patterns/pattern.h"],
     "detector": ["features"],
     "record": [],
-    "pipeline/report.h": ["patterns", "record"],
+    "pipeline/report.h": ["patterns", "graphs", "record"],
     "pipeline/quality": ["pipeline/report.h"],
     "pipeline/pricing": ["pipeline/report.h"],
     "pipeline/accounting": ["pipeline/pricing"],

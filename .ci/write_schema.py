@@ -32,6 +32,7 @@ OF_REPORT = (
         "Utilization",
         "CollectiveRate",
     ),
+    *("Graph", "GraphPart"),
     *("Memory", "MemoryHolder", "MemoryGrowth", "MemoryPoint"),
 )
 OF_JOB = (

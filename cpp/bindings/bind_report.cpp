@@ -14,6 +14,7 @@
 #include "bindings/own_rules.h"
 #include "bindings/record.h"
 #include "bindings/signals.h"
+#include "graphs/read_capture.h"
 #include "patterns/blocking_calls.h"
 #include "pipeline/analyze.h"
 #include "pipeline/quality/quality.h"
@@ -269,6 +270,9 @@ void bind_report(py::module_& m) {
   bind_features(m, report);
   bind_replay(m, report);
 
+  py::class_<timeline::Capture, std::shared_ptr<timeline::Capture>>(
+      m, "Capture", "What was launched while graphs were captured.")
+      .def("__len__", [](const timeline::Capture& c) { return c.launches.size(); });
   m.def(
       "judge",
       [](const trace::Trace& trace) {
@@ -280,8 +284,10 @@ void bind_report(py::module_& m) {
       "analyze",
       [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events,
          const patterns::Settings& settings, const std::vector<BoundRule>& rules,
-         const std::optional<StepNumbers>& steps) {
+         const std::optional<StepNumbers>& steps,
+         std::vector<std::shared_ptr<const timeline::Capture>> captures) {
         Options options;
+        options.captures = std::move(captures);
         options.settings = settings;
         options.own_rules = callable_rules(rules);
         if (max_events) options.window.max_events = *max_events;
@@ -294,7 +300,23 @@ void bind_report(py::module_& m) {
       py::arg("trace"), py::kw_only(), py::arg("max_events") = py::none(),
       py::arg_v("settings", patterns::Settings(), "Settings()"),
       py::arg_v("rules", std::vector<BoundRule>(), "[]"), py::arg("steps") = py::none(),
+      py::arg_v("captures", std::vector<std::shared_ptr<const timeline::Capture>>(),
+                "[]"),
       "`steps`: the first and last of those that the trace was loaded for.");
+  m.def(
+      "read_capture",
+      [](const trace::Trace& trace, const std::string& file,
+         std::optional<std::int64_t> batch_size, const std::string& mode) {
+        const py::gil_scoped_release release;
+        const auto timeline = timeline::make_timeline(trace);
+        auto out = graphs::read_capture(timeline, timeline::EventArgs(timeline));
+        out.file = file;
+        out.batch_size = batch_size;
+        out.mode = mode;
+        return std::make_shared<const timeline::Capture>(std::move(out));
+      },
+      py::arg("trace"), py::arg("file"), py::arg("batch_size"), py::arg("mode"),
+      "The launches of a trace as a capture of graphs, without the trace.");
 }
 
 }  // namespace tta::bindings

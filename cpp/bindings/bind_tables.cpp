@@ -54,6 +54,9 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
   bind_record<RecordingCheck>(m);
   bind_record<EngineStep>(m);
   bind_record<EngineKind>(m);
+  bind_record<GraphPart>(m);
+  bind_record<Graph>(m);
+  bind_record<GraphNode>(m);
   bind_record<Reason>(m);
   bind_record<AlignedSide>(m);
   bind_record<AlignedOperator>(m);
@@ -122,6 +125,20 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
            [](const Analysis& a) {
              return tuple_of([&] { return make_engine_kinds(*a.report.timeline); });
            })
+      .def("graphs",
+           [](const Analysis& a) {
+             return tuple_of([&] { return list_graphs(a.report); });
+           })
+      .def("graph_nodes",
+           [](const Analysis& a) {
+             return tuple_of([&] { return list_graph_nodes(a.report); });
+           })
+      .def_property_readonly(
+          "has_captures",
+          [](const Analysis& a) {
+            return a.report.graphs && a.report.graphs->captured;
+          },
+          "Whether there was a capture to look for graphs in.")
       .def("utilization",
            [](const Analysis& a) {
              return tuple_of(

@@ -215,7 +215,7 @@ void Search::group(Findings& found) {
     for (const auto& claim : claims) rows.push_back(claim.evidence);
   }
   for (const auto& claim : found.observed) rows.push_back(claim.evidence);
-  const SourceLines lines(t_, rows);
+  const SourceLines lines(t_, args_, rows);
   for (const auto& [pattern, claims] : by_pattern) {
     Wording wording{describe_own, nullptr, found.patterns[pattern].advice};
     for (const auto* rule : rules()) {

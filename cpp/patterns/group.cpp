@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// patterns/group.cpp: finds frames, and numbers those that differ; from claims to
-// findings.
+// patterns/group.cpp: from claims to findings.
 #include "patterns/group.h"
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "patterns/frame_costs.h"
 #include "patterns/marks.h"
+#include "timeline/captured.h"
 
 namespace tta::patterns {
 namespace {
@@ -239,55 +239,37 @@ void share_sites(const timeline::Timeline& t, std::span<const Mark> sites,
   }
 }
 
-struct FrameHash {
-  std::size_t operator()(const timeline::Frame* frame) const {
-    const auto line = static_cast<std::size_t>(frame->line) * 0x9e3779b97f4a7c15u;
-    const std::hash<std::string_view> text;
-    return text(frame->file) ^ line ^ (text(frame->function) << 1);
-  }
-};
-struct SameLine {
-  bool operator()(const timeline::Frame* a, const timeline::Frame* b) const {
-    return a->line == b->line && a->function == b->function && a->file == b->file;
-  }
-};
-
 }  // namespace
-
-SourceLines::SourceLines(const timeline::Timeline& t,
-                         const std::vector<std::uint32_t>& evidence) {
-  std::vector<char> wanted(t.columns().size(), 0);
-  for (const auto row : evidence) wanted[row] = 1;
-  std::vector<std::uint32_t> rows;
-  for (std::uint32_t row = 0; row < wanted.size(); ++row) {
-    if (wanted[row]) rows.push_back(row);
-  }
-  auto found = timeline::shared_user_frames(t, rows);
-  frames_ = std::move(found.frames);
-  calls_ = std::move(found.calls);
-  // Frames of several names may be one line.
-  std::unordered_map<const timeline::Frame*, std::uint32_t, FrameHash, SameLine> known;
-  std::vector<std::uint32_t> numbers;
-  for (std::uint32_t i = 0; i < frames_.size(); ++i) {
-    numbers.push_back(known.try_emplace(&frames_[i], i + 1).first->second);
-  }
-  places_.resize(wanted.size(), 0);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (found.of[i] == timeline::kNoRow) continue;
-    places_[rows[i]] = numbers[found.of[i]];
-    calls_of_.emplace(rows[i], found.calls_of[i]);
-  }
-}
 
 std::vector<Finding> group(const Context& context, PatternId pattern,
                            const Wording& wording, std::span<const Claim> claims,
                            std::optional<std::span<const Claim>> observed,
                            std::span<const Mark> sites, const SourceLines& lines) {
   const auto& t = context.timeline;
+  // Names that only captures have, with ids beyond those of the trace.
+  const auto own = static_cast<std::uint32_t>(t.trace->strings.size());
+  std::vector<std::string_view> captured;
+  std::map<std::string_view, std::uint32_t> captured_ids;
+  const auto text_of = [&](std::uint32_t name) {
+    return name < own ? t.trace->strings.view(name) : captured[name - own];
+  };
   // What names a row's operator or phase, as the id of that name.
   const auto name_of = [&](std::uint32_t row) {
     const bool has_line = lines.place(row) != 0;
     auto named = kNoRow;
+    if (const auto* node = context.args.captured(row); node && has_operator(pattern)) {
+      const auto& of = *node->capture;
+      const auto op = of.launches[node->launch].op;
+      if (op != kNoRow) {
+        const std::string_view name = of.texts[of.ops[op].name];
+        const auto in_trace = t.trace->strings.find(name);
+        if (in_trace >= 0) return static_cast<std::uint32_t>(in_trace);
+        const auto [it, fresh] = captured_ids.try_emplace(
+            name, own + static_cast<std::uint32_t>(captured.size()));
+        if (fresh) captured.push_back(name);
+        return it->second;
+      }
+    }
     if (has_operator(pattern)) {
       const auto owner = t.owner_of(row);
       if (owner != kNoRow) named = operator_of(t, owner, has_line);
@@ -313,7 +295,7 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
       finding.subtype = claim.subtype;
       finding.location = lines.frame(key.frame);
       if (key.name != kNoRow) {
-        finding.operator_name = t.trace->strings.view(key.name);
+        finding.operator_name = text_of(key.name);
       }
     }
     if (key.frame != 0) below[key][name] += claim.end - claim.begin;
@@ -329,7 +311,7 @@ std::vector<Finding> group(const Context& context, PatternId pattern,
     auto& finding = by_key.at(key);
     for (const auto& [name, ns] : costs) {
       if (name == kNoRow || 2 * ns <= finding.wasted_ns) continue;
-      finding.operator_name = t.trace->strings.view(name);
+      finding.operator_name = text_of(name);
     }
   }
   share_sites(t, sites, by_key);

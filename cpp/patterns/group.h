@@ -20,8 +20,9 @@ namespace tta::patterns {
 /// The source lines of events. Found at once: it may take a pass over the file.
 class SourceLines {
  public:
-  /// Throws what timeline::user_frames throws.
-  SourceLines(const timeline::Timeline& timeline,
+  /// Of work that a graph replayed, the line that launched it into the capture, if it
+  /// is known. Throws what timeline::user_frames throws.
+  SourceLines(const timeline::Timeline& timeline, const timeline::EventArgs& args,
               const std::vector<std::uint32_t>& evidence);
 
   /// Returns the frame of a place; none for 0.
@@ -39,6 +40,10 @@ class SourceLines {
   const timeline::Calls& names(std::uint32_t calls) const { return calls_[calls]; }
 
  private:
+  void take_captured(const timeline::EventArgs& args,
+                     std::span<const std::uint32_t> rows,
+                     timeline::SharedFrames& found);
+
   std::vector<timeline::Frame> frames_;
   std::vector<timeline::Calls> calls_;
   std::unordered_map<std::uint32_t, std::uint32_t> calls_of_;

@@ -108,7 +108,10 @@ Report analyze(const trace::Trace& trace, const Options& options) {
     name_findings(report.findings, report.patterns);
     return report;
   }
-  report.args = std::make_shared<const timeline::EventArgs>(timeline);
+  const auto args = std::make_shared<timeline::EventArgs>(timeline);
+  report.graphs = std::make_shared<const graphs::Joined>(
+      graphs::join_graphs(timeline, *args, options.captures));
+  report.args = args;
   auto settings = options.settings;
   // A simulation gives all copies of a kind the same rate, and kernels a time that is
   // estimated from the same peaks: none is slower than it could be.

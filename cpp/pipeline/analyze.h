@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "patterns/own_rule.h"
@@ -17,6 +18,7 @@
 #include "pipeline/quality/listed_waits.h"
 #include "pipeline/report.h"
 #include "replay/two_threads.h"
+#include "timeline/captured.h"
 #include "timeline/windows.h"
 #include "trace/trace.h"
 
@@ -33,6 +35,8 @@ struct Options {
   std::vector<patterns::OwnRule> own_rules = {};  ///< Run beside the built-in ones.
   /// The steps that the trace was loaded for, if it was for some.
   std::optional<StepNumbers> steps = std::nullopt;
+  /// Of its graphs, from other files (graphs/read_capture.h).
+  std::vector<std::shared_ptr<const timeline::Capture>> captures = {};
   replay::Checkpoint checkpoint = replay::go_on;  ///< Asked between replays.
 };
 

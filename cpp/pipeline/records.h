@@ -561,7 +561,9 @@ TTA_RECORD(Operator, TTA_OPERATOR, "All calls of one operator, on all threads.")
         "\"head_size\", \"depthwise\", \"few_channels\", \"dilated\", "               \
         "\"transposed\", \"pointwise\", \"strided\", \"low_intensity\" (also where "  \
         "it is not slow), \"short\" or \"unknown\"; \"\": it is not, or not judged.") \
-  FIELD(std::string, evidence, {}, "The figures that show the reason; or \"\".")
+  FIELD(std::string, evidence, {}, "The figures that show the reason; or \"\".")      \
+  FIELD(bool, in_graph, false,                                                        \
+        "Run by replays of a graph: the operator is that of its capture.")
 TTA_RECORD(RooflineRow, TTA_ROOFLINE_ROW,
            "Calls of one operator with the same inputs, against the device's peaks.")
 
@@ -656,6 +658,54 @@ TTA_RECORD(EngineStep, TTA_ENGINE_STEP, "One forward pass of a serving engine.")
         "The same in which nothing of another category ran: at most what is gained "   \
         "without it.")
 TTA_RECORD(EngineKind, TTA_ENGINE_KIND, "Steps of one kind of a serving engine.")
+#define TTA_GRAPH_PART(FIELD)                           \
+  FIELD(std::string, name, {}, "The annotation.")       \
+  FIELD(std::uint64_t, nodes, 0, "Nodes that have it.") \
+  FIELD(std::int64_t, total_ns, 0, "Sum of their work, of all replays.")
+TTA_RECORD(GraphPart, TTA_GRAPH_PART, "The nodes of a graph with one annotation.")
+
+#define TTA_GRAPH(FIELD)                                                               \
+  FIELD(std::uint64_t, number, 0, "In order of the first launch, from 0.")             \
+  FIELD(                                                                               \
+      std::optional<std::int64_t>, id, {},                                             \
+      "\"graph id\" of its kernels; None: not recorded, launches with the same work "  \
+      "are one graph.")                                                                \
+  FIELD(std::int32_t, device, 0, "Where it ran.")                                      \
+  FIELD(std::optional<Location>, location, {},                                         \
+        "The line of the program that launches it most; None: unknown.")               \
+  FIELD(std::string, operator_, {}, "The operator around that launch; or \"\".")       \
+  FIELD(std::string, annotation, {}, "The range around that launch; or \"\".")         \
+  FIELD(std::uint64_t, launches, 0, "Launches with device work in the trace.")         \
+  FIELD(std::uint64_t, nodes, 0, "Kernels, copies and memsets of one launch.")         \
+  FIELD(std::int64_t, total_ns, 0, "Sum of the work of all launches.")                 \
+  FIELD(std::int64_t, median_ns, 0, "Of one launch: time in which any of it ran.")     \
+  FIELD(std::vector<GraphPart>, parts, {},                                             \
+        "By annotation of the nodes, most time first: of torch's annotations of "      \
+        "graphs, else the ranges around the launches of the capture.")                 \
+  FIELD(                                                                               \
+      std::optional<double>, captured_share, {},                                       \
+      "Share of the work whose operator the capture tells; None: without a capture.")  \
+  FIELD(std::string, joined_by, {},                                                    \
+        "How the capture was found: \"sequence\" of kernels, \"count\" of kernels, "   \
+        "\"alignment\"; \"\": there is none.")                                         \
+  FIELD(std::string, capture, {}, "File of the capture; \"\": none, or this trace.")   \
+  FIELD(std::optional<std::int64_t>, batch_size, {}, "Of the capture, if recorded.")   \
+  FIELD(std::string, mode, {}, "Of vLLM's capture: \"FULL\", \"PIECEWISE\"; or \"\".") \
+  FIELD(bool, sized, false, "The capture's inputs are those of the launches.")         \
+  FIELD(std::string, note, {}, "Why no capture was found, or what is in doubt.")
+TTA_RECORD(Graph, TTA_GRAPH, "All launches of one CUDA or HIP graph.")
+
+#define TTA_GRAPH_NODE(FIELD)                                                  \
+  FIELD(std::uint64_t, graph, 0, "`number` of its graph.")                     \
+  FIELD(std::uint64_t, node, 0, "In order of time in the graph, from 0.")      \
+  FIELD(std::string, kernel, {}, "Name of its kernel, copy or memset.")        \
+  FIELD(std::string, annotation, {}, "As in Graph.parts; or \"\".")            \
+  FIELD(std::string, operator_, {}, "Of the capture, the innermost; or \"\".") \
+  FIELD(std::string, inputs, {}, "Sizes of its tensors; \"\": unknown.")       \
+  FIELD(std::optional<Location>, location, {}, "The line of the capture.")     \
+  FIELD(std::uint64_t, count, 0, "How often it ran.")                          \
+  FIELD(std::int64_t, total_ns, 0, "Sum of its work.")
+TTA_RECORD(GraphNode, TTA_GRAPH_NODE, "A node of a graph, of all its launches.")
 
 #define TTA_UTILIZATION(FIELD)                                                        \
   FIELD(std::int32_t, device, 0, "Its number.")                                       \

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graphs/join.h"
 #include "patterns/finding.h"
 #include "patterns/own_rule.h"
 #include "patterns/pattern_table.h"
@@ -107,6 +108,8 @@ struct Report {
   std::shared_ptr<const timeline::EventArgs> args;
   /// Operators against the peaks of their device; null if the trace is unusable.
   std::shared_ptr<const work::OperatorTimes> operators;
+  /// Its CUDA or HIP graphs, with their captures; null if the trace is unusable.
+  std::shared_ptr<const graphs::Joined> graphs;
 };
 
 // --- Records, made when asked for. Each is linear in the rows it lists.

@@ -87,6 +87,10 @@ void take_limits(std::string_view value, WorkArgs& out) {
   }
 }
 
+void take_annotation(std::string_view value, WorkArgs& out) {
+  out.annotation = trace::as_string(value).value_or("");
+}
+
 template <auto field>
 void set_text(std::string_view value, CollectiveArgs& out) {
   out.*field = trace::as_string(value).value_or("");
@@ -130,7 +134,7 @@ struct ArgKey {
   std::string_view name;
   void (*read)(std::string_view value, Args& out);
 };
-constexpr std::array<ArgKey<WorkArgs>, 16> kWorkKeys = {{
+constexpr std::array<ArgKey<WorkArgs>, 17> kWorkKeys = {{
     {"grid", take_grid},
     {"grid dim", take_grid},
     {"block", take_block},
@@ -147,6 +151,7 @@ constexpr std::array<ArgKey<WorkArgs>, 16> kWorkKeys = {{
     {"graph id", take_count<&WorkArgs::graph_id>},
     {"direction", take_way},
     {"occupancy", take_limits},
+    {kThreadName, take_annotation},
 }};
 constexpr std::array<ArgKey<CollectiveArgs>, 10> kCollectiveKeys = {{
     {"Collective name", set_text<&CollectiveArgs::name>},
@@ -172,13 +177,12 @@ constexpr std::array<ArgKey<OpArgs>, 5> kOpKeys = {{
 // read would only take memory.
 consteval bool read_what_is_kept() {
   std::array<std::string_view,
-             kWorkKeys.size() + kCollectiveKeys.size() + kOpKeys.size() + 1>
+             kWorkKeys.size() + kCollectiveKeys.size() + kOpKeys.size()>
       read;
   auto end = read.begin();
   for (const auto& key : kWorkKeys) *end++ = key.name;
   for (const auto& key : kCollectiveKeys) *end++ = key.name;
   for (const auto& key : kOpKeys) *end++ = key.name;
-  *end = kThreadName;
   auto kept = trace::kKeptKeys;
   std::sort(read.begin(), read.end());
   std::sort(kept.begin(), kept.end());

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "timeline/arg_keys.h"
+#include "timeline/captured.h"
 #include "timeline/occupancy.h"
 #include "trace/args.h"
 
@@ -140,6 +141,9 @@ EventArgs::EventArgs(const Timeline& t) {
   // Operators around a launch: their inputs show how much work it is.
   std::vector<char> launches(c.size(), 0);
   t.each_launched([&](auto, auto launch) { t.tree.mark_around(launch, launches); });
+  for (const auto& capture : stream_captures(t)) {
+    for (const auto call : capture) t.tree.mark_around(call, launches);
+  }
   const auto has_inputs = [&](std::uint32_t row) {
     return is_op(row) && (launches[row] || t.named(row, Name::kReadsInputs));
   };

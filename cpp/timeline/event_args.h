@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,6 +38,8 @@ struct WorkArgs {
   enum class Way : std::uint8_t { kUnknown, kToDevice, kToHost } way = Way::kUnknown;
   /// What limits the occupancy, newest Kineto only: "Warps", "Registers", ...
   std::string limiting_factors;
+  /// Of a graph's node, that torch's annotations of graphs write (mark_kernels).
+  std::string annotation;
 };
 
 /// torch's args of a collective, from the operator and from NVIDIA's kernel.
@@ -68,6 +71,25 @@ struct OpArgs {
   /// Of numbers, flags and lists of numbers, as written: "[1, 1]", "True", "2"; "" of
   /// tensors and None. Since torch 2.1.
   std::vector<std::string> values;
+
+  bool operator==(const OpArgs&) const = default;
+};
+
+struct Capture;  // timeline/captured.h
+
+/// A row that a replay of a graph ran, as its capture has it.
+struct CapturedNode {
+  const Capture* capture = nullptr;
+  std::uint32_t launch = 0;  ///< In Capture::launches.
+  std::uint32_t replay = 0;  ///< A number that the rows of one replay share.
+  /// Whether the inputs are those of the replay: not of another batch size.
+  bool sized = false;
+};
+/// Of all rows, and the captures that they refer to.
+struct CapturedNodes {
+  std::vector<CapturedNode> nodes;
+  std::vector<std::uint32_t> of_row;  ///< In `nodes`; kNoRow: nothing is known.
+  std::vector<std::shared_ptr<const Capture>> captures;
 };
 
 /// The args of all device work, of all collectives, of the operators that launch device
@@ -92,6 +114,13 @@ class EventArgs {
     const auto it = threads_.find({pid, tid});
     return it == threads_.end() ? std::string_view() : it->second;
   }
+  /// Returns the captured launch of a row of device work; null if unknown.
+  const CapturedNode* captured(std::uint32_t row) const {
+    if (captured_.of_row.empty() || captured_.of_row[row] == kNoRow) return nullptr;
+    return &captured_.nodes[captured_.of_row[row]];
+  }
+  /// Adds them. Before others read it.
+  void set_captured(CapturedNodes nodes) { captured_ = std::move(nodes); }
   /// Returns the collective that an operator, or a kernel itself, says it is; null if
   /// none. Kernels of ROCm and gloo say nothing: ask their operator.
   const CollectiveArgs* collective(std::uint32_t row) const {
@@ -108,6 +137,7 @@ class EventArgs {
   std::unordered_map<std::uint32_t, std::uint32_t> collective_of_;  // by row
   std::vector<CollectiveArgs> collectives_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> threads_;
+  CapturedNodes captured_;
 };
 
 /// Returns the bytes of one element of a type, as torch names it in "dtype" and in

@@ -74,6 +74,8 @@ namespace tta::timeline {
   X(kQuery, kName, "*Get*|*Init*|*SetDevice*|*PeekAtLastError*|*PrimaryCtx*",          \
     "asks for versions, devices, attributes: it needs no context")                     \
   X(kCaptureQuery, kName, "*StreamIsCap*", "asks whether a stream is being captured")  \
+  X(kBeginsCapture, kName, "*StreamBeginCapture*", "begins the capture of a graph")    \
+  X(kEndsCapture, kName, "*StreamEndCapture*", "ends it")                              \
   /* One of these four is what a driver's call is: MTIA's ranges around whole models go\
      by the category of calls too. */                                                  \
   X(kLoads, kDerived, "", "loads device code")                                         \

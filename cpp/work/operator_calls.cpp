@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "timeline/captured.h"
 #include "timeline/intervals.h"
 
 namespace tta::work {
@@ -84,6 +85,73 @@ std::vector<std::uint32_t> operators_of_work(const Timeline& t, KnownWork& known
   });
   return out;
 }
+
+// The same of the nodes of graphs, by the operators of their captures.
+class CapturedWork {
+ public:
+  explicit CapturedWork(std::size_t rows) : rows_(rows) {}
+
+  struct Owner {
+    std::uint32_t call = kNoRow;
+    std::string_view name;
+    const timeline::OpArgs* inputs = nullptr;
+    const OperatorWork* work = nullptr;
+  };
+  /// Without a call if no operator of the node is known.
+  Owner of(const timeline::CapturedNode& node) {
+    const auto& capture = *node.capture;
+    auto& owners = owners_[&capture];
+    if (owners.empty()) owners = owners_in(capture);
+    const auto op = owners[node.launch];
+    if (op == kNoRow || !node.sized) return {};
+    const auto next = static_cast<std::uint32_t>(rows_ + calls_.size());
+    const auto [it, fresh] = calls_.try_emplace({node.replay, op}, next);
+    return {it->second, capture.texts[capture.ops[op].name],
+            &capture.inputs[capture.ops[op].inputs], work(capture, op)};
+  }
+
+ private:
+  // Of each launch.
+  std::vector<std::uint32_t> owners_in(const timeline::Capture& capture) {
+    std::vector<std::uint32_t> out;
+    std::vector<char> owns(capture.ops.size(), 0);
+    for (const auto& launch : capture.launches) {
+      auto op = launch.op;
+      while (op != kNoRow && work(capture, op) == nullptr) op = capture.ops[op].caller;
+      if (op != launch.op && op != kNoRow) owns[op] = 1;
+      out.push_back(op);
+    }
+    for (auto& op : out) {
+      for (auto at = op; at != kNoRow; at = capture.ops[at].caller) {
+        if (owns[at]) op = at;
+      }
+    }
+    return out;
+  }
+
+  const OperatorWork* work(const timeline::Capture& capture, std::uint32_t op) {
+    const auto& [name, inputs, caller] = capture.ops[op];
+    if (inputs == kNoRow) return nullptr;
+    const auto& text = capture.texts[name];
+    const bool gradient = text.starts_with("aten::cudnn_convolution_back");
+    const auto around =
+        gradient && caller != kNoRow ? capture.ops[caller].inputs : kNoRow;
+    const auto [it, fresh] = known_.try_emplace({&capture, name, inputs, around});
+    if (fresh) {
+      it->second = work_of(text, capture.inputs[inputs],
+                           around == kNoRow ? nullptr : &capture.inputs[around]);
+    }
+    return it->second ? &*it->second : nullptr;
+  }
+
+  std::size_t rows_;
+  std::map<const timeline::Capture*, std::vector<std::uint32_t>> owners_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> calls_;
+  std::map<
+      std::tuple<const timeline::Capture*, std::uint32_t, std::uint32_t, std::uint32_t>,
+      std::optional<OperatorWork>>
+      known_;
+};
 
 // Of the devices of one architecture, the slowest.
 const timeline::Gpu* find_gpu(const Timeline& t, const timeline::DeviceTime& d) {
@@ -231,28 +299,37 @@ OperatorTimes::OperatorTimes(const Timeline& t, const EventArgs& args)
     : of_row_(t.columns().size(), kNoRow) {
   const auto& c = t.columns();
   KnownWork known(t, args);
-  op_of_ = operators_of_work(t, known);
+  CapturedWork captured(c.size());
+  call_of_ = operators_of_work(t, known);
+  const auto owner_of = [&](std::uint32_t row) -> CapturedWork::Owner {
+    const auto op = call_of_[row];
+    if (op != kNoRow) return {op, t.trace->name(op), args.op(op), known.of(op)};
+    const auto* node = args.captured(row);
+    if (node == nullptr || leaves_device(t, row) || t.is_communication(row)) return {};
+    return captured.of(*node);
+  };
   // Groups of calls, and the device work of each call.
-  using Group = std::tuple<std::uint32_t, std::int32_t, const OperatorWork*>;
+  using Group = std::tuple<std::string_view, std::int32_t, const OperatorWork*>;
   std::map<Group, std::uint32_t> groups;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Interval>> work;
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
-      const auto op = op_of_[row];
-      if (op == kNoRow) continue;
-      const auto* of_op = known.of(op);
-      if (of_op->bytes <= 0) continue;
-      const auto [it, fresh] = groups.try_emplace(
-          {c.name[op], d.device, of_op}, static_cast<std::uint32_t>(calls_.size()));
+      const auto owner = owner_of(row);
+      call_of_[row] = owner.call;
+      if (owner.call == kNoRow || owner.work->bytes <= 0) continue;
+      const auto [it, fresh] =
+          groups.try_emplace({owner.name, d.device, owner.work},
+                             static_cast<std::uint32_t>(calls_.size()));
       if (fresh) {
-        calls_.push_back({.name = c.name[op],
+        calls_.push_back({.name = owner.name,
+                          .in_graph = owner.call >= c.size(),
                           .device = d.device,
-                          .inputs = args.op(op),
-                          .work = *of_op});
+                          .inputs = owner.inputs,
+                          .work = *owner.work});
       }
       auto& calls = calls_[it->second];
       of_row_[row] = it->second;
-      work[{it->second, op}].push_back({c.ts[row], c.end(row)});
+      work[{it->second, owner.call}].push_back({c.ts[row], c.end(row)});
       if (t.named(row, timeline::Name::kChangesFormat)) calls.format_ns += c.dur[row];
       if (calls.longest == kNoRow || c.dur[row] > c.dur[calls.longest]) {
         calls.longest = row;

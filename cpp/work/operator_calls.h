@@ -3,8 +3,10 @@
 // do.
 //
 // A kernel belongs to the deepest operator around its launch whose work is known; if
-// some of an operator's kernels are its own, so are those of operators inside it. Calls
-// of one name with the same inputs are judged together.
+// some of an operator's kernels are its own, so are those of operators inside it. Work
+// of a graph's replay belongs to the operator that launched it into the capture, as far
+// as that is known (EventArgs::captured). Calls of one name with the same inputs are
+// judged together.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +30,8 @@ inline constexpr double kMostEfficient = 1.05;
 
 /// Calls of one operator with the same inputs, on one device.
 struct OperatorCalls {
-  std::uint32_t name = 0;  ///< In Trace::strings.
+  std::string_view name;  ///< Of the trace, or of the captures in its args.
+  bool in_graph = false;  ///< Run by replays of graphs, called by their capture.
   std::int32_t device = 0;
   const timeline::OpArgs* inputs = nullptr;
   OperatorWork work;           ///< Of one call.
@@ -76,12 +79,19 @@ class OperatorTimes {
   /// Returns a device's row in the table of GPUs: by the header, else by the
   /// architecture that its kernels' names hold (Tensile's "ISA942"); null if unknown.
   const timeline::Gpu* gpu_of(std::int32_t device) const;
-  /// Returns the operator's row of a row of device work; kNoRow if unknown.
-  std::uint32_t operator_of(std::uint32_t row) const { return op_of_[row]; }
+  /// Returns the operator's row of a row of device work; kNoRow if unknown, or of a
+  /// graph's replay.
+  std::uint32_t operator_of(std::uint32_t row) const {
+    return call_of_[row] < call_of_.size() ? call_of_[row] : timeline::kNoRow;
+  }
+  /// Returns a number that the work of one call shares; kNoRow if unknown. In a replay,
+  /// an operator of the capture is called once.
+  std::uint32_t call_of(std::uint32_t row) const { return call_of_[row]; }
 
  private:
   std::vector<OperatorCalls> calls_;
-  std::vector<std::uint32_t> of_row_, op_of_;
+  std::vector<std::uint32_t> of_row_;
+  std::vector<std::uint32_t> call_of_;  // The operator's row, or beyond all rows.
   std::map<std::int32_t, const timeline::Gpu*> gpus_;
 };
 

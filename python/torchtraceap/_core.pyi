@@ -21,6 +21,7 @@ __all__: list[str] = [
     "Balance",
     "BlockingCall",
     "CallTree",
+    "Capture",
     "Claim",
     "CollectiveRate",
     "CollectiveRow",
@@ -42,6 +43,9 @@ __all__: list[str] = [
     "Finding",
     "Gain",
     "Gpu",
+    "Graph",
+    "GraphNode",
+    "GraphPart",
     "Job",
     "JobAnswer",
     "JobAnswerRow",
@@ -122,6 +126,7 @@ __all__: list[str] = [
     "pattern_edits",
     "patterns",
     "rank_processes",
+    "read_capture",
     "restore_record",
     "step_categories",
     "step_range",
@@ -2798,6 +2803,8 @@ class Report:
         """
         The line of the program behind each row, None if none is known.
         """
+    def graph_nodes(self) -> tuple[GraphNode, ...]: ...
+    def graphs(self) -> tuple[Graph, ...]: ...
     def kernel_counts(self) -> KernelCounts: ...
     def lanes(
         self,
@@ -2887,6 +2894,11 @@ class Report:
     def blocking_calls(self) -> list[BlockingCall]:
         """
         Every call in which the host waited for a device, in order of time.
+        """
+    @property
+    def has_captures(self) -> bool:
+        """
+        Whether there was a capture to look for graphs in.
         """
     @property
     def lists_waits(self) -> bool:
@@ -3486,6 +3498,11 @@ class RooflineRow:
         Achieved, of the least bytes.
         """
     @property
+    def in_graph(self) -> bool:
+        """
+        Run by replays of a graph: the operator is that of its capture.
+        """
+    @property
     def inputs(self) -> str:
         """
         Sizes of its tensors: "[64, 128] [128, 256]".
@@ -4054,6 +4071,245 @@ class EngineKind:
     def work(self) -> int:
         """
         Median.
+        """
+
+class GraphPart:
+    """
+    The nodes of a graph with one annotation.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> GraphPart:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> GraphPart:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def name(self) -> str:
+        """
+        The annotation.
+        """
+    @property
+    def nodes(self) -> int:
+        """
+        Nodes that have it.
+        """
+    @property
+    def total_ns(self) -> int:
+        """
+        Sum of their work, of all replays.
+        """
+    @property
+    def total_us(self) -> float:
+        """
+        Sum of their work, of all replays.
+        """
+
+class Graph:
+    """
+    All launches of one CUDA or HIP graph.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> Graph:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> Graph:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def annotation(self) -> str:
+        """
+        The range around that launch; or "".
+        """
+    @property
+    def batch_size(self) -> int | None:
+        """
+        Of the capture, if recorded.
+        """
+    @property
+    def capture(self) -> str:
+        """
+        File of the capture; "": none, or this trace.
+        """
+    @property
+    def captured_share(self) -> float | None:
+        """
+        Share of the work whose operator the capture tells; None: without a capture.
+        """
+    @property
+    def device(self) -> int:
+        """
+        Where it ran.
+        """
+    @property
+    def id(self) -> int | None:
+        """
+        "graph id" of its kernels; None: not recorded, launches with the same work are one graph.
+        """
+    @property
+    def joined_by(self) -> str:
+        """
+        How the capture was found: "sequence" of kernels, "count" of kernels, "alignment"; "": there is none.
+        """
+    @property
+    def launches(self) -> int:
+        """
+        Launches with device work in the trace.
+        """
+    @property
+    def location(self) -> Location | None:
+        """
+        The line of the program that launches it most; None: unknown.
+        """
+    @property
+    def median_ns(self) -> int:
+        """
+        Of one launch: time in which any of it ran.
+        """
+    @property
+    def median_us(self) -> float:
+        """
+        Of one launch: time in which any of it ran.
+        """
+    @property
+    def mode(self) -> str:
+        """
+        Of vLLM's capture: "FULL", "PIECEWISE"; or "".
+        """
+    @property
+    def nodes(self) -> int:
+        """
+        Kernels, copies and memsets of one launch.
+        """
+    @property
+    def note(self) -> str:
+        """
+        Why no capture was found, or what is in doubt.
+        """
+    @property
+    def number(self) -> int:
+        """
+        In order of the first launch, from 0.
+        """
+    @property
+    def operator(self) -> str:
+        """
+        The operator around that launch; or "".
+        """
+    @property
+    def parts(self) -> tuple[GraphPart, ...]:
+        """
+        By annotation of the nodes, most time first: of torch's annotations of graphs, else the ranges around the launches of the capture.
+        """
+    @property
+    def sized(self) -> bool:
+        """
+        The capture's inputs are those of the launches.
+        """
+    @property
+    def total_ns(self) -> int:
+        """
+        Sum of the work of all launches.
+        """
+    @property
+    def total_us(self) -> float:
+        """
+        Sum of the work of all launches.
+        """
+
+class GraphNode:
+    """
+    A node of a graph, of all its launches.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> GraphNode:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> GraphNode:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def annotation(self) -> str:
+        """
+        As in Graph.parts; or "".
+        """
+    @property
+    def count(self) -> int:
+        """
+        How often it ran.
+        """
+    @property
+    def graph(self) -> int:
+        """
+        `number` of its graph.
+        """
+    @property
+    def inputs(self) -> str:
+        """
+        Sizes of its tensors; "": unknown.
+        """
+    @property
+    def kernel(self) -> str:
+        """
+        Name of its kernel, copy or memset.
+        """
+    @property
+    def location(self) -> Location | None:
+        """
+        The line of the capture.
+        """
+    @property
+    def node(self) -> int:
+        """
+        In order of time in the graph, from 0.
+        """
+    @property
+    def operator(self) -> str:
+        """
+        Of the capture, the innermost; or "".
+        """
+    @property
+    def total_ns(self) -> int:
+        """
+        Sum of its work.
+        """
+    @property
+    def total_us(self) -> float:
+        """
+        Sum of its work.
         """
 
 class Reason:
@@ -5640,6 +5896,12 @@ class Replay:
     @property
     def refusal(self) -> str: ...
 
+class Capture:
+    """
+    What was launched while graphs were captured.
+    """
+    def __len__(self) -> int: ...
+
 class Program:
     """
     Threads, streams and their operations, see replay/program.h. Each add_... returns the index by which the others refer to it. Lengths in nanoseconds; `args` are more members for a row, as JSON text: `"key": value, ...`.
@@ -5848,6 +6110,7 @@ def analyze(
         typing.SupportsInt | typing.SupportsIndex,
     ]
     | None = None,
+    captures: collections.abc.Sequence[Capture] = [],
 ) -> Report:
     """
     `steps`: the first and last of those that the trace was loaded for.
@@ -5906,6 +6169,16 @@ def patterns() -> list[PatternInfo]: ...
 def rank_processes(trace: Trace) -> list[tuple[str, list[int]]]:
     """
     Of a file merged from several ranks, the name of each ('' if it has none) and the pids of its processes and devices; empty for any other file.
+    """
+
+def read_capture(
+    trace: Trace,
+    file: str,
+    batch_size: typing.SupportsInt | typing.SupportsIndex | None,
+    mode: str,
+) -> Capture:
+    """
+    The launches of a trace as a capture of graphs, without the trace.
     """
 
 def restore_record(record: str, values: tuple[typing.Any, ...]) -> typing.Any:

@@ -116,6 +116,7 @@ def analyze(  # type: ignore[overload-overlap]
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
     detector: DetectorChoice = AUTO,
+    capture: str | os.PathLike[str] | None = None,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> Report: ...
@@ -127,6 +128,7 @@ def analyze(
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
     detector: DetectorChoice = AUTO,
+    capture: str | os.PathLike[str] | None = None,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> JobReport: ...
@@ -140,6 +142,7 @@ def analyze(
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
     detector: DetectorChoice = AUTO,
+    capture: str | os.PathLike[str] | None = None,
     quiet: bool = False,
     **loading: Unpack[LoadOptions],
 ) -> Report | JobReport:
@@ -184,6 +187,10 @@ def analyze(
             once. The first use loads torch. The environment variable
             TORCHTRACEAP_DETECTOR replaces "auto". Budgets, checks and comparisons never
             use it.
+        capture: Folder with the traces of the capture of CUDA or HIP graphs, as vLLM
+            and SGLang write them (``capture_traces``): kernels of replays get the
+            operators and lines that launched them there. Not for a job. See
+            docs/reference/files.md.
         quiet: Print nothing as a profiler's handler either.
         **loading: Options of ``load`` (recover, threads, categories, skip_categories,
             steps, time_range_us, max_text_bytes, max_ratio, progress), where the source
@@ -214,7 +221,7 @@ def analyze(
         raise TypeError(f"analyze() got an unexpected option {min(unknown)!r}")
     # Made once, and for a profiler where they are needed: as its handler, wrong options
     # may have to be a warning.
-    plan = cache(partial(plan_analysis, max_events, config, rules, detector))
+    plan = cache(partial(plan_analysis, max_events, config, rules, detector, capture))
     load_plan = cache(partial(plan_load, **loading))
     given = [name for name, value in loading.items() if value not in (None, False)]
 
@@ -230,6 +237,8 @@ def analyze(
         if isinstance(found, _core.Trace):
             refuse_loading(given, "a Trace", "Pass them to load")
             return analysis.report(found)
+        if capture is not None:
+            raise TypeError("capture is of one trace: analyze the ranks one by one")
         from torchtraceap.ranks.job import job_of_files, job_of_reports
 
         if isinstance(found, RankPaths):

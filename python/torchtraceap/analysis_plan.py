@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchtraceap import _core
-from torchtraceap.base.arguments import checked_int
+from torchtraceap.base.arguments import checked_int, of_type
 from torchtraceap.base.errors import TraceError
 from torchtraceap.base.safe_text import printable
 from torchtraceap.data.detector_choice import AUTO, OFF, DetectorChoice, checked_choice
@@ -31,6 +31,7 @@ class AnalysisPlan:
     rules: tuple[Rule, ...] = ()
     changes: Changes = field(default_factory=dict)
     detector: str = AUTO
+    capture: str | None = None
 
     def report(
         self, trace: _core.Trace, steps: tuple[int, int] | None = None
@@ -45,8 +46,16 @@ class AnalysisPlan:
             settings=self._settings(),
             rules=self._rules(trace),
             steps=steps,
+            captures=self._captures(trace),
         )
         return Report(core, trace, self.changes, self.detector)
+
+    def _captures(self, trace: _core.Trace) -> list[_core.Capture]:
+        if self.capture is None:
+            return []
+        from torchtraceap.data.capture import rank_of, read_captures
+
+        return read_captures(self.capture, rank_of(trace))
 
     def _settings(self) -> _core.Settings:
         settings = _core.Settings()
@@ -91,6 +100,7 @@ def plan_analysis(
     config: Config | None = None,
     rules: Iterable[Rule | str] = (),
     detector: DetectorChoice = AUTO,
+    capture: str | os.PathLike[str] | None = None,
 ) -> AnalysisPlan:
     """Check the options of ``analyze``. Weights named in ``detector`` are loaded, and
     torch with them, so that faults in them are reported here.
@@ -115,4 +125,7 @@ def plan_analysis(
         from torchtraceap.detection.model import load_named
 
         load_named(choice)
-    return AnalysisPlan(max_events, tuple(found), changes, choice)
+    if not (capture is None or isinstance(capture, str | os.PathLike)):
+        raise TypeError(f"capture must be a folder, but is {of_type(capture)}")
+    folder = None if capture is None else os.fsdecode(capture)
+    return AnalysisPlan(max_events, tuple(found), changes, choice, folder)

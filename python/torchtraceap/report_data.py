@@ -22,6 +22,8 @@ from torchtraceap._core import (
     EngineKind,
     EngineStep,
     Finding,
+    Graph,
+    GraphNode,
     Kernel,
     KernelCounts,
     Location,
@@ -254,6 +256,19 @@ class ReportData:
     def engine_kinds(self) -> tuple[EngineKind, ...]:
         """The same by kind: medians, and device time by category."""
         return self.core.engine_kinds()
+
+    @cached_property
+    def graphs(self) -> tuple[Graph, ...]:
+        """CUDA and HIP graphs, by the work of all their launches: where they are
+        launched, their nodes by annotation, and the share whose operator the capture
+        tells (``analyze(capture=...)``, or a capture in the trace itself)."""
+        return self.core.graphs()
+
+    @cached_property
+    def graph_nodes(self) -> tuple[GraphNode, ...]:
+        """The nodes of each graph in order, with the operator and line that captured
+        them, where these are known."""
+        return self.core.graph_nodes()
 
     @cached_property
     def utilization(self) -> tuple[Utilization, ...]:

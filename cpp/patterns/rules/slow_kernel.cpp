@@ -122,7 +122,6 @@ const work::OperatorCalls& costliest(const Context& context, const Finding& f) {
 }
 
 std::string describe(const Context& context, const Finding& f) {
-  const auto& t = context.timeline;
   const auto& calls = costliest(context, f);
   const auto& why = calls.why;
   char rates[128];
@@ -131,8 +130,7 @@ std::string describe(const Context& context, const Finding& f) {
                 100 * calls.efficiency,
                 calls.compute_bound ? "the device's arithmetic" : "its memory",
                 100 * calls.reachable());
-  return count_text(f.count, "kernel", "kernels") + " of " +
-         std::string(t.trace->strings.view(calls.name)) +
+  return count_text(f.count, "kernel", "kernels") + " of " + std::string(calls.name) +
          (f.count == 1 ? "" : " and the like") + " ran at " + rates +
          (why.evidence.empty() ? "" : " (" + why.evidence + ")") + ": up to " +
          duration_text(f.wasted_ns) + " less.";
@@ -156,7 +154,7 @@ std::string of_unknown(std::uint8_t subtype) {
 
 std::string advise(const Context& context, const Finding& f) {
   const auto& calls = costliest(context, f);
-  if (context.timeline.trace->strings.view(calls.name).starts_with("triton_")) {
+  if (calls.name.starts_with("triton_")) {
     return "Let Inductor search longer: torch.compile(mode=\"max-autotune\") and "
            "torch._inductor.config.coordinate_descent_tuning = True.";
   }

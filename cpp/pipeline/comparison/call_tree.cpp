@@ -172,6 +172,7 @@ class Builder {
     const auto* calls = operators_ == nullptr ? nullptr : operators_->of(row);
     if (calls == nullptr) return;
     const auto op = operators_->operator_of(row);
+    if (op == timeline::kNoRow) return;  // Of a graph's replay: no node calls it.
     const auto at = static_cast<std::uint32_t>(calls - operators_->all().data());
     auto& one = known_[{node_of(op), at}];
     one.row = at;

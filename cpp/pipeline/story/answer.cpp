@@ -141,7 +141,7 @@ std::string kernels_text(const Report& r, const Totals& sum,
     }
   }
   double lost = 0, most = 0;
-  std::map<std::uint32_t, double> by_name;
+  std::map<std::string_view, double> by_name;
   const work::OperatorCalls* worst = nullptr;  // The first of the name with the most.
   for (const auto& calls : r.operators->all()) {
     if (!calls.slow() || calls.why.reason == work::SlowReason::kShort) continue;
@@ -160,9 +160,8 @@ std::string kernels_text(const Report& r, const Totals& sum,
   const auto share = std::min(1.0, lost / static_cast<double>(sum.busy_ns));
   return "Kernels: up to " + patterns::share_text(share) +
          " of the busy time is lost far below the device's peaks, most in " +
-         std::string(r.timeline->trace->strings.view(worst->name)) + " (" +
-         std::string(record::word_of(why.reason)) + (why.evidence.empty() ? "" : ": ") +
-         why.evidence + "); --tables has all.";
+         std::string(worst->name) + " (" + std::string(record::word_of(why.reason)) +
+         (why.evidence.empty() ? "" : ": ") + why.evidence + "); --tables has all.";
 }
 
 }  // namespace

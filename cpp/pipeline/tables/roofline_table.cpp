@@ -15,6 +15,8 @@ namespace {
 
 using record::word_of;
 
+}  // namespace
+
 std::string sizes_text(const timeline::OpArgs& sizes) {
   std::string out;
   for (const auto& input : sizes.dims) {
@@ -28,13 +30,12 @@ std::string sizes_text(const timeline::OpArgs& sizes) {
   return out;
 }
 
-}  // namespace
-
 RooflineRow make_roofline_row(const timeline::Timeline& t,
                               const work::OperatorTimes& operators,
                               const work::OperatorCalls& calls) {
   RooflineRow row;
-  row.name = t.trace->strings.view(calls.name);
+  row.name = calls.name;
+  row.in_graph = calls.in_graph;
   row.kind = word_of(calls.work.work_class);
   row.inputs = sizes_text(*calls.inputs);
   row.data_type = calls.work.data_type;

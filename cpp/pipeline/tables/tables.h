@@ -6,6 +6,7 @@
 // linear in the rows it is of (and n log n in its own).
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "pipeline/report.h"
@@ -44,6 +45,14 @@ RooflineRow make_roofline_row(const timeline::Timeline& timeline,
 /// its process.
 std::vector<Utilization> list_utilization(const Report& report,
                                           const work::OperatorTimes& operators);
+
+/// Writes the sizes of an operator's tensors: "[64, 128] [128, 256]".
+std::string sizes_text(const timeline::OpArgs& inputs);
+
+/// Lists graphs by their work, and their nodes in order; empty without any. O(n log n)
+/// in the work of graphs. Throws what timeline::user_frames throws.
+std::vector<Graph> list_graphs(const Report& report);
+std::vector<GraphNode> list_graph_nodes(const Report& report);
 
 /// Lists collectives whose size is known, most time first.
 std::vector<CollectiveRate> list_collectives(const timeline::Timeline& timeline,

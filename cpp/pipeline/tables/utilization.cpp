@@ -64,7 +64,7 @@ std::vector<Rate> rates_of(const timeline::Timeline& t,
   for (const auto& d : t.devices) {
     for (const auto row : d.rows) {
       if (operators.of(row) == nullptr) continue;
-      total[operators.operator_of(row)] += static_cast<double>(c.dur[row]);
+      total[operators.call_of(row)] += static_cast<double>(c.dur[row]);
     }
   }
   for (const auto& d : t.devices) {
@@ -77,7 +77,7 @@ std::vector<Rate> rates_of(const timeline::Timeline& t,
       // Beyond the peak: the sizes, the type or the peak are not those of the run.
       if (calls->roofline_ns > 0 && calls->efficiency <= 0) continue;
       const auto& work = calls->work;
-      const auto time = total.at(operators.operator_of(row));
+      const auto time = total.at(operators.call_of(row));
       if (time <= 0) continue;
       const bool matrix = on_matrices(work);
       rate.known = true;

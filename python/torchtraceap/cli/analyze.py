@@ -60,6 +60,10 @@ EXAMPLES = (
         "only files: the report for a program, and tables for pandas",
     ),
     ("torchtraceap analyze trace.json.gz --json - | jq '.findings[0]'", "to a pipe"),
+    (
+        "torchtraceap analyze trace.json.gz --capture capture_traces --tables",
+        "kernels of CUDA graphs by the operators that were captured",
+    ),
     ("torchtraceap analyze runs/", "all ranks of a job: which is late, and why"),
 )
 
@@ -80,6 +84,12 @@ def add(commands: Commands) -> None:
     add = Options(group)
     add("--windows N", "--full, with N stretches of windows (default: 5)", count)
     add("--tables", "--full, and kernels, copies, operators and threads")
+    Options(command, "CUDA and HIP graphs")(
+        "--capture FOLDER",
+        "traces of the graphs' capture, as vLLM and SGLang write them: kernels of "
+        "replays get the operators and lines that launched them there",
+        str,
+    )
     group = command.add_argument_group("the learned detector, in addition to the rules")
     add = Options(group.add_mutually_exclusive_group())
     add(
@@ -119,6 +129,8 @@ def run(options: argparse.Namespace) -> int:
     several = len(options.traces) > 1
     files = ranks_of(options)
     inputs = traces_of(options, files)
+    if options.capture is not None and (several or files is not None):
+        raise Refused("--capture is of one trace. Run it for each rank.")
     if files is not None:
         refuse_forms(wanted, options)
         refuse_unwritable(list(wanted.values()), inputs)
@@ -193,7 +205,7 @@ def _merged_job(
     """Return the job whose ranks were merged into one trace; None if there is none, or
     none of them waited for another."""
     ranks = merged_ranks(trace)
-    if not ranks:
+    if not ranks or options.capture is not None:
         return None
     with stage(f"analyzing the ranks in {os.path.basename(trace.path)}", options.quiet):
         parts = [rank.part_of(trace) for rank in ranks]
@@ -221,7 +233,11 @@ def _analyze(
     ``shown``: if rules have no answer to show."""
     name = os.path.basename(trace.path)
     with stage(f"analyzing {name}", options.quiet):
-        report = of_torch(analyze(trace, **options.analysis, detector=detector))
+        report = of_torch(
+            analyze(
+                trace, **options.analysis, detector=detector, capture=options.capture
+            )
+        )
     with stage(f"replaying {name} with fixes", options.quiet):
         _ = report.rule_findings
     if asks or (shown and not report.answer.rows):

@@ -21,6 +21,9 @@ from torchtraceap._core import (
     EngineKind,
     EngineStep,
     Finding,
+    Graph,
+    GraphNode,
+    GraphPart,
     Kernel,
     Label,
     Location,
@@ -99,12 +102,6 @@ def _labels(report: ReportData) -> list[Column]:
     return [window, *_columns(Label, [label for _, label in rows])]
 
 
-def _findings(report: ReportData) -> list[Column]:
-    rows = report.findings
-    where = _columns(Location, [row.location for row in rows], absent=True)
-    return _columns(Finding, rows) + [c for c in where if c.name in _LOCATION]
-
-
 def _steps(report: ReportData) -> list[Column]:
     counts = report.kernel_counts.steps
     kernels = list(counts.each) if counts else [None] * len(report.steps)
@@ -156,6 +153,21 @@ def _memory_parts(kind: type[Any], name: str) -> Callable[[ReportData], list[Col
     return table
 
 
+def _with_location(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
+    def table(report: ReportData) -> list[Column]:
+        rows = getattr(report, name)
+        where = _columns(Location, [row.location for row in rows], absent=True)
+        return _columns(kind, rows) + [c for c in where if c.name in _LOCATION]
+
+    return table
+
+
+def _graph_parts(report: ReportData) -> list[Column]:
+    parts = [(graph.number, part) for graph in report.graphs for part in graph.parts]
+    number = Column("graph", "int", [of for of, _ in parts])
+    return [number, *_columns(GraphPart, [part for _, part in parts])]
+
+
 def _all_of(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
     return lambda report: _columns(kind, getattr(report, name))
 
@@ -163,7 +175,7 @@ def _all_of(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
 TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
     "windows": _windows,
     "labels": _labels,
-    "findings": _findings,
+    "findings": _with_location(Finding, "findings"),
     "balance": lambda report: _balances(report, report.balance),
     "steps": _steps,
     "kernels": _all_of(Kernel, "kernels"),
@@ -174,6 +186,9 @@ TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
     "engine_steps": _all_of(EngineStep, "engine_steps"),
     "engine_kinds": _all_of(EngineKind, "engine_kinds"),
     "collectives": _all_of(CollectiveRate, "collectives"),
+    "graphs": _with_location(Graph, "graphs"),
+    "graph_parts": _graph_parts,
+    "graph_nodes": _with_location(GraphNode, "graph_nodes"),
     "memory": _all_of(Memory, "memory"),
     "memory_alive": _memory_parts(MemoryHolder, "alive"),
     "memory_line": _memory_parts(MemoryPoint, "line"),

@@ -52,6 +52,9 @@ class Tables(Mapping[str, Form], Generic[Form]):
     engine_steps: Form  # One row a forward pass, as `Report.engine_steps`.
     engine_kinds: Form  # One row a kind of them, as `Report.engine_kinds`.
     collectives: Form  # One row a size of a collective, as `Report.collectives`.
+    graphs: Form  # One row a CUDA or HIP graph, as `Report.graphs`.
+    graph_parts: Form  # One row an annotation; `graph` is the number of its graph.
+    graph_nodes: Form  # One row a node, as `Report.graph_nodes`.
     memory: Form  # One row a device, or the host, as `Report.memory`.
     memory_alive: Form  # One row of its `alive`; `memory` is the index of its row.
     memory_line: Form  # One row a point of its `line`, likewise.

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from torchtraceap._core import EngineKind, Memory, RooflineRow, Utilization
+from torchtraceap._core import EngineKind, Graph, Memory, RooflineRow, Utilization
+from torchtraceap.base.location import place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
 from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
@@ -129,6 +130,13 @@ def work_tables(report: ReportData) -> list[Table]:
             legend="GB/s: bus bandwidth of the median one, waiting for others in it; "
             "best: of the shortest; set_up: 16 MiB and more at a constant rate "
             "under 30 % of the link.",
+        ),
+        Table(
+            "Graphs",
+            ", by the work of their launches",
+            report.graphs,
+            _GRAPHS,
+            legend=_graphs_legend(report),
         ),
         Table("Memory", "", report.memory, _memory(report)),
         *(
@@ -320,6 +328,23 @@ _ENGINE_KINDS = (
     Column("graphs", lambda r: count_cell(r.graph_launches), on_page=True),
     Column("work", lambda r: count_cell(r.work), on_page=True),
 )
+_GRAPHS = (
+    Column("graph", lambda g: count_cell(g.number)),
+    Column("launches", lambda g: count_cell(g.launches)),
+    Column("nodes", lambda g: count_cell(g.nodes)),
+    Column("sum", lambda g: time_cell(g.total_us)),
+    Column("a launch", lambda g: time_cell(g.median_us)),
+    Column("operators", lambda g: _part_of(g.captured_share), if_any=True),
+    Column("batch", lambda g: count_cell(g.batch_size), if_any=True),
+    Column("launched by", lambda g: Cell(_launched_by(g)), 40),
+    Column(
+        "nodes are",
+        lambda g: Cell(_parts_text(g)) if g.parts else NO_CELL,
+        60,
+        if_any=True,
+    ),
+    Column("capture", lambda g: _capture_cell(g), 100, if_any=True),
+)
 _UTILIZATION = (
     Column("device", lambda r: count_cell(r.device)),
     Column("step", lambda r: _step(r), if_any=True),
@@ -332,6 +357,38 @@ _UTILIZATION = (
     Column("of peak", lambda r: _part_of(r.bandwidth_share)),
     Column("tensor cores", lambda r: _part_of(r.tensor_core_share)),
 )
+
+
+def _launched_by(graph: Graph) -> str:
+    where = place_text(graph.location, "")
+    names = dict.fromkeys((where, graph.annotation, graph.operator))
+    return ", ".join(filter(None, names)) or NO_CELL.text
+
+
+def _parts_text(graph: Graph) -> str:
+    return ", ".join(
+        f"{part.name} {share_text(part.total_us, graph.total_us)}"
+        for part in graph.parts
+    )
+
+
+def _capture_cell(graph: Graph) -> Cell:
+    if not graph.joined_by:
+        return Cell(graph.note) if graph.note else NO_CELL
+    file = f"{graph.capture or 'this trace'} {graph.mode}".rstrip()
+    return Cell(f"{file}: {graph.note}" if graph.note else file)
+
+
+def _graphs_legend(report: ReportData) -> str:
+    if report.core.has_captures:
+        return (
+            "operators: share of the work whose operator the capture tells; the tables "
+            "Roofline and Utilization count it."
+        )
+    return (
+        "The operators of these kernels are in the traces of the capture: pass their "
+        "folder with --capture (analyze(capture=...)), or record the capture, too."
+    )
 
 
 def _step(row: Utilization) -> Cell:
