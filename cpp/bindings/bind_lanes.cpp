@@ -11,6 +11,7 @@
 #include "bindings/analysis.h"
 #include "pipeline/drawing/lane_view.h"
 #include "pipeline/drawing/perfetto.h"
+#include "write/write_pftrace.h"
 #include "write/write_rows.h"
 
 namespace tta::bindings {
@@ -91,6 +92,14 @@ py::typing::List<Slice> slices_of(const DrawnLane& l) {
 }  // namespace
 
 void bind_lanes(py::module_& m, py::class_<Analysis>& report) {
+  m.def(
+      "write_pftrace",
+      [](const std::string& from, const std::string& to) {
+        const py::gil_scoped_release release;
+        write::write_pftrace(from, to);
+      },
+      py::arg("source"), py::arg("path"),
+      "Reads a trace and writes it as Perfetto's packets (cpp/write/write_pftrace.h).");
   py::class_<DrawnLane>(m, "DrawnLane",
                         "See pipeline/drawing/lane_view.h; nanoseconds.")
       .def_property_readonly("is_stream",

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// write/write_pftrace.cpp: tracks first, then each track's events in order of time.
+#include "write/write_pftrace.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <protozero/pbf_builder.hpp>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/args.h"
+#include "trace/escapes.h"
+#include "trace/order.h"
+#include "trace/pftrace/fields.h"
+#include "write/output.h"
+
+// The names of fields are not for other sources that are compiled as one with this.
+namespace tta::write::packets {
+namespace {
+
+using namespace trace::pftrace;  // NOLINT
+using protozero::pbf_builder;
+using trace::Trace;
+
+constexpr std::uint32_t kSequenceId = 1;
+
+std::string unquoted(std::string_view json) {
+  return trace::unescape(json.substr(1, json.size() - 2));
+}
+
+// Adds a value of JSON; what only JSON can say stays text of it.
+void add_value(pbf_builder<Annotation>& to, std::string_view json) {
+  if (json == "true" || json == "false") {
+    to.add_bool(Annotation::kBool, json == "true");
+  } else if (json.starts_with('"')) {
+    to.add_string(Annotation::kString, unquoted(json));
+  } else if (json.starts_with('{') || json.starts_with('[')) {
+    bool any = false;
+    const auto nest = [&](Annotation field, std::string_view key,
+                          std::string_view value) {
+      any = true;
+      pbf_builder<Annotation> inner(to, field);
+      if (field == Annotation::kEntry) {
+        inner.add_string(Annotation::kName, trace::unescape(key));
+      }
+      add_value(inner, value);
+    };
+    trace::for_each_member(
+        json, [&](auto key, auto value) { nest(Annotation::kEntry, key, value); });
+    trace::for_each_element(
+        json, [&](auto value) { nest(Annotation::kElement, "", value); });
+    if (!any) to.add_string(Annotation::kJson, json.data(), json.size());
+  } else if (json.find_first_not_of("-0123456789") == json.npos) {
+    if (const auto number = trace::as_int(json)) {
+      to.add_int64(Annotation::kInt, *number);
+    } else {  // of more than 63 bits
+      to.add_string(Annotation::kJson, json.data(), json.size());
+    }
+  } else if (const auto number = trace::as_double(json)) {
+    to.add_double(Annotation::kDouble, *number);
+  } else {
+    to.add_string(Annotation::kJson, json.data(), json.size());
+  }
+}
+
+// A row, or the end of one.
+struct Step {
+  std::uint32_t row;
+  std::uint64_t track;
+  bool is_end;
+};
+
+class PacketWriter {
+ public:
+  PacketWriter(const Trace& trace, std::ostream& out)
+      : trace_(trace), c_(trace.columns), out_(out) {}
+
+  void run() {
+    metadata();
+    std::vector<std::uint32_t> rows(c_.size());
+    std::iota(rows.begin(), rows.end(), 0);
+    args_ = trace_.read_args(rows);
+    plan();
+    descriptors();
+    for (const auto& step : steps_) event(step);
+  }
+
+ private:
+  using Identity = std::pair<std::int64_t, std::int64_t>;  // pid, tid
+
+  // The lanes of a thread: where slices are open, innermost last.
+  struct Lanes {
+    std::vector<std::uint64_t> tracks;
+    std::vector<std::vector<std::uint32_t>> open;
+  };
+
+  template <typename Fill>
+  void packet(Fill fill) {
+    bytes_.clear();
+    pbf_builder<TraceField> file(bytes_);
+    {
+      pbf_builder<Packet> packet(file, TraceField::kPacket);
+      fill(packet);
+    }
+    out_.write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+  }
+
+  void metadata() {
+    packet([&](auto& packet) {
+      packet.add_uint32(Packet::kSequence, kSequenceId);
+      packet.add_uint32(Packet::kSequenceFlags, kFlagStateCleared);
+      pbf_builder<Chrome> chrome(packet, Packet::kChromeEvents);
+      for (const auto& [key, json] : trace_.metadata) {
+        pbf_builder<Metadata> member(chrome, Chrome::kMetadata);
+        member.add_string(Metadata::kName, key);
+        member.add_string(Metadata::kJson, json);
+      }
+    });
+  }
+
+  static bool is_number(std::int64_t id) {
+    return id >= std::numeric_limits<std::int32_t>::min() &&
+           id <= std::numeric_limits<std::int32_t>::max();
+  }
+
+  // --- Where and in which order ------------------------------------------------------
+
+  // Rows are in order of time, of those that start together the longer first.
+  void plan() {
+    std::map<Identity, std::vector<std::uint32_t>> threads;
+    for (std::uint32_t row = 0; row < c_.size(); ++row) {
+      if (c_.phase[row] == 'M') {
+        name(row);
+      } else {
+        threads[{c_.pid[row], c_.tid[row]}].push_back(row);
+      }
+    }
+    for (const auto& [thread, rows] : threads) {
+      Lanes lanes;
+      const bool has_own = std::ranges::any_of(
+          rows, [&](auto row) { return c_.phase[row] != 'C'; });
+      if (has_own) add_lane(thread, lanes);
+      for (const auto row : rows) take(thread, row, lanes);
+      const auto end = std::numeric_limits<std::int64_t>::max();
+      for (std::size_t lane = 0; lane < lanes.open.size(); ++lane) {
+        close(lanes, lane, end);
+      }
+    }
+  }
+
+  void take(const Identity& thread, std::uint32_t row, Lanes& lanes) {
+    if (c_.timed(row)) return open(thread, row, lanes);
+    switch (c_.phase[row]) {
+      case 's':
+      case 't':
+      case 'f':
+        return flow(row, lanes);
+      case 'C':
+        return counters(thread, row);
+      default:
+        steps_.push_back({row, lanes.tracks[0], false});
+    }
+  }
+
+  void close(Lanes& lanes, std::size_t lane, std::int64_t before) {
+    auto& open = lanes.open[lane];
+    while (!open.empty() && c_.end(open.back()) <= before) {
+      steps_.push_back({open.back(), lanes.tracks[lane], true});
+      open.pop_back();
+    }
+  }
+
+  void open(const Identity& thread, std::uint32_t row, Lanes& lanes) {
+    for (std::size_t lane = 0;; ++lane) {
+      if (lane == lanes.tracks.size()) add_lane(thread, lanes);
+      close(lanes, lane, c_.ts[row]);
+      auto& open = lanes.open[lane];
+      if (!open.empty() && c_.end(open.back()) < c_.end(row)) continue;
+      open.push_back(row);
+      steps_.push_back({row, lanes.tracks[lane], false});
+      return;
+    }
+  }
+
+  void flow(std::uint32_t row, const Lanes& lanes) {
+    const std::uint32_t* around = nullptr;
+    for (const auto& open : lanes.open) {
+      for (const auto& each : open) {
+        const bool is_inner = around == nullptr || c_.ts[each] >= c_.ts[*around];
+        if (is_inner && c_.end(each) >= c_.ts[row]) around = &each;
+      }
+    }
+    if (around != nullptr) flows_[*around].push_back(row);
+  }
+
+  void counters(const Identity& thread, std::uint32_t row) {
+    trace::for_each_member(args_[row], [&](std::string_view key, auto) {
+      auto series = std::string(trace_.name(row));
+      if (!key.empty() && key != "value") series += " " + trace::unescape(key);
+      const auto [at, is_new] =
+          counters_.try_emplace({thread.first, series}, tracks_ + 1);
+      if (is_new) ++tracks_;
+      counter_steps_[row].push_back(at->second);
+    });
+    steps_.push_back({row, 0, false});
+  }
+
+  void add_lane(const Identity& thread, Lanes& lanes) {
+    lanes.tracks.push_back(++tracks_);
+    lanes.open.emplace_back();
+    processes_.try_emplace(thread.first, 0);
+    lanes_.push_back({thread, lanes.tracks.back(), lanes.tracks[0]});
+  }
+
+  // --- Tracks ------------------------------------------------------------------------
+
+  struct Named {
+    std::string name, labels;
+    std::int64_t sort = 0, ts = trace::kNoTime;
+  };
+  struct Lane {
+    Identity thread;
+    std::uint64_t track, parent;
+  };
+
+  void name(std::uint32_t row) {
+    const auto what = trace_.name(row);
+    const bool of_thread = what.starts_with("thread_");
+    if (!of_thread && !what.starts_with("process_")) return;
+    const Identity id{c_.pid[row], c_.tid[row]};
+    processes_.try_emplace(id.first, 0);
+    Named& named = of_thread ? thread_names_[id] : process_names_[id.first];
+    named.ts = c_.ts[row];
+    const auto text = [&](const char* key) {
+      return trace::string_arg(args_[row], key).value_or("");
+    };
+    if (what.ends_with("_name")) named.name = text("name");
+    if (what.ends_with("_labels")) named.labels = text("labels");
+    if (what.ends_with("_sort_index")) {
+      named.sort = trace::int_arg(args_[row], "sort_index").value_or(0);
+    }
+  }
+
+  void descriptors() {
+    for (const auto& [thread, named] : thread_names_) {
+      if (std::ranges::none_of(lanes_, [&](auto& l) { return l.thread == thread; })) {
+        Lanes none;
+        add_lane(thread, none);
+      }
+    }
+    for (auto& [pid, track] : processes_) {
+      track = ++tracks_;
+      descriptor(track, 0, process_names_[pid].ts,
+                 [&](auto& to) { describe_process(to, pid); });
+    }
+    for (const auto& lane : lanes_) {
+      const bool is_first = lane.track == lane.parent;
+      const auto parent = is_first ? processes_[lane.thread.first] : lane.parent;
+      const auto named = thread_names_.find(lane.thread);
+      const bool has_time = is_first && named != thread_names_.end();
+      const auto ts = has_time ? named->second.ts : trace::kNoTime;
+      descriptor(lane.track, parent, ts, [&](auto& to) {
+        if (is_first) return describe_thread(to, lane.thread);
+        to.add_string(TrackField::kName, "overlapping");
+      });
+    }
+    for (const auto& [series, track] : counters_) {
+      if (!processes_.contains(series.first)) {
+        const auto process = processes_[series.first] = ++tracks_;
+        descriptor(process, 0, trace::kNoTime,
+                   [&](auto& to) { describe_process(to, series.first); });
+      }
+      descriptor(track, processes_[series.first], trace::kNoTime, [&](auto& to) {
+        to.add_string(TrackField::kName, series.second);
+        to.add_message(TrackField::kCounter, "", 0);
+      });
+    }
+  }
+
+  template <typename Fill>
+  void descriptor(std::uint64_t track, std::uint64_t parent, std::int64_t ts,
+                  Fill fill) {
+    packet([&](auto& packet) {
+      begin(packet, ts);
+      pbf_builder<TrackField> to(packet, Packet::kTrack);
+      to.add_uint64(TrackField::kUuid, track);
+      if (parent != 0) to.add_uint64(TrackField::kParent, parent);
+      fill(to);
+    });
+  }
+
+  void describe_process(pbf_builder<TrackField>& to, std::int64_t pid) {
+    const auto& named = process_names_[pid];
+    if (!is_number(pid)) {
+      to.add_string(TrackField::kName, trace_.identity(pid));
+      if (named.sort != 0) {
+        to.add_int32(TrackField::kRank, static_cast<std::int32_t>(named.sort));
+      }
+      return;
+    }
+    pbf_builder<Process> process(to, TrackField::kProcess);
+    process.add_int32(Process::kPid, static_cast<std::int32_t>(pid));
+    if (named.sort != 0) {
+      process.add_int32(Process::kSort, static_cast<std::int32_t>(named.sort));
+    }
+    if (!named.name.empty()) process.add_string(Process::kName, named.name);
+    if (!named.labels.empty()) process.add_string(Process::kLabels, named.labels);
+  }
+
+  void describe_thread(pbf_builder<TrackField>& to, const Identity& id) {
+    if (!is_number(id.first) || id.second >= trace::kTextIdentity) {
+      to.add_string(TrackField::kName, trace_.identity(id.second));
+      return;
+    }
+    const auto& named = thread_names_[id];
+    pbf_builder<Thread> thread(to, TrackField::kThread);
+    thread.add_int32(Thread::kPid, static_cast<std::int32_t>(id.first));
+    thread.add_int64(Thread::kTid, id.second);
+    if (named.sort != 0) {
+      thread.add_int32(Thread::kSort, static_cast<std::int32_t>(named.sort));
+    }
+    if (!named.name.empty()) thread.add_string(Thread::kName, named.name);
+  }
+
+  // --- Events ------------------------------------------------------------------------
+
+  void event(const Step& step) {
+    const auto row = step.row;
+    if (c_.phase[row] == 'C') return counter_values(row);
+    const auto ts = step.is_end ? c_.end(row) : c_.ts[row];
+    packet([&](auto& packet) {
+      begin(packet, ts);
+      pbf_builder<Event> to(packet, Packet::kTrackEvent);
+      to.add_uint64(Event::kTrack, step.track);
+      if (step.is_end) {
+        to.add_enum(Event::kType, static_cast<std::int32_t>(EventType::kEnd));
+        return;
+      }
+      describe(to, row);
+    });
+  }
+
+  void begin(pbf_builder<Packet>& packet, std::int64_t ts) {
+    packet.add_uint32(Packet::kSequence, kSequenceId);
+    if (ts != trace::kNoTime) {
+      packet.add_uint64(Packet::kTimestamp, static_cast<std::uint64_t>(ts));
+    }
+  }
+
+  void describe(pbf_builder<Event>& to, std::uint32_t row) {
+    const auto phase = c_.phase[row];
+    if (c_.timed(row) || phase == 'i' || phase == 'I') {
+      const auto type = c_.timed(row) ? EventType::kBegin : EventType::kInstant;
+      to.add_enum(Event::kType, static_cast<std::int32_t>(type));
+    } else {  // also halves of slices, which would end others of their track
+      pbf_builder<Legacy> legacy(to, Event::kLegacy);
+      legacy.add_int32(Legacy::kPhase, phase);
+      if (c_.correlation[row] != trace::kNoId) {
+        legacy.add_uint64(Legacy::kId, static_cast<std::uint64_t>(c_.correlation[row]));
+      }
+    }
+    const auto name = trace_.name(row);
+    to.add_string(Event::kName, name.data(), name.size());
+    if (c_.cat(row) != trace::Category::kUnknown) {
+      const auto category = c_.cat_info(row).name;
+      to.add_string(Event::kCategory, category.data(), category.size());
+    }
+    trace::for_each_member(args_[row], [&](auto key, auto value) {
+      pbf_builder<Annotation> annotation(to, Event::kAnnotation);
+      annotation.add_string(Annotation::kName, trace::unescape(key));
+      add_value(annotation, value);
+    });
+    const auto flows = flows_.find(row);
+    if (flows == flows_.end()) return;
+    for (const auto flow : flows->second) {
+      auto id = static_cast<std::uint64_t>(c_.correlation[flow]);
+      if (c_.cat(flow) == trace::Category::kFwdBwd) id |= kForwardBackward;
+      to.add_fixed64(c_.phase[flow] == 'f' ? Event::kEndOfFlow : Event::kFlow, id);
+    }
+  }
+
+  void counter_values(std::uint32_t row) {
+    const auto& tracks = counter_steps_[row];
+    std::size_t next = 0;
+    trace::for_each_member(args_[row], [&](auto, std::string_view json) {
+      const auto track = tracks[next++];
+      const auto value = trace::as_double(json);
+      if (!value) return;
+      packet([&](auto& packet) {
+        begin(packet, c_.ts[row]);
+        pbf_builder<Event> to(packet, Packet::kTrackEvent);
+        to.add_uint64(Event::kTrack, track);
+        to.add_enum(Event::kType, static_cast<std::int32_t>(EventType::kCounter));
+        to.add_double(Event::kDoubleCounter, *value);
+      });
+    });
+  }
+
+  const Trace& trace_;
+  const trace::Columns& c_;
+  std::ostream& out_;
+  std::string bytes_;
+  std::vector<std::string> args_;
+  std::vector<Step> steps_;
+  std::uint64_t tracks_ = 0;
+  std::vector<Lane> lanes_;
+  std::map<std::int64_t, std::uint64_t> processes_;
+  std::map<std::int64_t, Named> process_names_;
+  std::map<Identity, Named> thread_names_;
+  std::map<std::pair<std::int64_t, std::string>, std::uint64_t> counters_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> counter_steps_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> flows_;
+};
+
+}  // namespace
+}  // namespace tta::write::packets
+
+namespace tta::write {
+
+void write_pftrace(const trace::Trace& trace, std::ostream& out) {
+  const FailingStream fails(out);
+  packets::PacketWriter(trace, out).run();
+}
+
+void write_pftrace(const std::string& from, const std::string& to) {
+  auto trace = trace::load_file(from);
+  trace::order_rows(trace);
+  write_file(to, [&](std::ostream& out) { write_pftrace(trace, out); });
+}
+
+}  // namespace tta::write
