@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bindings/analysis.h"
@@ -94,12 +95,17 @@ py::typing::List<Slice> slices_of(const DrawnLane& l) {
 void bind_lanes(py::module_& m, py::class_<Analysis>& report) {
   m.def(
       "write_pftrace",
-      [](const std::string& from, const std::string& to) {
+      [](const std::variant<py::bytes, std::string>& source, const std::string& path) {
+        const auto* const file = std::get_if<std::string>(&source);
+        std::string bytes =
+            file != nullptr ? "" : std::string(std::get<py::bytes>(source));
         const py::gil_scoped_release release;
-        write::write_pftrace(from, to);
+        write::write_pftrace(file != nullptr ? trace::load_file(*file)
+                                             : trace::load_bytes(std::move(bytes)),
+                             path);
       },
       py::arg("source"), py::arg("path"),
-      "Reads a trace and writes it as Perfetto's packets (cpp/write/write_pftrace.h).");
+      "Writes a trace, given as a path or bytes, as Perfetto's packets.");
   py::class_<DrawnLane>(m, "DrawnLane",
                         "See pipeline/drawing/lane_view.h; nanoseconds.")
       .def_property_readonly("is_stream",

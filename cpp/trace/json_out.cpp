@@ -2,13 +2,21 @@
 // trace/json_out.cpp: quotes, escapes and decimals.
 #include "trace/json_out.h"
 
+#include <charconv>
+#include <cstddef>
 #include <cstdio>
 
 namespace tta::trace {
 
 void append_json_string(std::string& out, std::string_view text) {
+  const auto is_plain = [](char c) {
+    return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20;
+  };
   out += '"';
-  for (const char c : text) {
+  std::size_t plain = 0;
+  while (plain < text.size() && is_plain(text[plain])) ++plain;
+  out.append(text.substr(0, plain));
+  for (const char c : text.substr(plain)) {
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
@@ -34,11 +42,15 @@ std::string microseconds(std::int64_t ns) {
   const bool negative = ns < 0;
   const auto magnitude =
       negative ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-  char text[32];
-  std::snprintf(text, sizeof text, "%s%llu.%03u", negative ? "-" : "",
-                static_cast<unsigned long long>(magnitude / 1000),
-                static_cast<unsigned>(magnitude % 1000));
-  return text;
+  char text[32] = "-";
+  char* const begin = text + (negative ? 1 : 0);
+  char* end = std::to_chars(begin, text + sizeof text, magnitude / 1000).ptr;
+  const auto rest = magnitude % 1000;
+  *end++ = '.';
+  for (const auto unit : {100, 10, 1}) {
+    *end++ = static_cast<char>('0' + rest / static_cast<unsigned>(unit) % 10);
+  }
+  return {text, end};
 }
 
 }  // namespace tta::trace

@@ -133,9 +133,9 @@ void check_container(const Feed& feed, Document& document, const std::string& pa
                      const LoadOptions& options, std::uint64_t text_bytes) {
   const Damage* const damage = feed.damage();
   if (damage == nullptr) return;
-  constexpr std::array kRecoverable = {Anomaly::kGzipTruncated,    Anomaly::kGzipDamaged,
-                                       Anomaly::kGzipChecksum,     Anomaly::kGzipTrailing,
-                                       Anomaly::kPftraceTruncated, Anomaly::kPftraceDamaged};
+  constexpr std::array kRecoverable = {
+      Anomaly::kGzipTruncated, Anomaly::kGzipDamaged,      Anomaly::kGzipChecksum,
+      Anomaly::kGzipTrailing,  Anomaly::kPftraceTruncated, Anomaly::kPftraceDamaged};
   const auto* const anomaly =
       std::find_if(kRecoverable.begin(), kRecoverable.end(),
                    [&](Anomaly each) { return kind_of(each) == damage->kind; });

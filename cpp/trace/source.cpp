@@ -48,12 +48,12 @@ class OpenFile final : public ByteReader {
     if (!S_ISREG(status.st_mode)) {
       close(descriptor_);
       const bool folder = S_ISDIR(status.st_mode);
-      throw TraceError(folder ? "folder" : "not_a_file", path,
-                       folder ? "this is a folder, not a trace file"
-                              : "this is a pipe or a device, not a trace file",
-                       folder
-                           ? "Give the path of one .json, .json.gz or .pftrace file in it."
-                           : "Save its output to a file, or pass the bytes in Python.");
+      throw TraceError(
+          folder ? "folder" : "not_a_file", path,
+          folder ? "this is a folder, not a trace file"
+                 : "this is a pipe or a device, not a trace file",
+          folder ? "Give the path of one .json, .json.gz or .pftrace file in it."
+                 : "Save its output to a file, or pass the bytes in Python.");
     }
     stamp_ = stamp_of(status);
   }

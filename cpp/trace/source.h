@@ -36,7 +36,7 @@ struct Damage {
   std::string cause;
   std::string hint;
   std::uint64_t offset = 0;  ///< In the stored bytes.
-  std::uint64_t times = 1;   ///< Places that are damaged; the first is told.
+  std::uint64_t times = 1;   ///< Damaged places; this is the first.
 };
 
 /// One pass over the JSON text, from its start. Not thread-safe.

@@ -61,7 +61,8 @@ namespace tta::trace {
     "recovered: the gzip data is damaged; the data before was read")                   \
   X(kGzipChecksum, "gzip_checksum",                                                    \
     "recovered: the gzip checksum does not match; names and numbers may be wrong")     \
-  X(kGzipTrailing, "gzip_trailing", "recovered: data after the gzip data was not read") \
+  X(kGzipTrailing, "gzip_trailing",                                                    \
+    "recovered: data after the gzip data was not read")                                \
   X(kPftraceTruncated, "pftrace_truncated",                                            \
     "recovered: the file ends inside a packet; the packets before were read")          \
   X(kPftraceDamaged, "pftrace_damaged",                                                \

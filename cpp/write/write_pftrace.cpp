@@ -28,6 +28,30 @@ using trace::Trace;
 
 constexpr std::uint32_t kSequenceId = 1;
 
+// Texts that have a number in a file, from 1; those without one yet are noted.
+class Numbers {
+ public:
+  std::uint64_t of(std::string_view text) {
+    const auto [at, is_new] =
+        numbers_.try_emplace(std::string(text), numbers_.size() + 1);
+    if (is_new) added_.push_back(&*at);
+    return at->second;
+  }
+  // Writes those that were noted.
+  void write(pbf_builder<Interned>& to, Interned field) {
+    for (const auto* each : added_) {
+      pbf_builder<InternedText> text(to, field);
+      text.add_uint64(InternedText::kId, each->second);
+      text.add_string(InternedText::kText, each->first);
+    }
+    added_.clear();
+  }
+
+ private:
+  std::unordered_map<std::string, std::uint64_t> numbers_;
+  std::vector<const std::pair<const std::string, std::uint64_t>*> added_;
+};
+
 std::string unquoted(std::string_view json) {
   return trace::unescape(json.substr(1, json.size() - 2));
 }
@@ -36,7 +60,7 @@ std::string unquoted(std::string_view json) {
 void add_value(pbf_builder<Annotation>& to, std::string_view json) {
   if (json == "true" || json == "false") {
     to.add_bool(Annotation::kBool, json == "true");
-  } else if (json.starts_with('"')) {
+  } else if (json.starts_with('"') && json != "\"null\"") {
     to.add_string(Annotation::kString, unquoted(json));
   } else if (json.starts_with('{') || json.starts_with('[')) {
     bool any = false;
@@ -51,8 +75,8 @@ void add_value(pbf_builder<Annotation>& to, std::string_view json) {
     };
     trace::for_each_member(
         json, [&](auto key, auto value) { nest(Annotation::kEntry, key, value); });
-    trace::for_each_element(
-        json, [&](auto value) { nest(Annotation::kElement, "", value); });
+    trace::for_each_element(json,
+                            [&](auto value) { nest(Annotation::kElement, "", value); });
     if (!any) to.add_string(Annotation::kJson, json.data(), json.size());
   } else if (json.find_first_not_of("-0123456789") == json.npos) {
     if (const auto number = trace::as_int(json)) {
@@ -141,8 +165,8 @@ class PacketWriter {
     }
     for (const auto& [thread, rows] : threads) {
       Lanes lanes;
-      const bool has_own = std::ranges::any_of(
-          rows, [&](auto row) { return c_.phase[row] != 'C'; });
+      const bool has_own =
+          std::ranges::any_of(rows, [&](auto row) { return c_.phase[row] != 'C'; });
       if (has_own) add_lane(thread, lanes);
       for (const auto row : rows) take(thread, row, lanes);
       const auto end = std::numeric_limits<std::int64_t>::max();
@@ -328,13 +352,30 @@ class PacketWriter {
 
   // --- Events ------------------------------------------------------------------------
 
+  // An event's packet comes after what it refers to is known, with which it begins.
+  template <typename Fill>
+  void event_packet(std::int64_t ts, Fill fill) {
+    std::string bytes;
+    pbf_builder<Event> event(bytes);
+    fill(event);
+    packet([&](auto& packet) {
+      begin(packet, ts);
+      packet.add_uint32(Packet::kSequenceFlags, kFlagNeedsState);
+      {
+        pbf_builder<Interned> interned(packet, Packet::kInterned);
+        names_.write(interned, Interned::kEventNames);
+        categories_.write(interned, Interned::kCategories);
+        keys_.write(interned, Interned::kAnnotationNames);
+      }
+      packet.add_message(Packet::kTrackEvent, bytes);
+    });
+  }
+
   void event(const Step& step) {
     const auto row = step.row;
     if (c_.phase[row] == 'C') return counter_values(row);
     const auto ts = step.is_end ? c_.end(row) : c_.ts[row];
-    packet([&](auto& packet) {
-      begin(packet, ts);
-      pbf_builder<Event> to(packet, Packet::kTrackEvent);
+    event_packet(ts, [&](auto& to) {
       to.add_uint64(Event::kTrack, step.track);
       if (step.is_end) {
         to.add_enum(Event::kType, static_cast<std::int32_t>(EventType::kEnd));
@@ -363,15 +404,13 @@ class PacketWriter {
         legacy.add_uint64(Legacy::kId, static_cast<std::uint64_t>(c_.correlation[row]));
       }
     }
-    const auto name = trace_.name(row);
-    to.add_string(Event::kName, name.data(), name.size());
+    to.add_uint64(Event::kNameId, names_.of(trace_.name(row)));
     if (c_.cat(row) != trace::Category::kUnknown) {
-      const auto category = c_.cat_info(row).name;
-      to.add_string(Event::kCategory, category.data(), category.size());
+      to.add_uint64(Event::kCategoryId, categories_.of(c_.cat_info(row).name));
     }
     trace::for_each_member(args_[row], [&](auto key, auto value) {
       pbf_builder<Annotation> annotation(to, Event::kAnnotation);
-      annotation.add_string(Annotation::kName, trace::unescape(key));
+      annotation.add_uint64(Annotation::kNameId, keys_.of(trace::unescape(key)));
       add_value(annotation, value);
     });
     const auto flows = flows_.find(row);
@@ -390,9 +429,7 @@ class PacketWriter {
       const auto track = tracks[next++];
       const auto value = trace::as_double(json);
       if (!value) return;
-      packet([&](auto& packet) {
-        begin(packet, c_.ts[row]);
-        pbf_builder<Event> to(packet, Packet::kTrackEvent);
+      event_packet(c_.ts[row], [&](auto& to) {
         to.add_uint64(Event::kTrack, track);
         to.add_enum(Event::kType, static_cast<std::int32_t>(EventType::kCounter));
         to.add_double(Event::kDoubleCounter, *value);
@@ -405,6 +442,7 @@ class PacketWriter {
   std::ostream& out_;
   std::string bytes_;
   std::vector<std::string> args_;
+  Numbers names_, categories_, keys_;
   std::vector<Step> steps_;
   std::uint64_t tracks_ = 0;
   std::vector<Lane> lanes_;
@@ -426,10 +464,11 @@ void write_pftrace(const trace::Trace& trace, std::ostream& out) {
   packets::PacketWriter(trace, out).run();
 }
 
-void write_pftrace(const std::string& from, const std::string& to) {
-  auto trace = trace::load_file(from);
+void write_pftrace(trace::Trace&& trace, const std::string& path) {
   trace::order_rows(trace);
-  write_file(to, [&](std::ostream& out) { write_pftrace(trace, out); });
+  write_file(path, [&](std::ostream& out) {
+    write_pftrace(static_cast<const trace::Trace&>(trace), out);
+  });
 }
 
 }  // namespace tta::write

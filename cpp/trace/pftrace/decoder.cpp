@@ -50,8 +50,8 @@ void Decoder::packet(std::string_view bytes) {
 void Decoder::read(std::string_view bytes) {
   std::optional<std::int64_t> timestamp;
   std::optional<std::uint32_t> clock;
-  std::string_view event_bytes, work_bytes, counters_bytes, interned_bytes, clocks_bytes,
-      defaults_bytes, thread_bytes, track_bytes;
+  std::string_view event_bytes, work_bytes, counters_bytes, interned_bytes,
+      clocks_bytes, defaults_bytes, thread_bytes, track_bytes;
   std::uint32_t sequence_id = 0;
   bool cleared = false;
   pbf_message<Packet> m{bytes};
@@ -267,7 +267,8 @@ void Decoder::snapshot(std::string_view bytes, Sequence& sequence) {
   if (reference_clock_ == 0) {
     for (const auto& [id, state] : found) {
       const bool is_global = id < kFirstOfSequence || id >= kFirstGlobal;
-      if (id == kBoottime || (reference_clock_ == 0 && is_global)) reference_clock_ = id;
+      if (id == kBoottime || (reference_clock_ == 0 && is_global))
+        reference_clock_ = id;
     }
   }
   const auto reference = std::ranges::find(
@@ -345,12 +346,16 @@ void Decoder::event(std::string_view bytes, Sequence& sequence, TrackEvent& out)
         out.name = view_of(m);
         break;
       case number(Event::kCategoryId):
-        if (!category) category = m.get_uint64();
-        else m.skip();
+        if (!category)
+          category = m.get_uint64();
+        else
+          m.skip();
         break;
       case content(Event::kCategory):
-        if (out.category.empty()) out.category = view_of(m);
-        else m.skip();
+        if (out.category.empty())
+          out.category = view_of(m);
+        else
+          m.skip();
         break;
       case content(Event::kAnnotation):
         annotations.push_back(view_of(m));
@@ -368,7 +373,8 @@ void Decoder::event(std::string_view bytes, Sequence& sequence, TrackEvent& out)
         out.ts = product(m.get_int64(), 1000);
         break;
       case number(Event::kDeltaUs):
-        sequence.reference_ns = sum(sequence.reference_ns, product(m.get_int64(), 1000));
+        sequence.reference_ns =
+            sum(sequence.reference_ns, product(m.get_int64(), 1000));
         out.ts = sequence.reference_ns;
         break;
       case number(Event::kOldFlow):
@@ -469,9 +475,12 @@ void Decoder::annotation(std::string_view bytes, Sequence& sequence, TrackEvent&
       case fixed64(Annotation::kDouble):
         value = json_number(m.get_double());
         break;
-      case content(Annotation::kString):
-        value = json_string(view_of(m));
+      case content(Annotation::kString): {
+        // torch writes null so.
+        const auto string = view_of(m);
+        value = string == "null" ? "null" : json_string(string);
         break;
+      }
       case number(Annotation::kStringId):
         value = json_string(text(sequence, kStrings, m.get_uint64()));
         break;
@@ -523,16 +532,16 @@ std::string_view Decoder::text(const Sequence& sequence, Table table,
 void Decoder::add_text(std::string_view bytes, Sequence& sequence, Table table) {
   std::uint64_t id = 0;
   std::string_view text, demangled;
-  pbf_message<Text> m{bytes};
+  pbf_message<InternedText> m{bytes};
   while (m.next()) {
     switch (m.tag_and_type()) {
-      case number(Text::kId):
+      case number(InternedText::kId):
         id = m.get_uint64();
         break;
-      case content(Text::kText):
+      case content(InternedText::kText):
         text = view_of(m);
         break;
-      case content(Text::kDemangled):
+      case content(InternedText::kDemangled):
         demangled = view_of(m);
         break;
       default:

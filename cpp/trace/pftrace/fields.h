@@ -28,7 +28,7 @@ enum class Packet : std::uint32_t {
   kDefaults = 59,
   kTrack = 60,
 };
-inline constexpr std::uint32_t kFlagStateCleared = 1;
+inline constexpr std::uint32_t kFlagStateCleared = 1, kFlagNeedsState = 2;
 
 /// TrackDescriptor, ProcessDescriptor, ThreadDescriptor, CounterDescriptor.
 enum class TrackField : std::uint32_t {
@@ -113,7 +113,7 @@ enum class Interned : std::uint32_t {
   kComputeKernels = 1000,
   kComputeArgs = 1001,
 };
-enum class Text : std::uint32_t { kId = 1, kText = 2, kDemangled = 3 };
+enum class InternedText : std::uint32_t { kId = 1, kText = 2, kDemangled = 3 };
 
 /// TracePacketDefaults and TrackEventDefaults.
 enum class Defaults : std::uint32_t { kTrackEvent = 11, kClock = 58 };
@@ -159,7 +159,13 @@ enum class GpuSpecs : std::uint32_t { kSpec = 1 };
 
 /// ChromeEventBundle and ChromeMetadata: members of the trace beside its events.
 enum class Chrome : std::uint32_t { kMetadata = 2 };
-enum class Metadata : std::uint32_t { kName = 1, kString = 2, kBool = 3, kInt = 4, kJson = 5 };
+enum class Metadata : std::uint32_t {
+  kName = 1,
+  kString = 2,
+  kBool = 3,
+  kInt = 4,
+  kJson = 5
+};
 
 /// Added to the ids of arrows from forward to backward, which are numbered apart from
 /// those of launches.

@@ -20,7 +20,8 @@ struct Half {
   std::int64_t ts;
   std::uint64_t number;
   std::uint32_t track;
-  bool is_end;
+  std::uint32_t is_end : 1;
+  std::uint32_t losses : 31;  // before it in the file
 };
 
 // Collects the halves of slices, then makes pairs.
@@ -31,27 +32,35 @@ class Slices {
         tracks_.try_emplace(event.track, static_cast<std::uint32_t>(tracks_.size()))
             .first->second;
     if (event.kind == TrackEvent::Kind::kBegin) {
-      if (in_run_ > 0) run_.clear();
-      in_run_ = 0;
-      run_.push_back({event.ts, event.number, track, false});
+      if (!run_ends_.empty()) end_run(false);
+      run_.push_back({event.ts, event.number, track, 0, 0});
       begins_.resize(event.number + 1, kNoTime);
       begins_[event.number] = event.ts;
     } else {
       partners_.resize(event.number + 1, kNone);
-      if (in_run_ < run_.size() && run_[in_run_].track == track) {
-        partners_[event.number] = run_[in_run_++].number;
+      const auto place = run_ends_.size();
+      if (place < run_.size() && run_[place].track == track) {
+        partners_[event.number] = run_[place].number;
+        run_ends_.push_back(event.number);
       } else {
-        run_.clear();
-        in_run_ = 0;
+        end_run(false);
       }
       if (!event.args.empty()) args_.emplace(event.number, event.args);
     }
     if (event.ts == kNoTime) return;
-    halves_.push_back(
-        {event.ts, event.number, track, event.kind == TrackEvent::Kind::kEnd});
+    const bool is_end = event.kind == TrackEvent::Kind::kEnd;
+    halves_.push_back({event.ts, event.number, track, is_end, losses_});
   }
 
-  void pair(Index& index) {
+  // A packet is lost, which may have begun or ended anything.
+  void lose() {
+    losses_ = (losses_ + 1) & 0x7fffffff;
+    end_run(true);
+  }
+
+  // `is_cut`: more ends may be missing.
+  void pair(Index& index, bool is_cut) {
+    end_run(is_cut);
     index.durations.assign(begins_.size(), kNoTime);
     index.strays.assign(partners_.size(), true);
     std::ranges::stable_sort(halves_, {}, &Half::track);
@@ -66,11 +75,21 @@ class Slices {
   }
 
  private:
+  // Fewer ends than beginnings are no such run, unless the others are lost.
+  void end_run(bool is_cut) {
+    if (run_ends_.size() < run_.size() && !is_cut) {
+      for (const auto end : run_ends_) partners_[end] = kNone;
+    }
+    run_.clear();
+    run_ends_.clear();
+  }
+
   void pair_track(std::span<Half> halves, Index& index) {
     if (!std::ranges::is_sorted(halves, {}, &Half::ts)) {
-      if (has_partners(halves)) {
+      const auto has_one = [&](const Half& half) { return has_partner(half); };
+      if (losses_ > 0 || std::ranges::all_of(halves, has_one)) {
         for (const auto& half : halves) {
-          if (half.is_end) close(partners_[half.number], half, index);
+          if (half.is_end && has_one(half)) close(partners_[half.number], half, index);
         }
         return;
       }
@@ -78,7 +97,10 @@ class Slices {
           halves, {}, [](const Half& h) { return std::pair(h.ts, !h.is_end); });
     }
     open_.clear();
+    std::uint32_t losses = 0;
     for (const auto& half : halves) {
+      if (half.losses != losses) open_.clear();
+      losses = half.losses;
       if (!half.is_end) {
         open_.push_back(half.number);
       } else if (!open_.empty()) {
@@ -88,15 +110,12 @@ class Slices {
     }
   }
 
-  bool has_partners(std::span<const Half> halves) const {
-    const auto ends = std::ranges::count_if(halves, &Half::is_end);
-    return 2 * ends == std::ssize(halves) &&
-           std::ranges::all_of(halves, [&](const Half& half) {
-             if (!half.is_end) return true;
-             const auto partner = partners_[half.number];
-             return partner != kNone && begins_[partner] != kNoTime &&
-                    begins_[partner] <= half.ts;
-           });
+  // Whether an end has one, and a beginning needs none.
+  bool has_partner(const Half& half) const {
+    if (!half.is_end) return true;
+    const auto partner = partners_[half.number];
+    return partner != kNone && begins_[partner] != kNoTime &&
+           begins_[partner] <= half.ts;
   }
 
   void close(std::uint64_t begin, const Half& end, Index& index) {
@@ -113,7 +132,8 @@ class Slices {
 
   std::unordered_map<std::uint64_t, std::uint32_t> tracks_;
   std::vector<Half> halves_, run_;
-  std::size_t in_run_ = 0;  // how many of the run have ended
+  std::vector<std::uint64_t> run_ends_;
+  std::uint32_t losses_ = 0;
   std::vector<std::int64_t> begins_;
   std::vector<std::uint64_t> partners_, open_;
   std::map<std::uint64_t, std::string> args_;
@@ -142,6 +162,8 @@ Index make_index(TextReader& bytes, bool recover,
   });
   Packets packets(bytes, recover);
   std::uint64_t next = 0;
+  const Damage* damage = nullptr;
+  std::uint64_t losses = 0;
   while (const auto packet = packets.next()) {
     if (packets.size() >= next) {
       between();
@@ -152,8 +174,12 @@ Index make_index(TextReader& bytes, bool recover,
     } catch (const BadPacket& bad) {
       if (!packets.skip(bad.what())) break;
     }
+    damage = packets.damage();
+    if (damage != nullptr && std::exchange(losses, damage->times) != damage->times) {
+      slices.lose();
+    }
   }
-  slices.pair(index);
+  slices.pair(index, packets.damage() != nullptr);
   index.tracks = decoder.tracks();
   index.metadata = decoder.metadata();
   return index;

@@ -33,11 +33,11 @@ struct Index {
 /// Reads a file to its end. An end closes what its track began last, in the order of
 /// the file if that is the order of time. Where it is not, the ends of a run of
 /// beginnings follow them in the same order, as torch writes them; otherwise the order
-/// of time decides, in which ends come first at one moment.
+/// of time decides, in which ends come first at one moment. A slice that is
+/// open where a packet is lost has no end.
 ///
 /// Memory: up to 128 bytes a slice, of which 8 stay. `between` is called now and then.
-Index make_index(TextReader& bytes, bool recover,
-                 const std::function<void()>& between);
+Index make_index(TextReader& bytes, bool recover, const std::function<void()>& between);
 
 /// Where an event is, as JSON: the process and thread of its track or of the nearest
 /// track above it; the names of tracks without these.

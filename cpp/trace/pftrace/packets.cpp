@@ -44,8 +44,8 @@ std::string inflated(std::string_view data) {
   std::string out;
   std::array<char, kPart> part;
   int code = Z_OK;
-  const std::size_t most = std::min<std::size_t>(
-      Packets::kLongest, kPart + kMostInflated * data.size());
+  const std::size_t most =
+      std::min<std::size_t>(Packets::kLongest, kPart + kMostInflated * data.size());
   while (code == Z_OK && out.size() <= most) {
     stream.next_out = reinterpret_cast<Bytef*>(part.data());
     stream.avail_out = kPart;
@@ -74,11 +74,17 @@ bool begins_like_packets(std::string_view text) {
     const std::string_view packet(at, std::min(length, there));
     pbf_message<Packet> message{packet};
     if (!message.next()) return false;
-    // Quotes and brackets of JSON would be these fields, with which no trace begins.
+    // White space and quotes of JSON would be these fields, with which no trace begins.
     const auto first = static_cast<std::uint32_t>(message.tag());
-    if (first == 1 || first == 4 || first == 15) return false;
-    message.skip();
-    while (message.next()) message.skip();
+    if (first == 1 || first == 4) return false;
+    do {
+      // Others, which brackets and digits would be, no packet has.
+      const auto form = message.wire_type();
+      if (form != pbf_wire_type::varint && form != pbf_wire_type::length_delimited) {
+        return false;
+      }
+      message.skip();
+    } while (message.next());
     return true;
   } catch (const protozero::end_of_buffer_exception&) {
     return true;  // cut, or longer than what is looked at
@@ -95,7 +101,7 @@ bool Packets::fill(std::size_t wanted) {
       buffer_.erase(0, used_);
       used_ = 0;
     }
-    // By parts: a length that a file states is no reason to allocate it.
+    // By parts: no memory is taken because a file states a length.
     const auto before = buffer_.size();
     const auto part = std::max(kPart, std::min(before, wanted - before));
     buffer_.resize(before + part);
@@ -195,7 +201,7 @@ bool Packets::skip(const std::string& why) {
   return !ended_;
 }
 
-// What is damaged first is what is told; all damage is counted.
+// Reports the first damage, counts all.
 void Packets::note(const char* kind, const std::string& why, const char* hint) {
   ended_ = true;
   if (damage_) {

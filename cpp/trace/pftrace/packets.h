@@ -31,8 +31,8 @@ class Packets {
   /// `bytes` must outlive it. With `recover`, packets that cannot be read are skipped.
   Packets(TextReader& bytes, bool recover) : bytes_(bytes), recover_(recover) {}
 
-  /// Returns the next packet, which is valid up to the next call; nothing at the end, or
-  /// where damage ends the file.
+  /// Returns the next packet, which is valid up to the next call; nothing at the end,
+  /// or where damage ends the file.
   std::optional<std::string_view> next();
   /// Notes that the packet cannot be read. False if nothing after it is to be read.
   bool skip(const std::string& why);
@@ -50,9 +50,9 @@ class Packets {
   TextReader& bytes_;
   const bool recover_;
   std::string buffer_;
-  std::size_t used_ = 0;        // of the buffer
-  std::uint64_t begin_ = 0;     // of the buffer, in the file
-  std::uint64_t offset_ = 0;    // of the current packet
+  std::size_t used_ = 0;      // of the buffer
+  std::uint64_t begin_ = 0;   // of the buffer, in the file
+  std::uint64_t offset_ = 0;  // of the current packet
   std::uint64_t size_ = 0;
   bool ended_ = false;
   std::string inner_;  // what a packet held compressed

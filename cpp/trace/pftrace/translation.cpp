@@ -32,9 +32,13 @@ bool is_call(std::string_view name, std::string_view prefix) {
 
 // Names of annotations that torch itself makes.
 bool is_annotation(const Index& index, std::string_view name) {
-  constexpr std::array<std::string_view, 7> kBeginnings = {
-      "ProfilerStep#", "Optimizer.", "enumerate(DataLoader)", "DistributedDataParallel",
-      "nccl:", "gloo:", "## "};
+  constexpr std::array<std::string_view, 7> kBeginnings = {"ProfilerStep#",
+                                                           "Optimizer.",
+                                                           "enumerate(DataLoader)",
+                                                           "DistributedDataParallel",
+                                                           "nccl:",
+                                                           "gloo:",
+                                                           "## "};
   return index.annotations.contains(name) ||
          std::ranges::any_of(kBeginnings,
                              [&](auto each) { return name.starts_with(each); });
@@ -127,10 +131,11 @@ class Translation final : public TextReader {
         (made_ <= kRatioExempt || static_cast<double>(made_) <= most)) {
       return true;
     }
-    limit_ = {"pftrace_limit", "its events are more text than the limits allow",
-              "If the trace is meant to be this large, raise the limits (max_text_bytes="
-              " and max_ratio=, --max-text-bytes and --max-ratio).",
-              packets_.size()};
+    limit_ = {
+        "pftrace_limit", "its events are more text than the limits allow",
+        "If the trace is meant to be this large, raise the limits (max_text_bytes="
+        " and max_ratio=, --max-text-bytes and --max-ratio).",
+        packets_.size()};
     return false;
   }
 
@@ -191,7 +196,8 @@ class Translation final : public TextReader {
       case Kind::kBegin:
         return slice(event, place);
       case Kind::kEnd:
-        if (event.number < index_->strays.size() && !index_->strays[event.number]) return;
+        if (event.number < index_->strays.size() && !index_->strays[event.number])
+          return;
         return plain('E', event, place, "", "");
       case Kind::kCounter:
         return counter(event, place);

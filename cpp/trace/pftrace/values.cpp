@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/pftrace/values.cpp: numbers, texts, and what args tell of an event.
+// trace/pftrace/values.cpp: numbers, texts, and args that show the kind of an event.
 #include "trace/pftrace/values.h"
 
 #include <array>
@@ -58,11 +58,11 @@ void add_specs(std::string_view bytes, std::map<std::uint64_t, std::string>& nam
   while (specs.next(GpuSpecs::kSpec, pbf_wire_type::length_delimited)) {
     std::uint64_t id = 0;
     std::string name;
-    pbf_message<Text> spec{specs.get_view()};
+    pbf_message<InternedText> spec{specs.get_view()};
     while (spec.next()) {
-      if (spec.tag_and_type() == number(Text::kId)) {
+      if (spec.tag_and_type() == number(InternedText::kId)) {
         id = spec.get_uint64();
-      } else if (spec.tag_and_type() == content(Text::kText)) {
+      } else if (spec.tag_and_type() == content(InternedText::kText)) {
         name = spec.get_string();
       } else {
         spec.skip();
