@@ -71,7 +71,7 @@ PARTS = [
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 27_590, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 27_600, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_655, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -80,9 +80,9 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 59_900, 48_000, ("cpp",)),
-    Budget("cpp", 443, 350, ("cpp",), unit="files"),
-    Budget("tests", 65_750, 50_000, ("tests",)),
+    Budget("cpp", 62_560, 48_000, ("cpp",)),
+    Budget("cpp", 462, 350, ("cpp",), unit="files"),
+    Budget("tests", 66_420, 50_000, ("tests",)),
     Budget("benchmarks", 34_300, 30_000, ("benchmarks",)),
     Budget("docs", 56, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <protozero/pbf_builder.hpp>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "trace/order.h"
 #include "trace/pftrace/fields.h"
 #include "write/output.h"
+#include "write/track_plan.h"
 
 // The names of fields are not for other sources that are compiled as one with this.
 namespace tta::write::packets {
@@ -91,13 +93,6 @@ void add_value(pbf_builder<Annotation>& to, std::string_view json) {
   }
 }
 
-// A row, or the end of one.
-struct Step {
-  std::uint32_t row;
-  std::uint64_t track;
-  bool is_end;
-};
-
 class PacketWriter {
  public:
   PacketWriter(const Trace& trace, std::ostream& out)
@@ -108,20 +103,14 @@ class PacketWriter {
     std::vector<std::uint32_t> rows(c_.size());
     std::iota(rows.begin(), rows.end(), 0);
     args_ = trace_.read_args(rows);
-    plan();
+    plan_ = plan_tracks(trace_);
+    tracks_ = plan_.lanes.size();
+    names();
     descriptors();
-    for (const auto& step : steps_) event(step);
+    for (const auto& step : plan_.steps) event(step);
   }
 
  private:
-  using Identity = std::pair<std::int64_t, std::int64_t>;  // pid, tid
-
-  // The lanes of a thread: where slices are open, innermost last.
-  struct Lanes {
-    std::vector<std::uint64_t> tracks;
-    std::vector<std::vector<std::uint32_t>> open;
-  };
-
   template <typename Fill>
   void packet(Fill fill) {
     bytes_.clear();
@@ -151,105 +140,36 @@ class PacketWriter {
            id <= std::numeric_limits<std::int32_t>::max();
   }
 
-  // --- Where and in which order ------------------------------------------------------
-
-  // Rows are in order of time, of those that start together the longer first.
-  void plan() {
-    std::map<Identity, std::vector<std::uint32_t>> threads;
-    for (std::uint32_t row = 0; row < c_.size(); ++row) {
-      if (c_.phase[row] == 'M') {
-        name(row);
-      } else {
-        threads[{c_.pid[row], c_.tid[row]}].push_back(row);
-      }
-    }
-    for (const auto& [thread, rows] : threads) {
-      Lanes lanes;
-      const bool has_own =
-          std::ranges::any_of(rows, [&](auto row) { return c_.phase[row] != 'C'; });
-      if (has_own) add_lane(thread, lanes);
-      for (const auto row : rows) take(thread, row, lanes);
-      const auto end = std::numeric_limits<std::int64_t>::max();
-      for (std::size_t lane = 0; lane < lanes.open.size(); ++lane) {
-        close(lanes, lane, end);
-      }
-    }
-  }
-
-  void take(const Identity& thread, std::uint32_t row, Lanes& lanes) {
-    if (c_.timed(row)) return open(thread, row, lanes);
-    switch (c_.phase[row]) {
-      case 's':
-      case 't':
-      case 'f':
-        return flow(row, lanes);
-      case 'C':
-        return counters(thread, row);
-      default:
-        steps_.push_back({row, lanes.tracks[0], false});
-    }
-  }
-
-  void close(Lanes& lanes, std::size_t lane, std::int64_t before) {
-    auto& open = lanes.open[lane];
-    while (!open.empty() && c_.end(open.back()) <= before) {
-      steps_.push_back({open.back(), lanes.tracks[lane], true});
-      open.pop_back();
-    }
-  }
-
-  void open(const Identity& thread, std::uint32_t row, Lanes& lanes) {
-    for (std::size_t lane = 0;; ++lane) {
-      if (lane == lanes.tracks.size()) add_lane(thread, lanes);
-      close(lanes, lane, c_.ts[row]);
-      auto& open = lanes.open[lane];
-      if (!open.empty() && c_.end(open.back()) < c_.end(row)) continue;
-      open.push_back(row);
-      steps_.push_back({row, lanes.tracks[lane], false});
-      return;
-    }
-  }
-
-  void flow(std::uint32_t row, const Lanes& lanes) {
-    const std::uint32_t* around = nullptr;
-    for (const auto& open : lanes.open) {
-      for (const auto& each : open) {
-        const bool is_inner = around == nullptr || c_.ts[each] >= c_.ts[*around];
-        if (is_inner && c_.end(each) >= c_.ts[row]) around = &each;
-      }
-    }
-    if (around != nullptr) flows_[*around].push_back(row);
-  }
-
-  void counters(const Identity& thread, std::uint32_t row) {
-    trace::for_each_member(args_[row], [&](std::string_view key, auto) {
-      auto series = std::string(trace_.name(row));
-      if (!key.empty() && key != "value") series += " " + trace::unescape(key);
-      const auto [at, is_new] =
-          counters_.try_emplace({thread.first, series}, tracks_ + 1);
-      if (is_new) ++tracks_;
-      counter_steps_[row].push_back(at->second);
-    });
-    steps_.push_back({row, 0, false});
-  }
-
-  void add_lane(const Identity& thread, Lanes& lanes) {
-    lanes.tracks.push_back(++tracks_);
-    lanes.open.emplace_back();
-    processes_.try_emplace(thread.first, 0);
-    lanes_.push_back({thread, lanes.tracks.back(), lanes.tracks[0]});
-  }
-
   // --- Tracks ------------------------------------------------------------------------
 
   struct Named {
     std::string name, labels;
     std::int64_t sort = 0, ts = trace::kNoTime;
   };
-  struct Lane {
-    Identity thread;
-    std::uint64_t track, parent;
-  };
+  // Notes what processes and threads are called, and all tracks.
+  void names() {
+    for (const auto& lane : plan_.lanes) {
+      processes_.try_emplace(lane.thread.first, 0);
+      threads_.insert(lane.thread);
+    }
+    for (std::uint32_t row = 0; row < c_.size(); ++row) {
+      if (c_.phase[row] == 'M') name(row);
+      if (c_.phase[row] != 'C') continue;
+      for_each_series(row, [&](const auto& series, auto) {
+        processes_.try_emplace(series.first, 0);
+        counters_.try_emplace(series, 0);
+      });
+    }
+  }
+
+  template <typename Visit>
+  void for_each_series(std::uint32_t row, Visit visit) {
+    trace::for_each_member(args_[row], [&](std::string_view key, auto json) {
+      auto name = std::string(trace_.name(row));
+      if (!key.empty() && key != "value") name += " " + trace::unescape(key);
+      visit(std::pair(c_.pid[row], std::move(name)), json);
+    });
+  }
 
   void name(std::uint32_t row) {
     const auto what = trace_.name(row);
@@ -257,6 +177,9 @@ class PacketWriter {
     if (!of_thread && !what.starts_with("process_")) return;
     const Identity id{c_.pid[row], c_.tid[row]};
     processes_.try_emplace(id.first, 0);
+    if (of_thread && threads_.insert(id).second) {
+      plan_.lanes.push_back({id, ++tracks_, tracks_});
+    }
     Named& named = of_thread ? thread_names_[id] : process_names_[id.first];
     named.ts = c_.ts[row];
     const auto text = [&](const char* key) {
@@ -270,34 +193,22 @@ class PacketWriter {
   }
 
   void descriptors() {
-    for (const auto& [thread, named] : thread_names_) {
-      if (std::ranges::none_of(lanes_, [&](auto& l) { return l.thread == thread; })) {
-        Lanes none;
-        add_lane(thread, none);
-      }
-    }
     for (auto& [pid, track] : processes_) {
       track = ++tracks_;
       descriptor(track, 0, process_names_[pid].ts,
                  [&](auto& to) { describe_process(to, pid); });
     }
-    for (const auto& lane : lanes_) {
-      const bool is_first = lane.track == lane.parent;
-      const auto parent = is_first ? processes_[lane.thread.first] : lane.parent;
-      const auto named = thread_names_.find(lane.thread);
-      const bool has_time = is_first && named != thread_names_.end();
-      const auto ts = has_time ? named->second.ts : trace::kNoTime;
-      descriptor(lane.track, parent, ts, [&](auto& to) {
-        if (is_first) return describe_thread(to, lane.thread);
-        to.add_string(TrackField::kName, "overlapping");
-      });
-    }
-    for (const auto& [series, track] : counters_) {
-      if (!processes_.contains(series.first)) {
-        const auto process = processes_[series.first] = ++tracks_;
-        descriptor(process, 0, trace::kNoTime,
-                   [&](auto& to) { describe_process(to, series.first); });
+    for (const auto& [thread, track, first] : plan_.lanes) {
+      if (track == first) {
+        descriptor(track, processes_[thread.first], thread_names_[thread].ts,
+                   [&](auto& to) { describe_thread(to, thread); });
+      } else {
+        descriptor(track, first, trace::kNoTime,
+                   [](auto& to) { to.add_string(TrackField::kName, "overlapping"); });
       }
+    }
+    for (auto& [series, track] : counters_) {
+      track = ++tracks_;
       descriptor(track, processes_[series.first], trace::kNoTime, [&](auto& to) {
         to.add_string(TrackField::kName, series.second);
         to.add_message(TrackField::kCounter, "", 0);
@@ -371,7 +282,7 @@ class PacketWriter {
     });
   }
 
-  void event(const Step& step) {
+  void event(const TrackStep& step) {
     const auto row = step.row;
     if (c_.phase[row] == 'C') return counter_values(row);
     const auto ts = step.is_end ? c_.end(row) : c_.ts[row];
@@ -413,8 +324,8 @@ class PacketWriter {
       annotation.add_uint64(Annotation::kNameId, keys_.of(trace::unescape(key)));
       add_value(annotation, value);
     });
-    const auto flows = flows_.find(row);
-    if (flows == flows_.end()) return;
+    const auto flows = plan_.flows.find(row);
+    if (flows == plan_.flows.end()) return;
     for (const auto flow : flows->second) {
       auto id = static_cast<std::uint64_t>(c_.correlation[flow]);
       if (c_.cat(flow) == trace::Category::kFwdBwd) id |= kForwardBackward;
@@ -423,14 +334,11 @@ class PacketWriter {
   }
 
   void counter_values(std::uint32_t row) {
-    const auto& tracks = counter_steps_[row];
-    std::size_t next = 0;
-    trace::for_each_member(args_[row], [&](auto, std::string_view json) {
-      const auto track = tracks[next++];
+    for_each_series(row, [&](const auto& series, std::string_view json) {
       const auto value = trace::as_double(json);
       if (!value) return;
       event_packet(c_.ts[row], [&](auto& to) {
-        to.add_uint64(Event::kTrack, track);
+        to.add_uint64(Event::kTrack, counters_[series]);
         to.add_enum(Event::kType, static_cast<std::int32_t>(EventType::kCounter));
         to.add_double(Event::kDoubleCounter, *value);
       });
@@ -443,15 +351,13 @@ class PacketWriter {
   std::string bytes_;
   std::vector<std::string> args_;
   Numbers names_, categories_, keys_;
-  std::vector<Step> steps_;
+  TrackPlan plan_;
   std::uint64_t tracks_ = 0;
-  std::vector<Lane> lanes_;
   std::map<std::int64_t, std::uint64_t> processes_;
   std::map<std::int64_t, Named> process_names_;
   std::map<Identity, Named> thread_names_;
+  std::set<Identity> threads_;
   std::map<std::pair<std::int64_t, std::string>, std::uint64_t> counters_;
-  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> counter_steps_;
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> flows_;
 };
 
 }  // namespace

@@ -124,6 +124,7 @@ __all__: list[str] = [
     "step_range",
     "thresholds",
     "token_columns",
+    "write_pftrace",
 ]
 
 class Warning:
@@ -5608,6 +5609,10 @@ def thresholds() -> list[Threshold]:
     """
 
 def token_columns() -> list[FeatureColumn]: ...
+def write_pftrace(source: bytes | str, path: str) -> None:
+    """
+    Writes a trace, given as a path or bytes, as Perfetto's packets.
+    """
 
 LOSS: float = 0.05
 NO_ID: int = -1

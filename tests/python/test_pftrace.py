@@ -46,7 +46,7 @@ def number(text: str) -> float:
 
 def rows(trace: Any) -> Counter[tuple[Any, ...]]:
     """Return the events of a trace: without those that name processes and threads, and
-    arrows without their names, which Perfetto's have not."""
+    arrows without their names, which Perfetto's do not have."""
     columns = trace.columns
     args = trace.read_args(range(len(trace)))
     return Counter(

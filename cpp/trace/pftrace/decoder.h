@@ -111,7 +111,9 @@ class Decoder {
   void event(std::string_view bytes, Sequence& sequence, TrackEvent& out);
   void legacy(std::string_view bytes, Sequence& sequence, TrackEvent& out);
   void work(std::string_view bytes, Sequence& sequence, TrackEvent& out);
+  void extra(std::string_view bytes, TrackEvent& out);
   void launch(std::string_view bytes, Sequence& sequence, TrackEvent& out);
+  void add_counters(std::string_view bytes, Sequence& sequence);
   void gpu_counters(std::string_view bytes, Sequence& sequence, TrackEvent& out);
   void annotation(std::string_view bytes, Sequence& sequence, TrackEvent& out,
                   int depth, bool has_key);

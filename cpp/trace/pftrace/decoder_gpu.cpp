@@ -3,7 +3,6 @@
 // as stages of queues and not as slices of tracks.
 #include <array>
 #include <optional>
-#include <protozero/pbf_message.hpp>
 #include <utility>
 
 #include "trace/json_out.h"
@@ -48,17 +47,10 @@ void add_arg(TrackEvent& out, std::string_view key, std::string_view json) {
 }
 
 std::string dimensions(std::string_view bytes) {
-  std::array<std::uint32_t, 3> xyz{1, 1, 1};
-  enum class Axis : std::uint32_t { kX = 1, kZ = 3 };
-  pbf_message<Axis> m{bytes};
-  while (m.next()) {
-    const auto axis = static_cast<std::uint32_t>(m.tag()) - 1;
-    if (m.wire_type() == pbf_wire_type::varint && axis < xyz.size()) {
-      xyz[axis] = m.get_uint32();
-    } else {
-      m.skip();
-    }
-  }
+  std::array<std::uint64_t, 3> xyz{1, 1, 1};
+  each_field<std::uint32_t>(bytes, [&](std::uint32_t axis, const Value& value) {
+    if (axis >= 1 && axis <= xyz.size()) xyz[axis - 1] = value.number;
+  });
   return "[" + std::to_string(xyz[0]) + "," + std::to_string(xyz[1]) + "," +
          std::to_string(xyz[2]) + "]";
 }
@@ -70,105 +62,77 @@ void Decoder::work(std::string_view bytes, Sequence& sequence, TrackEvent& out) 
   out.dur = 0;
   out.gpu = 0;
   std::string_view stage, kernel;
-  pbf_message<Work> m{bytes};
-  while (m.next()) {
-    switch (m.tag_and_type()) {
-      case number(Work::kDuration):
-        out.dur = m.get_int64();
-        break;
-      case number(Work::kGpu):
-        out.gpu = static_cast<std::int32_t>(m.get_int64());
-        break;
-      case number(Work::kQueueId): {
-        const auto name = text(sequence, kSpecs, m.get_uint64());
-        constexpr std::string_view kStream = "stream ";
-        out.queue = number_or_string(
-            name.starts_with(kStream) ? name.substr(kStream.size()) : name);
-        break;
-      }
-      case number(Work::kStageId):
-        stage = text(sequence, kSpecs, m.get_uint64());
-        break;
-      case content(Work::kName):
-        out.name = view_of(m);
-        break;
-      // Numbers of texts are from 1; torch writes 0 for none.
-      case number(Work::kNameId):
-        if (const auto id = m.get_uint64(); id != 0) {
-          out.name = text(sequence, kNames, id);
-        }
-        break;
-      case number(Work::kKernelId):
-        if (const auto id = m.get_uint64(); id != 0) {
-          kernel = text(sequence, kKernels, id);
-        }
-        break;
-      case content(Work::kExtra): {
-        std::string_view key, value;
-        pbf_message<Extra> extra{m.get_view()};
-        while (extra.next()) {
-          if (extra.tag_and_type() == content(Extra::kName)) {
-            key = view_of(extra);
-          } else if (extra.tag_and_type() == content(Extra::kValue)) {
-            value = view_of(extra);
-          } else {
-            extra.skip();
-          }
-        }
-        if (with_args_) add_arg(out, key, number_or_string(value));
-        break;
-      }
-      case content(Work::kLaunch):
-        launch(m.get_view(), sequence, out);
-        break;
-      default:
-        m.skip();
+  const auto queue = [](std::string_view name) {
+    constexpr std::string_view kStream = "stream ";
+    const bool is_stream = name.starts_with(kStream);
+    return number_or_string(is_stream ? name.substr(kStream.size()) : name);
+  };
+  each_field<Work>(bytes, [&](Work field, const Value& value) {
+    const auto id = value.number;  // from 1; torch writes 0 for none
+    switch (field) {
+      case Work::kDuration:
+        return void(out.dur = value.integer());
+      case Work::kGpu:
+        return void(out.gpu = value.int32());
+      case Work::kQueueId:
+        return void(out.queue = queue(text(sequence, kSpecs, id)));
+      case Work::kStageId:
+        return void(stage = text(sequence, kSpecs, id));
+      case Work::kName:
+        return void(out.name = value.content);
+      case Work::kNameId:
+        if (id != 0) out.name = text(sequence, kNames, id);
+        return;
+      case Work::kKernelId:
+        if (id != 0) kernel = text(sequence, kKernels, id);
+        return;
+      case Work::kExtra:
+        if (with_args_) extra(value.content, out);
+        return;
+      case Work::kLaunch:
+        return launch(value.content, sequence, out);
     }
-  }
+  });
   if (out.name.empty()) out.name = kernel.empty() ? stage : kernel;
   out.category = in_other_words(kStages, stage, "");
   take_(out);
 }
 
+void Decoder::extra(std::string_view bytes, TrackEvent& out) {
+  std::string_view key, text;
+  each_field<Extra>(bytes, [&](Extra field, const Value& value) {
+    if (field == Extra::kName) key = value.content;
+    if (field == Extra::kValue) text = value.content;
+  });
+  add_arg(out, key, number_or_string(text));
+}
+
 void Decoder::launch(std::string_view bytes, Sequence& sequence, TrackEvent& out) {
-  pbf_message<Launch> m{bytes};
-  while (m.next()) {
-    switch (m.tag_and_type()) {
-      case content(Launch::kGrid):
-        add_arg(out, "grid", dimensions(m.get_view()));
-        break;
-      case content(Launch::kBlock):
-        add_arg(out, "block", dimensions(m.get_view()));
-        break;
-      case content(Launch::kArg): {
-        std::string_view key;
-        std::string value;
-        pbf_message<LaunchArg> arg{m.get_view()};
-        while (arg.next()) {
-          switch (arg.tag_and_type()) {
-            case number(LaunchArg::kNameId):
-              key = text(sequence, kArgs, arg.get_uint64());
-              break;
-            case content(LaunchArg::kName):
-              key = view_of(arg);
-              break;
-            case number(LaunchArg::kInt):
-              value = std::to_string(arg.get_int64());
-              break;
-            case number(LaunchArg::kUint):
-              value = std::to_string(arg.get_uint64());
-              break;
-            default:
-              arg.skip();
-          }
-        }
-        if (!value.empty()) add_arg(out, key, value);
-        break;
-      }
-      default:
-        m.skip();
-    }
-  }
+  each_field<Launch>(bytes, [&](Launch field, const Value& part) {
+    if (field == Launch::kGrid) add_arg(out, "grid", dimensions(part.content));
+    if (field == Launch::kBlock) add_arg(out, "block", dimensions(part.content));
+    if (field != Launch::kArg) return;
+    std::string_view key;
+    std::string json;
+    each_field<LaunchArg>(part.content, [&](LaunchArg arg, const Value& value) {
+      if (arg == LaunchArg::kNameId) key = text(sequence, kArgs, value.number);
+      if (arg == LaunchArg::kName) key = value.content;
+      if (arg == LaunchArg::kInt) json = std::to_string(value.integer());
+      if (arg == LaunchArg::kUint) json = std::to_string(value.number);
+    });
+    if (!json.empty()) add_arg(out, key, json);
+  });
+}
+
+void Decoder::add_counters(std::string_view bytes, Sequence& sequence) {
+  GpuCounterSet set;
+  std::uint64_t id = 0;
+  each_field<GpuDescriptor>(bytes, [&](GpuDescriptor field, const Value& value) {
+    if (field == GpuDescriptor::kId) id = value.number;
+    if (field == GpuDescriptor::kGpu) set.gpu = value.int32();
+    if (field == GpuDescriptor::kDescriptor) add_specs(value.content, set.names);
+  });
+  sequence.gpu_counters[id] = std::move(set);
 }
 
 void Decoder::gpu_counters(std::string_view bytes, Sequence& sequence,
@@ -177,55 +141,31 @@ void Decoder::gpu_counters(std::string_view bytes, Sequence& sequence,
   const GpuCounterSet* set = &own;
   std::optional<std::int64_t> gpu;
   std::vector<std::pair<std::uint64_t, std::string>> values;
-  pbf_message<GpuCounters> m{bytes};
-  while (m.next()) {
-    switch (m.tag_and_type()) {
-      case number(GpuCounters::kGpu):
-        gpu = static_cast<std::int32_t>(m.get_int64());
-        break;
-      case number(GpuCounters::kDescriptorId): {
-        const auto known = sequence.gpu_counters.find(m.get_uint64());
-        if (known == sequence.gpu_counters.end()) {
-          throw BadPacket("counters of a GPU that no packet before describes");
-        }
-        set = &known->second;
-        break;
-      }
-      case content(GpuCounters::kDescriptor):
-        add_specs(m.get_view(), own.names);
-        break;
-      case content(GpuCounters::kCounter): {
-        std::uint64_t id = 0;
-        std::string value;
-        pbf_message<GpuCounter> counter{m.get_view()};
-        while (counter.next()) {
-          switch (counter.tag_and_type()) {
-            case number(GpuCounter::kId):
-              id = counter.get_uint64();
-              break;
-            case number(GpuCounter::kInt):
-              value = std::to_string(counter.get_int64());
-              break;
-            case fixed64(GpuCounter::kDouble):
-              value = json_number(counter.get_double());
-              break;
-            default:
-              counter.skip();
-          }
-        }
-        values.emplace_back(id, std::move(value));
-        break;
-      }
-      default:
-        m.skip();
+  const auto counter = [&](std::string_view content) {
+    auto& [id, json] = values.emplace_back(0, "0");
+    each_field<GpuCounter>(content, [&](GpuCounter field, const Value& value) {
+      if (field == GpuCounter::kId) id = value.number;
+      if (field == GpuCounter::kInt) json = std::to_string(value.integer());
+      if (field == GpuCounter::kDouble) json = json_number(value.real());
+    });
+  };
+  each_field<GpuCounters>(bytes, [&](GpuCounters field, const Value& value) {
+    if (field == GpuCounters::kGpu) gpu = value.int32();
+    if (field == GpuCounters::kDescriptor) add_specs(value.content, own.names);
+    if (field == GpuCounters::kCounter) counter(value.content);
+    if (field != GpuCounters::kDescriptorId) return;
+    const auto known = sequence.gpu_counters.find(value.number);
+    if (known == sequence.gpu_counters.end()) {
+      throw BadPacket("counters of a GPU that no packet before describes");
     }
-  }
+    set = &known->second;
+  });
   out.kind = TrackEvent::Kind::kCounter;
   out.gpu = gpu.value_or(set->gpu);
-  for (auto& [id, value] : values) {
+  for (auto& [id, json] : values) {
     const auto name = set->names.find(id);
     out.name = name == set->names.end() ? "" : std::string_view(name->second);
-    out.value = std::move(value);
+    out.value = std::move(json);
     take_(out);
   }
 }

@@ -54,22 +54,16 @@ std::uint32_t hints_of(std::string_view key) {
 }
 
 void add_specs(std::string_view bytes, std::map<std::uint64_t, std::string>& names) {
-  pbf_message<GpuSpecs> specs{bytes};
-  while (specs.next(GpuSpecs::kSpec, pbf_wire_type::length_delimited)) {
+  each_field<GpuSpecs>(bytes, [&](GpuSpecs field, const Value& spec) {
+    if (field != GpuSpecs::kSpec) return;
     std::uint64_t id = 0;
     std::string name;
-    pbf_message<InternedText> spec{specs.get_view()};
-    while (spec.next()) {
-      if (spec.tag_and_type() == number(InternedText::kId)) {
-        id = spec.get_uint64();
-      } else if (spec.tag_and_type() == content(InternedText::kText)) {
-        name = spec.get_string();
-      } else {
-        spec.skip();
-      }
-    }
+    each_field<InternedText>(spec.content, [&](InternedText part, const Value& value) {
+      if (part == InternedText::kId) id = value.number;
+      if (part == InternedText::kText) name = value.text();
+    });
     names[id] = std::move(name);
-  }
+  });
 }
 
 }  // namespace tta::trace::pftrace

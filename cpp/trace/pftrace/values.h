@@ -1,37 +1,52 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/pftrace/values.h: fields by number and form, and their values as JSON. Only for
+// trace/pftrace/values.h: the fields of a message, and their values as JSON. Only for
 // sources of this folder: it includes protozero.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <map>
-#include <protozero/pbf_message.hpp>
+#include <protozero/pbf_reader.hpp>
 #include <string>
 #include <string_view>
 
 namespace tta::trace::pftrace {
 
-using protozero::pbf_message;
-using protozero::pbf_wire_type;
+/// A field, in whatever form it is stored: of another form than it should be, it is 0
+/// or empty.
+struct Value {
+  std::uint64_t number = 0;
+  std::string_view content;
 
-// A field in the form in which it is read: protozero asserts that a value is what it is
-// read as, so fields of another form are to be skipped.
-template <typename Field>
-constexpr auto number(Field field) {
-  return protozero::tag_and_type(field, pbf_wire_type::varint);
-}
-template <typename Field>
-constexpr auto content(Field field) {
-  return protozero::tag_and_type(field, pbf_wire_type::length_delimited);
-}
-template <typename Field>
-constexpr auto fixed64(Field field) {
-  return protozero::tag_and_type(field, pbf_wire_type::fixed64);
-}
+  std::int64_t integer() const { return static_cast<std::int64_t>(number); }
+  std::int32_t int32() const { return static_cast<std::int32_t>(number); }
+  double real() const { return std::bit_cast<double>(number); }
+  std::string text() const { return std::string(content); }
+};
 
-template <typename Field>
-std::string_view view_of(pbf_message<Field>& message) {
-  return message.get_view();
+/// Calls `visit(field, value)` for each field of a message. Throws
+/// protozero::exception.
+template <typename Field, typename Visit>
+void each_field(std::string_view message, Visit visit) {
+  protozero::pbf_reader reader{message};
+  while (reader.next()) {
+    Value value;
+    const auto field = static_cast<Field>(reader.tag());  // before it is read
+    switch (reader.wire_type()) {
+      case protozero::pbf_wire_type::varint:
+        value.number = reader.get_uint64();
+        break;
+      case protozero::pbf_wire_type::length_delimited:
+        value.content = reader.get_view();
+        break;
+      case protozero::pbf_wire_type::fixed64:
+        value.number = reader.get_fixed64();
+        break;
+      default:
+        reader.skip();
+    }
+    visit(field, value);
+  }
 }
 
 /// Returns the shortest text that reads as the same number; null if it is none.
