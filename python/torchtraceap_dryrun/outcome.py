@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from torchtraceap.report import Report
 
 
+def write_timeline(path: str | os.PathLike[str], trace: bytes) -> None:
+    """Write a trace, given as JSON, in the form that the name of the file wants."""
+    if not os.fspath(path).endswith(".pftrace"):
+        return write_whole(path, trace)
+    with new_file(os.fspath(path)) as new:
+        write_pftrace(trace, new)
+
+
 class Outcome(Result):
     """A result that can be reported, written, and checked by a test."""
 
@@ -57,11 +65,7 @@ class Outcome(Result):
         Raises:
             ValueError: ``path`` cannot be written, or what `trace` raises.
         """
-        trace = self.trace(host_us=host_us)
-        if not os.fspath(path).endswith(".pftrace"):
-            return write_whole(path, trace)
-        with new_file(os.fspath(path)) as new:
-            write_pftrace(trace, new)
+        write_timeline(path, self.trace(host_us=host_us))
 
     def report(self, *, host_us: float = 10.0, **options: Any) -> Report:
         """Return the report of the simulated timeline: its findings have the origin

@@ -70,7 +70,7 @@ bool begins_like_packets(std::string_view text) {
   try {
     const auto length = protozero::decode_varint(&at, end);
     const auto there = static_cast<std::uint64_t>(end - at);
-    if (length == 0) return there == 0 || *at == kTag;
+    if (length == 0) return false;
     const std::string_view packet(at, std::min(length, there));
     pbf_message<Packet> message{packet};
     if (!message.next()) return false;
