@@ -16,8 +16,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("perfetto")
-
 import torchtraceap
 from torchtraceap import TraceError, analyze, load
 
