@@ -95,6 +95,11 @@ class Library:
 LIBRARIES = [
     Library(r"simdjson", r"trace/.*\.cpp", "simdjson stays in the sources of trace"),
     Library(
+        r"protozero/",
+        r"trace/pftrace/.*|write/.*\.cpp",
+        "protozero stays in trace/pftrace and the sources of write",
+    ),
+    Library(
         r"isa-l|zlib\.h",
         r"trace/.*\.cpp|tests/(trace|robust|support)/.*",
         "inflaters stay in trace's sources",

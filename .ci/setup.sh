@@ -35,6 +35,7 @@ case $2 in
     need libsimdjson-dev has_header simdjson.h
     need libisal-dev has_header isa-l/igzip_lib.h
     need zlib1g-dev has_header zlib.h
+    need libprotozero-dev has_header protozero/pbf_message.hpp
     need libgtest-dev has_header gtest/gtest.h
     need python3 "$python" --version
     need python3-venv "$python" -c 'import ensurepip, venv'

@@ -31,6 +31,8 @@ OF_REPORT = (
         "RooflineRow",
         "Utilization",
         "CollectiveRate",
+        "EngineKind",
+        "EngineStep",
     ),
     *("Graph", "GraphPart"),
     *("Memory", "MemoryHolder", "MemoryGrowth", "MemoryPoint"),

@@ -30,6 +30,33 @@ if(NOT simdjson_FOUND)
   add_library(simdjson::simdjson ALIAS tta_simdjson)
 endif()
 
+# --- protozero: headers alone; the system's package, otherwise a pinned release --
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_message.hpp)
+if(NOT PROTOZERO_INCLUDE_DIR)
+  set(version 1.7.1)
+  set(url https://github.com/mapbox/protozero/archive/refs/tags/v${version}.tar.gz)
+  set(sha256 27e0017d5b3ba06d646a3ec6391d5ccc8500db821be480aefd2e4ddc3de5ff99)
+  set(archive "${CMAKE_BINARY_DIR}/_deps/protozero-${version}.tar.gz")
+  if(NOT EXISTS "${archive}")
+    message(STATUS "protozero is not installed; downloading ${url}")
+    file(DOWNLOAD "${url}" "${archive}" STATUS status INACTIVITY_TIMEOUT 15 TIMEOUT 120)
+  endif()
+  file(SHA256 "${archive}" found)
+  if(NOT found STREQUAL sha256)
+    file(REMOVE "${archive}")
+    message(FATAL_ERROR "protozero is not installed, and ${url} cannot be downloaded "
+      "(download: ${status}; hash: ${found}). Install it and configure again: "
+      "`apt-get install libprotozero-dev` (Debian, Ubuntu), "
+      "`dnf install protozero-devel` (Fedora), `brew install protozero` (macOS).")
+  endif()
+  file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${CMAKE_BINARY_DIR}/_deps"
+       PATTERNS "*/include/protozero/*")
+  set(PROTOZERO_INCLUDE_DIR "${CMAKE_BINARY_DIR}/_deps/protozero-${version}/include")
+endif()
+add_library(tta_protozero INTERFACE)
+target_include_directories(tta_protozero SYSTEM INTERFACE "${PROTOZERO_INCLUDE_DIR}")
+target_compile_definitions(tta_protozero INTERFACE PROTOZERO_USE_VIEW=std::string_view)
+
 find_package(Threads REQUIRED)
 
 # --- Inflaters: ISA-L, if found, is three times as fast as zlib ------------------

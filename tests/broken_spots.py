@@ -63,6 +63,28 @@ SPOTS = (
         "return number;",
         ("trace",),
     ),
+    # --- Perfetto's packets ---
+    Spot(
+        "ends-of-a-group",
+        "cpp/trace/pftrace/index.cpp",
+        "if (losses_ > 0 || std::ranges::all_of(halves, has_one)) {",
+        "if (losses_ > 0) {",
+        (f"{TESTS}/test_pftrace.py",),
+    ),
+    Spot(
+        "one-clock",
+        "cpp/trace/pftrace/decoder_state.cpp",
+        "return sum(ts, state.offset);",
+        "return ts;",
+        (f"{TESTS}/test_pftrace.py",),
+    ),
+    Spot(
+        "overlaps-on-one-track",
+        "cpp/write/track_plan.cpp",
+        "if (!open.empty() && c_.end(open.back()) < c_.end(row)) continue;",
+        "",
+        (f"{TESTS}/test_pftrace.py",),
+    ),
     # --- Memory ---
     Spot(
         "retry-after-a-launch",

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # benchmarks/device/prepare.sh DIR [PYTHON]: fills DIR with all that run.sh needs on a
-# machine that can install nothing: simdjson, ISA-L and zlib out of Debian's packages,
-# and wheels for PYTHON (3.12). Needs Debian on x86-64, apt-get and pip with registries.
+# machine that can install nothing: simdjson, ISA-L, protozero and zlib out of Debian's
+# packages, and wheels for PYTHON (3.12). Needs Debian on x86-64, apt-get and pip with
+# registries.
 #
 # DIR/usr is a prefix for CMake, DIR/wheels a folder for pip. Debian builds neither
 # simdjson nor ISA-L as a static library, so the shared ones are taken; build.sh links
@@ -28,7 +29,7 @@ trap 'rm -rf "$work"' EXIT
 target=$work/made
 
 # --- Libraries -------------------------------------------------------------------
-debian=(libsimdjson-dev libisal-dev zlib1g zlib1g-dev)
+debian=(libsimdjson-dev libisal-dev libprotozero-dev zlib1g zlib1g-dev)
 debian+=($(apt-cache depends --important libsimdjson-dev libisal-dev |
   awk '/Depends: lib(simdjson|isal)/ {print $2}'))
 (cd "$work" && apt-get download --quiet --quiet -o APT::Sandbox::User=root "${debian[@]}")

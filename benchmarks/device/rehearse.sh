@@ -6,7 +6,7 @@
 # In DIR: packages/ (prepare.sh's), machine/ (an environment with what that machine has:
 # torch, NumPy, pytest, CMake, ninja, pybind11, scikit-build-core), tree/ (a copy of the
 # tree, without what git ignores), out/ (what came out). run.sh gets neither a network
-# nor git, nor the installed simdjson and ISA-L: they are hidden in namespaces of its
+# nor git, nor the installed simdjson, ISA-L and protozero: they are hidden in namespaces of its
 # own, which takes root. PYTHON, TORCH_SPEC and TORCH_INDEX are the Makefile's; nearest to
 # that machine comes PYTHON=python3.12 TORCH_SPEC=torch==2.11.0, several gigabytes.
 set -euo pipefail
@@ -68,7 +68,7 @@ hide() { # FILE...: what compilers and linkers find there is nothing
   done
 }
 bare() {
-  hide /usr/bin/git /usr/include/simdjson.h /usr/include/isa-l.h /usr/include/isa-l \
+  hide /usr/bin/git /usr/include/protozero /usr/include/simdjson.h /usr/include/isa-l.h /usr/include/isa-l \
     /usr/lib/*/cmake/simdjson /usr/lib/*/lib{simdjson,isal}.so*
   if timeout 3 bash -c 'true >/dev/tcp/127.0.0.1/9' 2>/dev/null; then
     echo "rehearsal: there is a network" >&2

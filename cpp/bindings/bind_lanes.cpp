@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bindings/analysis.h"
 #include "pipeline/drawing/lane_view.h"
 #include "pipeline/drawing/perfetto.h"
+#include "write/write_pftrace.h"
 #include "write/write_rows.h"
 
 namespace tta::bindings {
@@ -91,6 +93,19 @@ py::typing::List<Slice> slices_of(const DrawnLane& l) {
 }  // namespace
 
 void bind_lanes(py::module_& m, py::class_<Analysis>& report) {
+  m.def(
+      "write_pftrace",
+      [](const std::variant<py::bytes, std::string>& source, const std::string& path) {
+        const auto* const file = std::get_if<std::string>(&source);
+        std::string bytes =
+            file != nullptr ? "" : std::string(std::get<py::bytes>(source));
+        const py::gil_scoped_release release;
+        write::write_pftrace(file != nullptr ? trace::load_file(*file)
+                                             : trace::load_bytes(std::move(bytes)),
+                             path);
+      },
+      py::arg("source"), py::arg("path"),
+      "Writes a trace, given as a path or bytes, as Perfetto's packets.");
   py::class_<DrawnLane>(m, "DrawnLane",
                         "See pipeline/drawing/lane_view.h; nanoseconds.")
       .def_property_readonly("is_stream",

@@ -89,8 +89,9 @@ class Document {
   /// TraceError if it is something else than a trace.
   void accept_cut(std::uint64_t offset);
   /// Counts what was found at a byte.
-  void count(Anomaly anomaly, std::uint64_t offset, std::uint64_t bytes = 0) {
-    tally_.count(anomaly, {offset, -1}, 1, bytes);
+  void count(Anomaly anomaly, std::uint64_t offset, std::uint64_t bytes = 0,
+             std::uint64_t times = 1) {
+    tally_.count(anomaly, {offset, -1}, times, bytes);
   }
 
   /// Counts what the windows themselves found odd, when there will be no more of them.

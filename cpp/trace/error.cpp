@@ -17,9 +17,10 @@ std::string message(const std::string& kind, const std::string& path,
                     std::int64_t offset, std::int64_t event, std::int64_t line) {
   std::string text = printable(path, kMaxPath) + ": " + printable(cause, kMaxCause);
   if (offset >= 0) {
-    text += kind.starts_with("gzip") ? ", at byte " : ", at JSON byte ";
+    text += is_of_container(kind) ? ", at byte " : ", at JSON byte ";
     text += std::to_string(offset);
     if (kind.starts_with("gzip")) text += " of the compressed file";
+    if (kind.starts_with("pftrace")) text += " of the packets";
     if (line >= 0) text += " (line " + std::to_string(line) + ")";
   }
   if (event >= 0) text += ", traceEvents[" + std::to_string(event) + "]";
@@ -29,6 +30,10 @@ std::string message(const std::string& kind, const std::string& path,
 }
 
 }  // namespace
+
+bool is_of_container(std::string_view kind) {
+  return kind.starts_with("gzip") || kind.starts_with("pftrace");
+}
 
 TraceError::TraceError(std::string kind, std::string path, const std::string& cause,
                        std::string hint, std::int64_t offset, std::int64_t event,

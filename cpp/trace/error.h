@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tta::trace {
@@ -40,6 +41,10 @@ class TraceError : public std::runtime_error {
   std::string kind_, path_, cause_, hint_;
   std::int64_t offset_, event_, line_;
 };
+
+/// Tells whether the offset of an error of this kind is in the file as it is stored, or
+/// its packets, and not in JSON text.
+bool is_of_container(std::string_view kind);
 
 /// The file could not be opened: there is none, or the system refused.
 class FileNotFound : public std::runtime_error {

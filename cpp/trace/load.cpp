@@ -133,15 +133,16 @@ void check_container(const Feed& feed, Document& document, const std::string& pa
                      const LoadOptions& options, std::uint64_t text_bytes) {
   const Damage* const damage = feed.damage();
   if (damage == nullptr) return;
-  constexpr std::array kRecoverable = {Anomaly::kGzipTruncated, Anomaly::kGzipDamaged,
-                                       Anomaly::kGzipChecksum, Anomaly::kGzipTrailing};
+  constexpr std::array kRecoverable = {
+      Anomaly::kGzipTruncated, Anomaly::kGzipDamaged,      Anomaly::kGzipChecksum,
+      Anomaly::kGzipTrailing,  Anomaly::kPftraceTruncated, Anomaly::kPftraceDamaged};
   const auto* const anomaly =
       std::find_if(kRecoverable.begin(), kRecoverable.end(),
                    [&](Anomaly each) { return kind_of(each) == damage->kind; });
   if (!options.recover || anomaly == kRecoverable.end()) {
     refuse(*damage, document, path);
   }
-  document.count(*anomaly, text_bytes);
+  document.count(*anomaly, text_bytes, 0, damage->times);
 }
 
 // Reads to the end, where a container has its checksum.

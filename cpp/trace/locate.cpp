@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kContext = 20;  // characters shown on each side
 
 bool is_about_text(const TraceError& error) {
-  return error.offset() >= 0 && !error.kind().starts_with("gzip") &&
+  return error.offset() >= 0 && !is_of_container(error.kind()) &&
          error.kind() != "read_error";
 }
 

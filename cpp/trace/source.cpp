@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "trace/pftrace/translation.h"
 #include "trace/printable.h"
 
 namespace tta::trace {
@@ -47,12 +48,12 @@ class OpenFile final : public ByteReader {
     if (!S_ISREG(status.st_mode)) {
       close(descriptor_);
       const bool folder = S_ISDIR(status.st_mode);
-      throw TraceError(folder ? "folder" : "not_a_file", path,
-                       folder ? "this is a folder, not a trace file"
-                              : "this is a pipe or a device, not a trace file",
-                       folder
-                           ? "Give the path of one .json or .json.gz file in it."
-                           : "Save its output to a file, or pass the bytes in Python.");
+      throw TraceError(
+          folder ? "folder" : "not_a_file", path,
+          folder ? "this is a folder, not a trace file"
+                 : "this is a pipe or a device, not a trace file",
+          folder ? "Give the path of one .json, .json.gz or .pftrace file in it."
+                 : "Save its output to a file, or pass the bytes in Python.");
     }
     stamp_ = stamp_of(status);
   }
@@ -183,13 +184,39 @@ std::shared_ptr<const Source> Source::memory(std::string bytes,
   return std::make_shared<MemorySource>(std::move(bytes), limits);
 }
 
-std::unique_ptr<TextReader> Source::open() const {
+std::unique_ptr<TextReader> Source::unpacked() const {
   std::unique_ptr<ByteReader> bytes = open_bytes();
   char magic[2] = {};
   if (bytes->read_at(0, magic, 2) == 2 && magic[0] == '\x1f' && magic[1] == '\x8b') {
     return read_gzip(std::move(bytes), size_, limits_);
   }
   return std::make_unique<PlainReader>(std::move(bytes), size_);
+}
+
+std::shared_ptr<const pftrace::Index> Source::index() const {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (index_) return *index_;
+  }
+  std::shared_ptr<const pftrace::Index> made;
+  std::string beginning(4096, '\0');
+  beginning.resize(unpacked()->read(beginning.data(), beginning.size()));
+  if (pftrace::begins_like_packets(beginning)) {
+    const auto bytes = unpacked();
+    made = std::make_shared<const pftrace::Index>(
+        pftrace::make_index(*bytes, limits_.recover, [&] {
+          if (limits_.progress) limits_.progress({});
+        }));
+  }
+  const std::scoped_lock lock(mutex_);
+  if (!index_) index_ = made;
+  return *index_;
+}
+
+std::unique_ptr<TextReader> Source::open() const {
+  auto packets = index();
+  if (packets == nullptr) return unpacked();
+  return read_pftrace(unpacked(), std::move(packets), limits_);
 }
 
 }  // namespace tta::trace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trace/source.h: where JSON text comes from: a file or memory, plain or gzip.
+// trace/source.h: where JSON text comes from: a file or memory, plain or gzip, or
+// Perfetto's packets (trace/pftrace).
 //
 // Files are read into own buffers and never mapped: a file that is cut while it is
 // mapped kills the process. A source is told apart by its content, not by its name.
@@ -8,12 +9,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "trace/trace.h"
 
 namespace tta::trace {
+
+namespace pftrace {
+struct Index;
+}
 
 /// Bytes as they are stored, before any decompression.
 class ByteReader {
@@ -29,6 +36,7 @@ struct Damage {
   std::string cause;
   std::string hint;
   std::uint64_t offset = 0;  ///< In the stored bytes.
+  std::uint64_t times = 1;   ///< Damaged places; this is the first.
 };
 
 /// One pass over the JSON text, from its start. Not thread-safe.
@@ -60,7 +68,8 @@ class Source {
   virtual ~Source() = default;
 
   /// Starts a pass. Throws FileNotFound, TraceError of kind "changed" if the file has
-  /// another size or time stamp than at first.
+  /// another size or time stamp than at first. The first pass over Perfetto's packets
+  /// reads them all before; what LoadOptions::progress throws then propagates.
   std::unique_ptr<TextReader> open() const;
 
   /// Tells whether another size or time stamp is there now than at first. One that is
@@ -77,9 +86,15 @@ class Source {
   virtual std::unique_ptr<ByteReader> open_bytes() const = 0;
 
  private:
+  std::unique_ptr<TextReader> unpacked() const;
+  std::shared_ptr<const pftrace::Index> index() const;
+
   std::string path_;
   std::uint64_t size_;
   LoadOptions limits_;
+  mutable std::mutex mutex_;
+  // Of Perfetto's packets; a null pointer if it is text. None before the first pass.
+  mutable std::optional<std::shared_ptr<const pftrace::Index>> index_;
 };
 
 /// Reads gzip of any number of members.

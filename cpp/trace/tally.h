@@ -61,7 +61,12 @@ namespace tta::trace {
     "recovered: the gzip data is damaged; the data before was read")                   \
   X(kGzipChecksum, "gzip_checksum",                                                    \
     "recovered: the gzip checksum does not match; names and numbers may be wrong")     \
-  X(kGzipTrailing, "gzip_trailing", "recovered: data after the gzip data was not read")
+  X(kGzipTrailing, "gzip_trailing",                                                    \
+    "recovered: data after the gzip data was not read")                                \
+  X(kPftraceTruncated, "pftrace_truncated",                                            \
+    "recovered: the file ends inside a packet; the packets before were read")          \
+  X(kPftraceDamaged, "pftrace_damaged",                                                \
+    "recovered: packets that cannot be read were skipped")
 
 enum class Anomaly : std::uint8_t {
 #define TTA_ID(id, kind, text) id,

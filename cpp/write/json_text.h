@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "trace/json_out.h"
 #include "trace/trace.h"
 
 namespace tta::write {
@@ -27,11 +28,8 @@ bool has_whole_text(const trace::Trace& trace);
 void copy_text(const trace::Trace& trace, std::ostream& out,
                const std::function<void(bool)>& insert);
 
-/// Returns the string with quotes and escapes. Bytes from 0x80 on stay as they are.
-std::string json_string(std::string_view text);
-
-/// Returns nanoseconds as microseconds in exact decimal text: 1234567 -> "1234.567".
-std::string microseconds(std::int64_t ns);
+using trace::json_string;
+using trace::microseconds;
 
 /// The elements of traceEvents. Only the current row is in memory.
 class EventList {

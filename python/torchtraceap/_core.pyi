@@ -132,6 +132,7 @@ __all__: list[str] = [
     "step_range",
     "thresholds",
     "token_columns",
+    "write_pftrace",
 ]
 
 class Warning:
@@ -6206,6 +6207,10 @@ def thresholds() -> list[Threshold]:
     """
 
 def token_columns() -> list[FeatureColumn]: ...
+def write_pftrace(source: bytes | str, path: str) -> None:
+    """
+    Writes a trace, given as a path or bytes, as Perfetto's packets.
+    """
 
 LOSS: float = 0.05
 NO_ID: int = -1

@@ -173,7 +173,8 @@ class Report(ReportData):
         of their own, for ui.perfetto.dev and chrome://tracing.
 
         Every event of the trace is in it, and the trace is read again for that. A
-        ``path`` that ends in ``.gz`` is compressed. See docs/reference/outputs.md.
+        ``path`` that ends in ``.gz`` is compressed, one in ``.pftrace`` or
+        ``.pftrace.gz`` has Perfetto's packets. See docs/reference/outputs.md.
 
         Raises:
             ValueError: ``path`` is the trace itself or cannot be written.

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from torchtraceap._core import write_pftrace
 from torchtraceap.base.arguments import checked_int, checked_names
-from torchtraceap.base.files import write_whole
+from torchtraceap.base.files import new_file, write_whole
 from torchtraceap.waits.verdict import (
     LaunchVerdict,
     SyncStalls,
@@ -22,6 +23,14 @@ from torchtraceap_dryrun.result_views import result_form, result_text
 
 if TYPE_CHECKING:
     from torchtraceap.report import Report
+
+
+def write_timeline(path: str | os.PathLike[str], trace: bytes) -> None:
+    """Write a trace, given as JSON, in the form that the name of the file wants."""
+    if not os.fspath(path).endswith(".pftrace"):
+        return write_whole(path, trace)
+    with new_file(os.fspath(path)) as new:
+        write_pftrace(trace, new)
 
 
 class Outcome(Result):
@@ -50,12 +59,13 @@ class Outcome(Result):
         return simulate(self.record, self.gpu, host_us)
 
     def to_trace(self, path: str | os.PathLike[str], *, host_us: float = 10.0) -> None:
-        """Write that trace, which Perfetto opens and ``analyze`` reads.
+        """Write that trace, which Perfetto opens and ``analyze`` reads: as JSON, or as
+        Perfetto's packets if ``path`` ends in .pftrace.
 
         Raises:
             ValueError: ``path`` cannot be written, or what `trace` raises.
         """
-        write_whole(path, self.trace(host_us=host_us))
+        write_timeline(path, self.trace(host_us=host_us))
 
     def report(self, *, host_us: float = 10.0, **options: Any) -> Report:
         """Return the report of the simulated timeline: its findings have the origin

@@ -86,10 +86,11 @@ namespace {
 
 // Kinds of trace::Warning that show damage to the file, however small: it is unknown
 // what else is lost. No profiler writes a time of 73 years.
-constexpr std::array<std::string_view, 12> kDamage = {
-    "far_time",     "truncated",       "damaged_event",    "damaged_metadata",
-    "bad_utf8",     "two_event_lists", "trailing_content", "gzip_truncated",
-    "gzip_damaged", "gzip_checksum",   "gzip_trailing",    "unclosed_list"};
+constexpr std::array<std::string_view, 14> kDamage = {
+    "far_time",          "truncated",       "damaged_event",    "damaged_metadata",
+    "bad_utf8",          "two_event_lists", "trailing_content", "gzip_truncated",
+    "gzip_damaged",      "gzip_checksum",   "gzip_trailing",    "unclosed_list",
+    "pftrace_truncated", "pftrace_damaged"};
 
 // Kinds after which an event is all that it was.
 constexpr std::array<std::string_view, 4> kHarmless = {

@@ -39,7 +39,7 @@ from torchtraceap.views.job_text import job_lines
 from torchtraceap.views.outputs import Output
 
 TRACES = (
-    "a .json or .json.gz file; a folder or 'pattern' of a job's ranks; or each rank"
+    "a .json or .pftrace file; a folder or 'pattern' of a job's ranks; or each rank"
 )
 
 

@@ -10,7 +10,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
 from torchtraceap.analysis import analyze
-from torchtraceap.base.files import write_whole
 from torchtraceap.base.safe_text import encodable
 from torchtraceap.base.units import counted
 from torchtraceap.cli.options import Options, count, quiet_option, time
@@ -213,9 +212,11 @@ def _write(run: Outcome, options: argparse.Namespace) -> None:
     with stage("simulating a timeline", options.quiet):
         trace = run.trace(host_us=options.host_us)
     if path is not None:
+        from torchtraceap_dryrun.outcome import write_timeline
+
         with stage(f"writing {path}", options.quiet):
             try:
-                write_whole(path, trace)
+                write_timeline(path, trace)
             except ValueError as error:
                 raise Refused(f"--trace-out {path}: {error}") from error
     if wanted:

@@ -66,7 +66,7 @@ def add(commands: Commands) -> None:
         help="explain findings: what happens, why it costs, and the fix as code; on "
         "request with a language model's second opinion",
     )
-    command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument("trace", metavar="TRACE", help=".json[.gz] or .pftrace[.gz]")
     add = Options(command, "what to explain")
     add("--top N", "the first N findings", count, 3)
     add(

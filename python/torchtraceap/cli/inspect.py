@@ -23,7 +23,7 @@ def add(commands: Commands) -> None:
         parents=[loading_parser()],
         help="list the contents of a trace and its anomalies",
     )
-    command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument("trace", metavar="TRACE", help=".json[.gz] or .pftrace[.gz]")
     Options(command)("--json", "print one JSON object in one line")
 
 

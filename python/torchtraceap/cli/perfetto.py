@@ -39,7 +39,7 @@ def add(commands: Commands) -> None:
         f"it from 127.0.0.1:{PORT}. While this runs, the links to Perfetto in a report "
         "of the same trace (--html) work.",
     )
-    command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument("trace", metavar="TRACE", help=".json[.gz] or .pftrace[.gz]")
     add = Options(command)
     add("--finding N", "the N-th finding of the report", _from_1, 1)
     add("--no-browser", "print the address instead of opening it")

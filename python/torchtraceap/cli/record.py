@@ -12,6 +12,7 @@ from torchtraceap.cli.output import BUDGET_BROKEN, OK, Commands, about, say
 
 EXAMPLES = (
     ("torchtraceap record vllm", "how to start vLLM, and what to send"),
+    ("torchtraceap record sglang", "the same for SGLang"),
     ("torchtraceap record sglang --check t.json.gz", "whether a trace can be judged"),
 )
 

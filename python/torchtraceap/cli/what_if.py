@@ -63,7 +63,7 @@ def add(commands: Commands) -> None:
         help="replay a trace with changes, and report their gain",
         description="Replay a trace unchanged, or with one or more changes.",
     )
-    command.add_argument("trace", metavar="TRACE", help=".json or .json.gz")
+    command.add_argument("trace", metavar="TRACE", help=".json[.gz] or .pftrace[.gz]")
     add = Options(command)
     for option, make, text in _EDITS:
         any_name = "; * in a NAME matches any text" * option.endswith(" NAME")

@@ -25,7 +25,7 @@ Readable = str | os.PathLike[str] | bytes | bytearray | memoryview
 Source = Readable | _core.Trace
 
 #: What the names of files end with that may be traces.
-ENDINGS = (".json", ".json.gz")
+ENDINGS = (".json", ".json.gz", ".pftrace", ".pftrace.gz")
 #: What errors call several paths.
 LIST = "the list"
 _WANTED = "a path, bytes, a Trace, a profiler or a list of these"

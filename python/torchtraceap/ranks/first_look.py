@@ -70,6 +70,8 @@ def look(path: str) -> FirstLook:
         return FirstLook("its gzip data is damaged")
     if not head.strip():
         return FirstLook("it is empty")
+    if head.startswith(b"\n") and path.removesuffix(".gz").endswith(".pftrace"):
+        return FirstLook()  # Perfetto's packets say nothing of ranks near there.
     if _EVENTS not in head + tail and not _TRACE.match(head.removeprefix(_MARK)):
         return FirstLook("it has no list of events near its beginning")
     info, odd = _distributed_info(head, tail)

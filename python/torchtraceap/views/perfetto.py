@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from torchtraceap._core import Finding
+from torchtraceap._core import Finding, write_pftrace
 from torchtraceap.base.files import new_file, refuse_trace
 from torchtraceap.report_data import ReportData
 from torchtraceap.views.json_form import members
@@ -37,7 +37,8 @@ def write_perfetto(report: ReportData, path: str | os.PathLike[str]) -> None:
 @contextmanager
 def plain_copy(path: str | os.PathLike[str], traces: Iterable[str]) -> Iterator[str]:
     """Yield the path of a file to write, which is then put in the place of ``path``,
-    none of the traces that are read, packed if that ends in .gz."""
+    none of the traces that are read: packed if that ends in .gz, as Perfetto's packets
+    if in .pftrace or .pftrace.gz."""
     where = os.fspath(path)
     for trace in traces:
         refuse_trace(where, trace)
@@ -49,6 +50,10 @@ def plain_copy(path: str | os.PathLike[str], traces: Iterable[str]) -> Iterator[
             if plain not in str(error):
                 raise
             raise ValueError(str(error).replace(plain, where)) from error
+        if where.removesuffix(".gz").endswith(".pftrace"):
+            packets = new + ".packets"
+            write_pftrace(plain, packets)
+            plain = packets
         _finish(plain, new, where.endswith(".gz"))
 
 

@@ -313,8 +313,8 @@ _COLLECTIVES = (
     Column("reason", lambda r: Cell(r.reason), if_any=True),
 )
 _ENGINE_KINDS = (
-    Column("exposed", lambda r: Cell(_exposed(r)), 48),
     Column("kind", lambda r: Cell(r.kind), 8),
+    Column("exposed", lambda r: Cell(_exposed(r)), 56),
     Column("steps", lambda r: count_cell(r.count)),
     Column("batch", lambda r: _count_if(r.batch), if_any=True),
     Column("padding", lambda r: _part_of(r.padding), if_any=True),

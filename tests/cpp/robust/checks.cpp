@@ -16,6 +16,7 @@
 #include "support/outcome.h"
 #include "timeline/windows.h"
 #include "trace/args.h"
+#include "trace/pftrace/packets.h"
 
 namespace tta::robust {
 namespace {
@@ -43,6 +44,9 @@ const std::set<std::string_view>& known_kinds() {
                                                    "not_a_trace",
                                                    "not_json",
                                                    "nsight",
+                                                   "pftrace_damaged",
+                                                   "pftrace_limit",
+                                                   "pftrace_truncated",
                                                    "pickle",
                                                    "sqlite",
                                                    "too_deep",
@@ -237,7 +241,8 @@ void check(const std::string& bytes, const Plan& plan, Counts& counts) {
     ++counts.refused[control.kind];
     check_refusal(control, bytes.size());
   }
-  const bool is_text = !bytes.starts_with("\x1f\x8b");
+  const bool is_text =
+      !bytes.starts_with("\x1f\x8b") && !trace::pftrace::begins_like_packets(bytes);
   if (control.trace && is_text && control.trace->text_bytes != bytes.size()) {
     throw Broken("text_bytes is " + std::to_string(control.trace->text_bytes));
   }

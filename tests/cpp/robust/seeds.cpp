@@ -5,10 +5,14 @@
 #include <zlib.h>
 
 #include <cctype>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "support/gzip.h"
 #include "support/trace_text.h"
+#include "trace/order.h"
+#include "write/write_pftrace.h"
 
 namespace tta::robust {
 namespace {
@@ -173,6 +177,14 @@ std::string gzip(std::string_view text) {
   return test::gzip(text, kFast);
 }
 
+std::string packets(const std::string& text) {
+  auto trace = trace::load_bytes(text);
+  trace::order_rows(trace);
+  std::ostringstream out;
+  write::write_pftrace(trace, out);
+  return std::move(out).str();
+}
+
 std::vector<std::string> small_seeds() {
   std::vector<std::string> seeds = {kKineto, compact(kKineto), list_form(),
                                     unnumbered_device(), steps()};
@@ -182,6 +194,9 @@ std::vector<std::string> small_seeds() {
     seeds.push_back(cut_between_events(read_sample(name), kSmall));
   }
   seeds.push_back(compact(seeds.back()));
+  for (const auto& text : {steps(), list_form(), seeds[5]}) {
+    seeds.push_back(packets(text));
+  }
   return seeds;
 }
 

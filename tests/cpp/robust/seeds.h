@@ -28,6 +28,9 @@ std::string cut_between_events(std::string_view text, std::size_t bytes);
 /// Drops white space outside strings.
 std::string compact(std::string_view text);
 
+/// Writes a trace as Perfetto's packets.
+std::string packets(const std::string& text);
+
 /// Compresses as one gzip member, fast.
 std::string gzip(std::string_view text);
 

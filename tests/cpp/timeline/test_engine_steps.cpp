@@ -50,8 +50,8 @@ TEST(EngineSteps, NamesOfEachEngine) {
   for (const auto& one : cases) EXPECT_EQ(read(one.name), one.means) << one.name;
 }
 
-// Work goes by its launch: what a step launched runs after its scope, and what is
-// launched after the scope (sampling) is its own until the next one begins.
+// Work belongs to the step of its launch: what a step launched runs after its scope,
+// and what is launched after the scope (sampling) is its own until the next one begins.
 TEST(EngineSteps, WorkByItsLaunch) {
   const auto trace =
       TraceText()

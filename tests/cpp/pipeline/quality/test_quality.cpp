@@ -192,7 +192,7 @@ TEST(LoaderWarnings, AnyDamageToTheFileDegrades) {
   for (const char* kind :
        {"truncated", "damaged_event", "damaged_metadata", "bad_utf8", "two_event_lists",
         "trailing_content", "gzip_truncated", "gzip_damaged", "gzip_checksum",
-        "gzip_trailing", "unclosed_list"}) {
+        "gzip_trailing", "unclosed_list", "pftrace_truncated", "pftrace_damaged"}) {
     TraceText text;
     for (int i = 0; i < 40; ++i) text.op("aten::add", i, 0.5);
     auto trace = text.load();
