@@ -18,7 +18,7 @@ using timeline::EngineStep;
 using timeline::EngineStepKind;
 using Steps = std::span<const EngineStep>;
 
-// Fewer pairs of steps show no habit; of so many, at least such a share must agree.
+// Fewer pairs of steps show no habit; of that many, at least such a share must agree.
 constexpr std::size_t kMinPairs = 4;
 constexpr double kHabit = 0.9;
 // Of the period, from which on the host's time between steps is worth overlapping.

@@ -19,7 +19,7 @@ namespace tta::patterns {
 
 enum class DecodeCause : std::uint8_t {
   kFallback,     ///< A step without a graph, in an engine that has graphs.
-  kEager,        ///< A step of an engine that has none.
+  kEager,        ///< A step of an engine without graphs.
   kGraphLaunch,  ///< A graph's launch.
   kPieces,       ///< Between the launches of many graphs of one step.
   kSampling,     ///< After the wait that reads the tokens.

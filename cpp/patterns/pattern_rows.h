@@ -152,7 +152,7 @@
     "convert weights once outside the loop. Casts of autocast go only with a model "   \
     "in that type (model.to(torch.bfloat16)).")                                        \
   X(kDequantPerStep, "dequant_per_step", kGpu, kKernel, kShorten, kFinding, (),        \
-    "Weights were dequantized anew in each decode step.",                              \
+    "Weights were dequantized again in each decode step.",                             \
     "Use a kernel that computes with quantized weights: vLLM and SGLang choose "       \
     "Marlin "                                                                          \
     "or Machete for AWQ and GPTQ where sizes and device allow.")                       \
