@@ -342,6 +342,10 @@ TTA_RECORD(AnswerRow, TTA_ANSWER_ROW,
   FIELD(std::string, kernels, {},                                                      \
         "Which operator loses most on the device, where kernels far below its peaks "  \
         "lose a fifth of the busy time and no row says so; or \"\".")                  \
+  FIELD(                                                                               \
+      std::string, steps, {},                                                          \
+      "Times of a serving engine's decode steps, else of its most frequent ones, in "  \
+      "a sentence; or \"\".")                                                          \
   FIELD(std::string, memory, {},                                                       \
         "Memory that grows in each step, or for which the allocator empties its "      \
         "cache, in a sentence or two; or \"\".")                                       \

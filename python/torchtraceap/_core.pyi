@@ -3121,6 +3121,11 @@ class Answer:
         """
         Five at most: what costs 3 % of the time or more, or whose fix is expected to save that; what to fix first comes first.
         """
+    @property
+    def steps(self) -> str:
+        """
+        Times of a serving engine's decode steps, else of its most frequent ones, in a sentence; or "".
+        """
 
 class Kernel:
     """

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import torchtraceap
+
 from .conftest import Cli
 
 CHECKS = [
@@ -70,3 +72,17 @@ def test_a_trace_is_held_against_it(cli: Cli, tmp_path: Path, data: Path) -> Non
     code, found = checked(cli, data / "mi250-rocm62-tiny.json.gz")
     assert code == 1 and found["steps"] == "missing"
     assert cli("record", "sglang", "--check", tmp_path / "none.json").code == 2
+
+
+def test_the_figures_of_steps(tmp_path: Path) -> None:
+    report = torchtraceap.analyze(engine_trace(tmp_path))
+    (kind,) = report.engine_kinds
+    assert (kind.kind, kind.count, kind.skipped, kind.batch) == ("decode", 6, 2, 8)
+    assert (kind.period_us, kind.host_us) == (5_000, 300)
+    # From 30 to 4,200 us of each step, with a pause from 80 to 200.
+    assert (kind.device_us, kind.busy_us, kind.gap_us) == (4_170, 4_050, 830)
+    assert kind.exposed_us == {"attention": 4_000, "product": 50}
+    assert (kind.launches, kind.graph_launches, kind.work) == (2, 1, 2)
+    assert report.engine_steps[-1].gap_us is None
+    assert "SGLang, decode: 6 steps of 8 requests, one each 5 ms" in str(report)
+    assert "exposed" in report.tables()

@@ -12,6 +12,7 @@
 #include "pipeline/pricing/price.h"
 #include "pipeline/story/story_parts.h"
 #include "pipeline/tables/memory_growth.h"
+#include "pipeline/tables/tables.h"
 
 namespace tta::pipeline {
 namespace {
@@ -164,12 +165,39 @@ std::string kernels_text(const Report& r, const Totals& sum,
          (why.evidence.empty() ? "" : ": ") + why.evidence + "); --tables has all.";
 }
 
+// Decode steps if there are any, else what there is most of.
+std::string steps_text(const Report& r) {
+  const auto kinds = make_engine_kinds(*r.timeline);
+  if (kinds.empty()) return {};
+  const auto decode = std::ranges::find(kinds, "decode", &EngineKind::kind);
+  const auto& k = decode == kinds.end() ? kinds.front() : *decode;
+  const auto time = [](std::int64_t ns) { return patterns::duration_text(ns); };
+  std::string out =
+      k.engine + ", " + k.kind + ": " + patterns::count_text(k.count, "step", "steps");
+  if (k.batch) {
+    out += " of " + patterns::count_text(static_cast<std::uint64_t>(*k.batch),
+                                         "request", "requests");
+  }
+  if (k.period_ns) out += ", one each " + time(*k.period_ns);
+  out += k.count > 1 ? " (medians)" : "";
+  out +=
+      "; on the device " + time(k.device_ns) + ", busy " + time(k.busy_ns) + " of it";
+  const auto most =
+      std::ranges::max_element(k.sum_ns, {}, [](auto& s) { return s.second; });
+  if (most != k.sum_ns.end()) {
+    out += ", most in " + most->first + " kernels (" + time(most->second) + ")";
+  }
+  if (k.gap_ns && *k.gap_ns > 0) out += "; " + time(*k.gap_ns) + " idle between steps";
+  return out + ".";
+}
+
 }  // namespace
 
 Answer answer_of(const Report& r) {
   Answer out;
   out.rest = static_cast<std::uint32_t>(r.findings.size());
   out.memory = memory_text(r);
+  out.steps = steps_text(r);
   if (r.quality.verdict == Verdict::kUnusable) {
     out.otherwise = "No verdict: the recording is unusable.";
     return out;

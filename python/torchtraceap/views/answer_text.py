@@ -226,6 +226,8 @@ def _notes(report: ReportData) -> Iterator[str]:
     quality, answer = report.quality, report.answer
     if answer.memory:
         yield headed("Memory", printable(answer.memory, 600))
+    if answer.steps:
+        yield printable(answer.steps, 400)
     if quality.verdict != "ok":
         more = f" ({len(quality.reasons) - 1} more)" if quality.reasons[1:] else ""
         reason = printable(quality.reasons[0].detail) if quality.reasons else ""
