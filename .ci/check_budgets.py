@@ -67,7 +67,7 @@ PARTS = [
     package("mcp_server", 940, 400),
     package("profiling", 1_850, 1_600),
     package("ranks", 1_815, 1_000),
-    package("views", 5_595, 2_900),
+    package("views", 5_610, 2_900),
     package("waits", 990, 800),
 ]
 BUDGETS = [
@@ -80,9 +80,9 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 65_900, 48_000, ("cpp",)),
+    Budget("cpp", 66_100, 48_000, ("cpp",)),
     Budget("cpp", 484, 350, ("cpp",), unit="files"),
-    Budget("tests", 67_450, 50_000, ("tests",)),
+    Budget("tests", 67_550, 50_000, ("tests",)),
     Budget("benchmarks", 34_300, 30_000, ("benchmarks",)),
     Budget("docs", 67, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),

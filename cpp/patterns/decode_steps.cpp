@@ -10,6 +10,7 @@
 
 #include "patterns/facts.h"
 #include "timeline/cursor.h"
+#include "timeline/median.h"
 
 namespace tta::patterns {
 namespace {
@@ -18,6 +19,8 @@ using timeline::EngineStep;
 using timeline::EngineStepKind;
 using Steps = std::span<const EngineStep>;
 
+// Launches of graphs with device work, of all.
+constexpr double kLeastCovered = 0.5;
 // Fewer pairs of steps show no habit; of that many, at least such a share must agree.
 constexpr std::size_t kMinPairs = 4;
 constexpr double kHabit = 0.9;
@@ -27,8 +30,16 @@ constexpr double kMinHostShare = 0.1;
 constexpr std::uint32_t kManyPieces = 4;
 // Engines without graphs launch thousands of kernels a step, those with them tens.
 constexpr std::uint32_t kManyLaunches = 100;
+// A step one by one has that many times the launches of one with a graph.
+constexpr std::uint32_t kJump = 10;
+// The first steps of a process may run before its graphs are used.
+constexpr std::size_t kWarm = 2;
+// A gap that many times the usual one in which nothing is recorded waits for requests.
+constexpr std::int64_t kOutlier = 3;
 // Beyond these tokens, engines capture no graphs: the kernels are long enough.
 constexpr std::int64_t kMostCaptured = 2048;
+// Scheduling takes 2 to 13 ms in public reports; beyond, the server waits for requests.
+constexpr std::int64_t kMostGap = 50'000'000;
 // A wait that ends so long after the device ran dry was for something else.
 constexpr std::int64_t kWakeUp = 1'000'000;
 
@@ -50,28 +61,56 @@ class Marker {
 
   // Of one process, in order of time.
   void run(Steps steps) {
-    const bool captured = std::ranges::any_of(
-        steps, [](const EngineStep& step) { return step.graph_launches > 0; });
-    const bool serial = is_serial(steps);
+    const auto captured = captured_of(steps);
+    const auto usual = usual_gap(steps);
+    const bool serial = is_serial(steps, usual);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto launches = launches_of(t_, steps[i]);
-      if (is_eager(steps[i], captured)) {
-        add(captured ? DecodeCause::kFallback : DecodeCause::kEager,
+      const bool warm = steps.size() < kWarm + 3 || i >= kWarm;
+      if (warm && is_eager(steps[i], captured)) {
+        add(captured.any ? DecodeCause::kFallback : DecodeCause::kEager,
             {c_.ts[launches.front()], c_.end(launches.back())}, steps[i].row);
       } else if (steps[i].decodes()) {
         mark_graphs(steps[i], launches);
       }
-      if (i + 1 < steps.size() && steps[i].decodes() && steps[i + 1].decodes()) {
-        mark_between(steps[i], steps[i + 1], serial);
+      if (i + 1 < steps.size() && steps[i].generates() && steps[i + 1].generates()) {
+        mark_between(steps[i], steps[i + 1], serial, usual);
       }
     }
   }
 
  private:
-  static bool is_eager(const EngineStep& step, bool captured) {
+  // What the graphs of a process are of.
+  struct Captured {
+    bool any = false;
+    std::map<EngineStepKind, std::int64_t> largest;  // batch; -1: unknown
+    std::uint32_t most_launches = 0;                 // of such a step
+  };
+  static Captured captured_of(Steps steps) {
+    Captured out;
+    for (const auto& step : steps) {
+      if (step.graph_launches == 0) continue;
+      out.any = true;
+      out.most_launches = std::max(out.most_launches, step.launches);
+      auto& largest = out.largest.try_emplace(step.scope.kind, -1).first->second;
+      largest = std::max(largest, step.scope.batch);
+    }
+    return out;
+  }
+
+  // An engine that captures its decode steps runs those beyond its largest graph one by
+  // one, with ten times the launches. One without graphs is eager in all; vLLM would
+  // capture short prompts, too.
+  static bool is_eager(const EngineStep& step, const Captured& captured) {
     if (step.graph_launches > 0 || step.launches < kManyLaunches) return false;
+    if (captured.any) {
+      const auto largest = captured.largest.find(step.scope.kind);
+      return step.decodes() && largest != captured.largest.end() &&
+             step.scope.batch > largest->second &&
+             step.launches >= kJump * captured.most_launches;
+    }
     const bool small = step.scope.tokens > 0 && step.scope.tokens <= kMostCaptured;
-    return step.decodes() || (!captured && small);
+    return step.decodes() || (small && step.scope.engine == "vLLM");
   }
 
   std::uint32_t first_launch(const EngineStep& step) const {
@@ -85,13 +124,35 @@ class Marker {
     return {step.device.end, c_.ts[launch]};
   }
 
+  // The median time between steps; 0 if there are none.
+  std::int64_t usual_gap(Steps steps) const {
+    std::vector<std::int64_t> gaps;
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+      if (!steps[i].generates() || !steps[i + 1].generates()) continue;
+      gaps.push_back(between(steps[i], steps[i + 1]).length());
+    }
+    return gaps.empty() ? 0 : timeline::upper_median(std::move(gaps));
+  }
+
+  // Whether the server had no requests meanwhile, as far as is known: its host did
+  // nothing that was recorded, for far longer than usual.
+  bool is_pause(Interval gap, std::uint32_t lane, std::int64_t usual) const {
+    if (gap.length() > kMostGap) return true;
+    return usual > 0 && gap.length() > kOutlier * usual &&
+           timeline::Cursor(t_, lane).in(gap).empty();
+  }
+
   // Whether no step is launched before the one before it has ended, and that costs.
-  bool is_serial(Steps steps) const {
+  bool is_serial(Steps steps, std::int64_t usual) const {
     std::size_t pairs = 0, late = 0;
     std::int64_t bare = 0, period = 0;
     for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
-      if (!steps[i].decodes() || !steps[i + 1].decodes()) continue;
+      if (!steps[i].generates() || !steps[i + 1].generates()) continue;
       const auto time = between(steps[i], steps[i + 1]);
+      if (time.length() > kMostGap ||
+          time.length() > kOutlier * std::max<std::int64_t>(usual, 1)) {
+        continue;
+      }
       ++pairs;
       late += time.end > time.begin;
       bare += time.length();
@@ -102,8 +163,18 @@ class Marker {
            static_cast<double>(bare) > kMinHostShare * static_cast<double>(period);
   }
 
+  // Whether attention is launched between the graphs of a step: it was left out.
+  bool in_pieces(const EngineStep& step) const {
+    if (step.graph_launches < kManyPieces) return false;
+    const auto attends = std::ranges::count_if(step.work, [&](auto row) {
+      return t_.named(row, Name::kAttends) &&
+             !t_.named(t_.launch_of(row), Name::kGraphLaunch);
+    });
+    return attends * 2 >= static_cast<std::int64_t>(step.graph_launches) - 1;
+  }
+
   void mark_graphs(const EngineStep& step, const std::vector<std::uint32_t>& launches) {
-    const bool pieces = step.graph_launches >= kManyPieces;
+    const bool pieces = in_pieces(step);
     auto last = kNoRow;
     for (const auto row : launches) {
       if (!t_.named(row, Name::kGraphLaunch)) continue;
@@ -116,10 +187,11 @@ class Marker {
     }
   }
 
-  void mark_between(const EngineStep& step, const EngineStep& next, bool serial) {
+  void mark_between(const EngineStep& step, const EngineStep& next, bool serial,
+                    std::int64_t usual) {
     auto bare = between(step, next);
-    if (bare.length() == 0) return;
     const auto lane = t_.lanes.lane[t_.launch_of(first_launch(next))];
+    if (bare.length() == 0 || is_pause(bare, lane, usual)) return;
     if (!serial) {
       const auto* wait = wait_at(lane, bare.begin);
       if (wait != nullptr) {
@@ -169,7 +241,10 @@ const DecodeSteps& decode_steps(const Context& context) {
   auto& known = context.facts.decode;
   if (known != nullptr) return *known;
   auto out = std::make_shared<DecodeSteps>();
-  out->steps = timeline::list_engine_steps(context.timeline);
+  // Of graphs whose replays were lost, idle time says nothing.
+  if (timeline::graph_coverage(context.timeline) >= kLeastCovered) {
+    out->steps = timeline::list_engine_steps(context.timeline);
+  }
   Marker marker(context.timeline, *out);
   std::map<std::string_view, std::size_t> engines;
   for (auto begin = out->steps.begin(); begin != out->steps.end();) {

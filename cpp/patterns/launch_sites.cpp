@@ -100,8 +100,12 @@ class Launching {
     }
     for (const auto& s : of(PatternId::kMissedCudaGraph)) graphs_.push_back(s.time);
     graphs_ = timeline::unite(std::move(graphs_));
-    eager_ = of(PatternId::kDecodeEagerFallback);
-    std::ranges::sort(eager_, {}, [](const Mark& m) { return m.time.begin; });
+    for (const auto& site : of(PatternId::kDecodeEagerFallback)) {
+      eager_[t_.lanes.lane[site.row]].push_back(site);
+    }
+    for (auto& [lane, marks] : eager_) {
+      std::ranges::sort(marks, {}, [](const Mark& m) { return m.time.begin; });
+    }
   }
 
   void read(std::uint32_t lane, std::span<const std::uint32_t> launches) {
@@ -153,11 +157,11 @@ class Launching {
 
   // The engine's step without a graph that a thread is in; null if it is in none.
   const Mark* step_at(std::uint32_t lane, std::int64_t when) const {
-    const auto* step =
-        timeline::last_begun(eager_, when, [](const Mark& m) { return m.time.begin; });
-    return step != nullptr && when < step->time.end && t_.lanes.lane[step->row] == lane
-               ? step
-               : nullptr;
+    const auto own = eager_.find(lane);
+    if (own == eager_.end()) return nullptr;
+    const auto* step = timeline::last_begun(own->second, when,
+                                            [](const Mark& m) { return m.time.begin; });
+    return step != nullptr && when < step->time.end ? step : nullptr;
   }
 
   // When the first operator around a launch began.
@@ -175,7 +179,9 @@ class Launching {
   ByLane apart_;
   IntervalSet graphs_;  // stretches that repeat
   std::vector<Mark> repeating_;
-  std::vector<Mark> eager_, stepping_;  // steps without a graph, and their launches
+  // Of each thread the steps without a graph, and their launches.
+  std::map<std::uint32_t, std::vector<Mark>> eager_;
+  std::vector<Mark> stepping_;
 };
 
 }  // namespace

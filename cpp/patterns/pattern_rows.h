@@ -103,6 +103,9 @@
   X(kZeroGradFill, "zero_grad_fill", kCpu, kOptimizer, kSkip, kFinding | kOnHost, (),  \
     "Gradients were filled with zeros instead of dropped.",                            \
     "Call optimizer.zero_grad(set_to_none=True), the default since torch 2.0.")        \
+  X(kDecodeCommExposed, "decode_comm_exposed", kGpu, kCommunication, kOverlap,         \
+    kFinding, (), "Collectives of decode steps ran with no computation beside them.",  \
+    "Use one-shot all-reduce kernels, fused with the norm after them.")                \
   X(kSmallCollectives, "small_collectives", kGpu, kCommunication, kBucket,             \
     kFinding | kEstimate, ("latency", "issuing"),                                      \
     "Many small collectives, each with the latency of a large one.",                   \
@@ -126,9 +129,6 @@
     ("step", "kernel"), "Single steps or kernels took far longer than the others.",    \
     "Compare a slow step with a usual one: garbage collection, checkpoints, "          \
     "logging, evaluation, other jobs on the machine.")                                 \
-  X(kDecodeCommExposed, "decode_comm_exposed", kGpu, kCommunication, kOverlap,         \
-    kFinding, (), "Collectives of decode steps ran with no computation beside them.",  \
-    "Use one-shot all-reduce kernels, fused with the norm after them.")                \
   X(kCommStreamSerialised, "comm_stream_serialised", kGpu, kCommunication, kOverlap,   \
     kFinding, (),                                                                      \
     "Communication and computation took turns without a recorded dependency.",         \

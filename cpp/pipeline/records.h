@@ -654,10 +654,11 @@ TTA_RECORD(EngineStep, TTA_ENGINE_STEP, "One forward pass of a serving engine.")
   FIELD(std::uint64_t, launches, 0, "Median.")                                         \
   FIELD(std::uint64_t, graph_launches, 0, "Median.")                                   \
   FIELD(std::uint64_t, work, 0, "Median.")                                             \
-  FIELD(TimesByName, sum_ns, {},                                                       \
-        "Device time a step by category: \"attention\", \"product\", \"experts\", "    \
-        "\"collective\", \"norm_elementwise\", \"sampling\", \"copy\", \"other\"; by " \
-        "kernels' names.")                                                             \
+  FIELD(                                                                               \
+      TimesByName, sum_ns, {},                                                         \
+      "Mean device time a step by category: \"attention\", \"product\", \"experts\", " \
+      "\"collective\", \"norm_elementwise\", \"sampling\", \"copy\", \"other\"; by "   \
+      "kernels' names.")                                                               \
   FIELD(TimesByName, exposed_ns, {},                                                   \
         "The same in which nothing of another category ran: at most what is gained "   \
         "without it.")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <string>
 #include <utility>
 
 namespace tta::timeline {
@@ -20,12 +21,13 @@ std::int64_t number_after(std::string_view text, std::string_view key) {
   std::int64_t out = -1;
   const auto end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, out);
-  return read.ec == std::errc() && out >= 0 ? out : -1;
+  // More is no count of anything, and sums of it could overflow.
+  constexpr auto kMost = std::int64_t{1} << 40;
+  return read.ec == std::errc() && out >= 0 && out <= kMost ? out : -1;
 }
 
 std::int64_t sum(std::int64_t a, std::int64_t b) {
-  constexpr auto kMost = std::int64_t{1} << 60;
-  return a < 0 || b < 0 || a > kMost || b > kMost ? std::max(a, b) : a + b;
+  return a < 0 || b < 0 ? std::max(a, b) : a + b;
 }
 
 EngineStepKind kind_of(std::int64_t prompts, std::int64_t decoding) {
@@ -51,6 +53,10 @@ std::optional<EngineScope> of_vllm(std::string_view name) {
   const bool in_detail = first.find("(sq") != first.npos;
   const auto* tokens = in_detail ? "(sq" : "(";
   out.tokens = sum(number_after(first, tokens), number_after(second, tokens));
+  // Several tokens of each request: those that a draft proposed are verified.
+  if (out.kind == EngineStepKind::kDecode && out.tokens > decoding) {
+    out.kind = EngineStepKind::kVerify;
+  }
   if (in_detail) {
     out.context_tokens = sum(number_after(first, "sk"), number_after(second, "sk"));
   }
@@ -69,19 +75,30 @@ std::optional<EngineScope> of_older_vllm(std::string_view name) {
 }
 
 std::optional<EngineScope> of_sglang(std::string_view name) {
+  struct Word {
+    std::string_view part;
+    EngineStepKind kind;
+  };
+  // "DRAFT_EXTEND" is of the draft, "TARGET_VERIFY" verifies.
+  constexpr std::array<Word, 8> kWords = {{{"DRAFT", EngineStepKind::kDraft},
+                                           {"VERIFY", EngineStepKind::kVerify},
+                                           {"EXTEND", EngineStepKind::kExtend},
+                                           {"PREFILL", EngineStepKind::kExtend},
+                                           {"DECODE", EngineStepKind::kDecode},
+                                           {"MIXED", EngineStepKind::kMixed},
+                                           {"IDLE", EngineStepKind::kOther},
+                                           {"PREBUILT", EngineStepKind::kOther}}};
   const auto word = name.substr(0, name.find_first_of(" ]"));
-  const auto has = [&](auto part) { return word.find(part) != word.npos; };
   EngineScope out;
-  out.kind = has("DRAFT")                      ? EngineStepKind::kDraft
-             : has("VERIFY")                   ? EngineStepKind::kVerify
-             : has("EXTEND") || has("PREFILL") ? EngineStepKind::kExtend
-             : has("DECODE")                   ? EngineStepKind::kDecode
-             : has("MIXED")                    ? EngineStepKind::kMixed
-                                               : EngineStepKind::kOther;
   out.engine = "SGLang";
   out.batch = number_after(name, "bs=");
   out.tokens = number_after(name, "toks=");
-  return out;
+  for (const auto& [part, kind] : kWords) {
+    if (word.find(part) == word.npos) continue;
+    out.kind = kind;
+    return out.batch < 0 ? std::nullopt : std::optional(out);
+  }
+  return {};  // Another program's "step[3]".
 }
 
 std::optional<EngineScope> of_atom(std::string_view name, EngineStepKind kind) {
@@ -112,24 +129,69 @@ void take_over(EngineScope& outer, const EngineScope& inner) {
 
 using Steps = std::vector<EngineStep>;
 
-// The step of a process that began last by a moment; null if that is over.
-EngineStep* step_at(std::map<std::int64_t, Steps>& steps, std::int64_t pid,
-                    std::int64_t when) {
-  const auto own = steps.find(pid);
-  if (own == steps.end()) return nullptr;
-  auto* step =
-      last_begun(own->second, when, [](const EngineStep& s) { return s.period.begin; });
-  return step == nullptr || when >= step->period.end ? nullptr : step;
-}
+// The steps of each thread, in order of time.
+class StepIndex {
+ public:
+  explicit StepIndex(const Timeline& t) : t_(t) {}
 
-void close_periods(Steps& steps) {
-  std::ranges::sort(steps, {}, [](const EngineStep& s) { return s.host.begin; });
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    auto& step = steps[i];
-    step.is_last = i + 1 == steps.size();
-    step.period = {step.host.begin,
-                   step.is_last ? step.host.end : steps[i + 1].host.begin};
+  std::map<std::uint32_t, Steps>& by_lane() { return by_lane_; }
+
+  void close_periods() {
+    for (auto& [lane, steps] : by_lane_) {
+      std::ranges::sort(steps, {}, [](const EngineStep& s) { return s.host.begin; });
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        auto& step = steps[i];
+        step.is_last = i + 1 == steps.size();
+        step.period = {step.host.begin,
+                       step.is_last ? step.host.end : steps[i + 1].host.begin};
+      }
+      auto& main = main_of_[steps.front().pid];
+      if (main == nullptr || main->size() < steps.size()) main = &steps;
+    }
   }
+
+  // The step of a call: of its own thread, else of the process's thread with most.
+  EngineStep* of(std::uint32_t call) {
+    const auto& c = t_.columns();
+    const auto own = by_lane_.find(t_.lanes.lane[call]);
+    Steps* steps = own == by_lane_.end() ? nullptr : &own->second;
+    if (steps == nullptr) {
+      const auto main = main_of_.find(c.pid[call]);
+      if (main == main_of_.end()) return nullptr;
+      steps = main->second;
+    }
+    auto* step = last_begun(*steps, c.ts[call],
+                            [](const EngineStep& s) { return s.period.begin; });
+    return step == nullptr || c.ts[call] >= step->period.end ? nullptr : step;
+  }
+
+ private:
+  const Timeline& t_;
+  std::map<std::uint32_t, Steps> by_lane_;
+  std::map<std::int64_t, Steps*> main_of_;
+};
+
+// Sampling is launched after a scope, and what prepares the next step before the next
+// scope: between them lies the longest pause of the device. What comes after it moves
+// to the next step. O(n log n) in the work.
+void divide_at_pause(const Timeline& t, EngineStep& step, EngineStep& next) {
+  const auto& c = t.columns();
+  std::int64_t until = -trace::kTimeLimit, longest = 0, pause = trace::kTimeLimit;
+  const auto pass = [&](std::uint32_t row) {
+    const bool after_scope = c.ts[t.launch_of(row)] >= step.host.end;
+    if (after_scope && until > -trace::kTimeLimit && c.ts[row] - until > longest) {
+      longest = c.ts[row] - until;
+      pause = c.ts[row];
+    }
+    until = std::max(until, c.end(row));
+  };
+  for (const auto row : step.work) pass(row);
+  if (!next.work.empty()) pass(next.work.front());
+  const auto first =
+      std::ranges::find_if(step.work, [&](auto row) { return c.ts[row] >= pause; });
+  if (first == step.work.begin()) return;  // Then it would be no step.
+  next.work.insert(next.work.begin(), first, step.work.end());
+  step.work.erase(first, step.work.end());
 }
 
 }  // namespace
@@ -155,9 +217,9 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t) {
     if (fresh) it->second = engine_scope_of(t.trace->name(row));
     return it->second ? &*it->second : nullptr;
   };
-  std::map<std::int64_t, Steps> steps;
+  StepIndex index(t);
   for (const auto& lane : t.lanes.threads()) {
-    auto& of_process = steps[lane.pid];
+    Steps of_thread;
     std::map<std::uint32_t, std::size_t> places;  // of outer scopes
     for (const auto row : t.lanes.rows_of(lane)) {
       const auto* scope = scope_of(row);
@@ -165,45 +227,64 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t) {
       const auto outer = t.tree.outermost(
           t.tree.parent[row], [&](auto above) { return places.contains(above); });
       if (outer != kNoRow) {
-        take_over(of_process[places[outer]].scope, *scope);
+        take_over(of_thread[places[outer]].scope, *scope);
         continue;
       }
-      places[row] = of_process.size();
+      places[row] = of_thread.size();
       EngineStep step;
       step.row = row;
       step.scope = *scope;
       step.pid = lane.pid;
       step.host = {c.ts[row], t.tree.end(c, row)};
-      of_process.push_back(std::move(step));
+      of_thread.push_back(std::move(step));
     }
+    if (of_thread.empty()) continue;
+    const auto number = t.lanes.lane[of_thread.front().row];
+    index.by_lane()[number] = std::move(of_thread);
   }
-  std::erase_if(steps, [](const auto& of) { return of.second.empty(); });
-  if (steps.empty()) return {};
-  for (auto& [pid, of_process] : steps) close_periods(of_process);
+  if (index.by_lane().empty()) return {};
+  index.close_periods();
   for (const auto& call : t.launch_calls) {
-    auto* step = step_at(steps, c.pid[call.row], c.ts[call.row]);
+    auto* step = index.of(call.row);
     if (step == nullptr) continue;
     ++step->launches;
     step->graph_launches += t.named(call.row, Name::kGraphLaunch);
   }
   t.each_launched([&](auto row, auto launch) {
-    auto* step = step_at(steps, c.pid[launch], c.ts[launch]);
     const auto time = intersect({c.ts[row], c.end(row)}, t.span);
-    if (step == nullptr || time.begin > time.end) return;  // Before the span.
-    step->device.begin =
-        step->work.empty() ? time.begin : std::min(step->device.begin, time.begin);
-    step->device.end = std::max(step->device.end, time.end);
-    step->work.push_back(row);
+    auto* step = index.of(launch);
+    // Before the span, it is in no balance.
+    if (step != nullptr && time.begin <= time.end) step->work.push_back(row);
   });
   Steps out;
-  for (auto& [pid, of_process] : steps) {
-    for (auto& step : of_process) {
-      if (step.work.empty()) continue;
+  for (auto& [lane, steps] : index.by_lane()) {
+    for (auto& step : steps) {
       std::ranges::sort(step.work, {}, [&](auto row) { return c.ts[row]; });
+    }
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+      divide_at_pause(t, steps[i], steps[i + 1]);
+    }
+    for (auto& step : steps) {
+      if (step.work.empty()) continue;
+      step.device.begin = std::max(t.span.begin, c.ts[step.work.front()]);
+      for (const auto row : step.work) {
+        step.device.end = std::max(step.device.end, std::min(t.span.end, c.end(row)));
+      }
       out.push_back(std::move(step));
     }
   }
+  std::ranges::stable_sort(out, {}, [](const EngineStep& s) { return s.pid; });
   return out;
+}
+
+double graph_coverage(const Timeline& t) {
+  std::size_t all = 0, with_work = 0;
+  for (const auto& call : t.launch_calls) {
+    if (!t.named(call.row, Name::kGraphLaunch)) continue;
+    ++all;
+    with_work += call.work > 0;
+  }
+  return all == 0 ? 1 : static_cast<double>(with_work) / static_cast<double>(all);
 }
 
 WorkCategory work_category(const Timeline& t, std::uint32_t row) {

@@ -57,14 +57,23 @@ struct EngineStep {
   EngineScope scope;
   std::int64_t pid = 0;
   Interval host;  ///< The scope; its device work may end long after.
-  /// From its begin to that of the process's next step, whose launches are counted as
-  /// its own (sampling comes after the scope); of the last, to the end of its scope.
+  /// From its begin to that of the thread's next step; of the last, to the end of its
+  /// scope.
   Interval period;
-  bool is_last = false;             ///< Of its process: what follows is not known.
-  std::vector<std::uint32_t> work;  ///< Device work launched in its period, by start.
-  Interval device;                  ///< From the first start to the last end of it.
+  bool is_last = false;  ///< Of its thread: what follows is not known.
+  /// Device work launched in its period (sampling comes after the scope), by start;
+  /// what comes after the longest pause behind its scope prepares the next step, and is
+  /// that one's.
+  std::vector<std::uint32_t> work;
+  Interval device;  ///< From the first start to the last end of it.
   std::uint32_t launches = 0, graph_launches = 0;  ///< Calls in its period.
 
+  /// Whether it makes tokens, with or without prompts beside: its period is a wait for
+  /// its requests.
+  bool generates() const {
+    return decodes() || scope.kind == EngineStepKind::kMixed ||
+           scope.kind == EngineStepKind::kDraft;
+  }
   bool decodes() const {
     return scope.kind == EngineStepKind::kDecode ||
            scope.kind == EngineStepKind::kVerify;
@@ -75,6 +84,10 @@ struct EngineStep {
 /// time. Work is assigned by its launch. O(n log n) in steps, linear in names, launches
 /// and work.
 std::vector<EngineStep> list_engine_steps(const Timeline& timeline);
+
+/// Returns the share of graph launches that have device work in the trace; 1 without
+/// any. Linear in the launches.
+double graph_coverage(const Timeline& timeline);
 
 /// What kind of work a device row is, for sums by category.
 enum class WorkCategory : std::uint8_t {

@@ -317,7 +317,8 @@ namespace tta::timeline {
     "a kernel of a mixture of experts")                                                \
   X(kAttends, kAnyCase,                                                                \
     "*attn*|*attention*|*fmha*|*flash_fwd*|*flash_bwd*|*flashmla*|*_mla_*|*mla::*|"    \
-    "*batchdecode*|*batchprefill*|*paged_kv*|*pagedkv*",                               \
+    "*batchdecode*|*batchprefill*|*paged_kv*|*pagedkv*|*_fwd_kernel_stage*|"            \
+    "*_fwd_grouped_kernel*|*sdpa*|*_mha*|*mha_*|*xqa*",                               \
     "a kernel of attention")                                                           \
   X(kSamples, kAnyCase,                                                                \
     "*sampling*|*sampler*|*argmax*|*multinomial*|*top_p*|*topp*|*top_k*|*gathertopk*|" \

@@ -159,9 +159,11 @@ bool all_work_after(const Lanes& lanes, const trace::Columns& c, std::int64_t wh
 // When devices that were busy before the recording came to their first recorded work:
 // launched long before, it had waited for most of the time that nothing ran. What
 // slipped in before on another stream is next to nothing. `begin` if no such wait is
-// known. O(n log n) in the rows before it.
+// known, or if the host had waited for a device to be done. O(n log n) in the rows.
 std::int64_t after_unseen_work(const trace::Columns& c, const Lanes& lanes,
-                               const Links& links, std::int64_t begin) {
+                               const Links& links, const Names& names,
+                               const std::vector<ThreadWaits>& waits,
+                               std::int64_t begin) {
   constexpr std::int64_t kSlippedIn = 20;  // 5 % of that time
   using Rows = std::span<const std::uint32_t>;
   const auto later = [&](Rows a, Rows b) { return c.ts[a.front()] > c.ts[b.front()]; };
@@ -180,7 +182,15 @@ std::int64_t after_unseen_work(const trace::Columns& c, const Lanes& lanes,
       const auto waited = c.ts[row] - std::max(until, c.end(launch));
       const bool unseen =
           waited >= kUnseenWork && waited >= gap / 2 && busy <= gap / kSlippedIn;
-      return unseen && all_work_after(lanes, c, c.ts[row]) ? c.ts[row] : begin;
+      // A device that was waited for had nothing left to do.
+      const bool drained = std::ranges::any_of(waits, [&](const ThreadWaits& thread) {
+        return std::ranges::any_of(thread.waits, [&](const HostWait& wait) {
+          return wait.end <= c.ts[launch] &&
+                 names.is(c.name[wait.row], Name::kDeviceSynchronize);
+        });
+      });
+      return unseen && !drained && all_work_after(lanes, c, c.ts[row]) ? c.ts[row]
+                                                                       : begin;
     }
     busy += c.dur[row];
     until = std::max(until, c.end(row));
@@ -295,12 +305,13 @@ Timeline make_timeline(const trace::Trace& trace) {
   t.tree = make_op_tree(trace, t.lanes);
   t.links = make_links(trace, t.names, t.lanes);
   tell_devices_apart(trace, t.links, t.lanes);
-  t.head.begin = t.span.begin;
-  t.span.begin = after_unseen_work(trace.columns, t.lanes, t.links, t.span.begin);
-  t.head.end = t.span.begin;
   t.launch_calls = list_launch_calls(trace, t.names, t.lanes, t.links);
   t.spans = make_spans(trace, t.lanes);
   t.waits = make_host_waits(trace, t.names, t.lanes, t.links, t.tree);
+  t.head.begin = t.span.begin;
+  t.span.begin = after_unseen_work(trace.columns, t.lanes, t.links, t.names, t.waits,
+                                   t.span.begin);
+  t.head.end = t.span.begin;
   t.devices = make_device_times(trace, t.lanes, t.links, t.span);
   if (t.devices.empty()) t.host = make_host_times(trace, t.lanes, t.spans, t.span);
   t.properties = read_device_properties(trace);

@@ -45,6 +45,12 @@ Made matrix_product(const Call& call, std::size_t first, bool is_linear) {
 
 Made products(const Call& call) { return matrix_product(call, 0, false); }
 Made added_products(const Call& call) { return matrix_product(call, 1, false); }
+// The output comes first.
+Made products_into(const Call& call) {
+  auto work = matrix_product(call, 1, false);
+  if (work) work->bytes -= call.bytes(0);
+  return work;
+}
 Made linear(const Call& call) { return matrix_product(call, 0, true); }
 
 Made vector_product(const Call& call, std::size_t first) {
@@ -123,7 +129,7 @@ Numbers output_of(const Call& call, const Places& at, const Numbers& in,
   if (transposed) {
     const auto groups =
         at.groups < 0 ? 1 : call.number(static_cast<std::size_t>(at.groups));
-    if (groups < 1) return {};
+    if (groups < 1 || groups > (1 << 30)) return {};
     out[1] = weight[1] * groups;
   }
   for (std::size_t d = 0; d < space; ++d) {
@@ -343,8 +349,8 @@ constexpr std::array kMatrixRows = {
     WorkRow{products,
             " mm bmm _scaled_mm _int_mm sgl_kernel::fp8_scaled_mm "
             "sgl_kernel::int8_scaled_mm "},
-    WorkRow{added_products,
-            " addmm addmm_ _addmm_activation baddbmm baddbmm_ _C::cutlass_scaled_mm "},
+    WorkRow{added_products, " addmm addmm_ _addmm_activation baddbmm baddbmm_ "},
+    WorkRow{products_into, " _C::cutlass_scaled_mm "},
     WorkRow{linear,
             " linear mkldnn_linear aiter::gemm_a16w16 vllm::rocm_unquantized_gemm "},
     WorkRow{vectors, " mv dot vdot "},

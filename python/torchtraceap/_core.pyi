@@ -4061,12 +4061,12 @@ class EngineKind:
     @property
     def sum_ns(self) -> dict[str, int]:
         """
-        Device time a step by category: "attention", "product", "experts", "collective", "norm_elementwise", "sampling", "copy", "other"; by kernels' names.
+        Mean device time a step by category: "attention", "product", "experts", "collective", "norm_elementwise", "sampling", "copy", "other"; by kernels' names.
         """
     @property
     def sum_us(self) -> dict[str, float]:
         """
-        Device time a step by category: "attention", "product", "experts", "collective", "norm_elementwise", "sampling", "copy", "other"; by kernels' names.
+        Mean device time a step by category: "attention", "product", "experts", "collective", "norm_elementwise", "sampling", "copy", "other"; by kernels' names.
         """
     @property
     def tokens(self) -> int | None:

@@ -86,7 +86,7 @@ std::string describe_eager(const Context& context, const Finding& f) {
   std::uint32_t launches = 0;
   std::int64_t batch = -1, largest = -1;
   for (const auto& step : decode_steps(context).steps) {
-    if (step.graph_launches > 0) {
+    if (step.graph_launches > 0 && step.decodes()) {
       largest = std::max(largest, step.scope.batch);
     } else if (step.launches > launches) {
       launches = step.launches;
@@ -96,7 +96,7 @@ std::string describe_eager(const Context& context, const Finding& f) {
   std::string text = engine(context) + " launched up to " +
                      count_text(launches, "kernel", "kernels") +
                      " one by one in a step, without a CUDA graph";
-  if (f.subtype == kOfSize && batch > 0 && largest > 0) {
+  if (f.subtype == kOfSize && batch > largest && largest > 0) {
     text += ": batch " + std::to_string(batch) + ", with graphs up to " +
             std::to_string(largest);
   }
@@ -113,8 +113,9 @@ std::string advise_eager(const Context& context, const Finding& f) {
                  "largest batch.";
   }
   return is_vllm(context)
-             ? "Start vLLM without --enforce-eager, and with a size of at least this "
-               "many tokens in cudagraph_capture_sizes (--compilation-config)."
+             ? "Start vLLM without --enforce-eager, and with a size in "
+               "cudagraph_capture_sizes (--compilation-config) that is not less than "
+               "the tokens of a step."
              : "Start the server without --disable-cuda-graph.";
 }
 
@@ -167,12 +168,13 @@ std::string describe_serial(const Context& context, const Finding& f) {
 }
 
 std::string advise_serial(const Context& context, const Finding&) {
-  return is_vllm(context)
-             ? "Schedule asynchronously: --async-scheduling (the default from vLLM "
-               "0.14 "
-               "on, unless an option such as pipeline parallelism excludes it)."
-             : "Schedule while the step before runs: start SGLang without "
-               "--disable-overlap-schedule.";
+  return std::string(
+             is_vllm(context)
+                 ? "Schedule asynchronously: --async-scheduling (the default from vLLM "
+                   "0.14 on, unless an option such as pipeline parallelism excludes it)"
+                 : "Schedule while the step before runs: start SGLang without "
+                   "--disable-overlap-schedule") +
+         ", and read no value of a step before the next is launched.";
 }
 
 std::string describe_gap(const Context& context, const Finding& f) {
@@ -189,6 +191,13 @@ std::string advise_gap(const Context& context, const Finding&) {
          "detokenization and logging in another process, cheaper sampling options.";
 }
 
+// The device of some work, by its place.
+std::uint32_t place_of(const timeline::Timeline& t, std::uint32_t row) {
+  const auto device = t.lanes.lanes[t.lanes.lane[row]].device;
+  const auto at = std::ranges::find(t.devices, device, &timeline::DeviceTime::device);
+  return static_cast<std::uint32_t>(at - t.devices.begin());
+}
+
 // --- Collectives -----------------------------------------------------------------
 
 std::vector<Claim> propose_comm(const Context& context) {
@@ -198,9 +207,9 @@ std::vector<Claim> propose_comm(const Context& context) {
   for (std::size_t i = 0; i < t.devices.size(); ++i) {
     std::vector<Mark> marks;
     for (const auto& step : decode_steps(context).steps) {
-      if (!step.decodes() || step.pid != t.devices[i].pid) continue;
+      if (!step.decodes()) continue;
       for (const auto row : step.work) {
-        if (!t.is_communication(row)) continue;
+        if (!t.is_communication(row) || place_of(t, row) != i) continue;
         marks.push_back({{c.ts[row], c.end(row)}, row});
       }
     }
@@ -237,21 +246,12 @@ std::string advise_comm(const Context& context, const Finding& f) {
 
 // --- Work ------------------------------------------------------------------------
 
-// The device that a process feeds, by its place; their number if there is none.
-std::uint32_t place_of(const timeline::Timeline& t, std::int64_t pid) {
-  const auto at = std::ranges::find(t.devices, pid, &timeline::DeviceTime::pid);
-  return static_cast<std::uint32_t>(at - t.devices.begin());
-}
-
 std::vector<Claim> propose_padding(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Excess> excess;
   for (const auto& step : decode_steps(context).steps) {
     const auto real = step.scope.batch, padded = step.scope.padded_batch;
-    const auto device = place_of(t, step.pid);
-    if (!step.decodes() || real < 1 || padded <= real || device == t.devices.size()) {
-      continue;
-    }
+    if (!step.decodes() || real < 1 || padded <= real) continue;
     const auto share = 1 - static_cast<double>(real) / static_cast<double>(padded);
     for (const auto row : step.work) {
       const auto category = timeline::work_category(t, row);
@@ -259,7 +259,7 @@ std::vector<Claim> propose_padding(const Context& context) {
           category != timeline::WorkCategory::kExperts) {
         continue;
       }
-      excess.push_back({device, row, share, row, 0});
+      excess.push_back({place_of(t, row), row, share, row, 0});
     }
   }
   return claim_rows(context, PatternId::kDecodePadding, std::move(excess));
@@ -281,11 +281,14 @@ std::vector<Claim> propose_dequantize(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Excess> excess;
   for (const auto& step : decode_steps(context).steps) {
-    const auto device = place_of(t, step.pid);
-    if (!step.decodes() || device == t.devices.size()) continue;
+    if (!step.decodes()) continue;
     for (const auto row : step.work) {
-      if (!t.named(row, Name::kDequantizes)) continue;
-      excess.push_back({device, row, 1, row, 0});
+      // Neither a product that dequantizes on the way, nor a cache.
+      if (!t.named(row, Name::kDequantizes) || t.named(row, Name::kTuned) ||
+          t.trace->name(row).find("cache") != std::string_view::npos) {
+        continue;
+      }
+      excess.push_back({place_of(t, row), row, 1, row, 0});
     }
   }
   return claim_rows(context, PatternId::kDequantPerStep, std::move(excess));
@@ -343,15 +346,16 @@ std::vector<Claim> propose_small(const Context& context) {
   const auto& c = t.columns();
   std::vector<Excess> excess;
   for (const auto& step : decode_steps(context).steps) {
-    const auto device = place_of(t, step.pid);
-    if (!step.decodes() || device == t.devices.size()) continue;
+    if (!step.decodes()) continue;
     for (const auto& [names, alike] : chains_of(t, step)) {
       for (const auto& chain : alike) {
         // One kernel is left, as long as the longest.
         const auto longest =
             *std::ranges::max_element(chain, {}, [&](auto row) { return c.dur[row]; });
         for (const auto row : chain) {
-          if (row != longest) excess.push_back({device, row, 1, chain.front(), 0});
+          if (row != longest) {
+            excess.push_back({place_of(t, row), row, 1, chain.front(), 0});
+          }
         }
       }
     }
@@ -373,17 +377,35 @@ std::string advise_small(const Context& context, const Finding&) {
                "engine's fused kernels for norm, rotary embedding and quantization.";
 }
 
-// Softmax over scores in memory, in steps of which no kernel is a fused attention.
+// Softmax over scores in memory between two products, in steps in which no kernel is a
+// fused attention. Of a router no product comes right before.
 std::vector<Claim> propose_attention(const Context& context) {
   const auto& t = context.timeline;
+  constexpr std::size_t kNear = 3;  // scaling, mask and dropout may lie between
   std::vector<Excess> excess;
   for (const auto& step : decode_steps(context).steps) {
-    const auto device = place_of(t, step.pid);
+    const auto& work = step.work;
     const auto fused = [&](auto row) { return t.named(row, Name::kAttends); };
-    if (device == t.devices.size() || std::ranges::any_of(step.work, fused)) continue;
+    if (step.scope.kind == timeline::EngineStepKind::kOther ||
+        std::ranges::any_of(work, fused)) {
+      continue;
+    }
+    const auto is_product = [&](std::size_t i) {
+      return timeline::work_category(t, work[i]) == timeline::WorkCategory::kProduct;
+    };
     std::vector<Excess> own;
-    for (const auto row : step.work) {
-      if (t.named(row, Name::kSoftmaxKernel)) own.push_back({device, row, 1, row, 0});
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      if (!t.named(work[i], Name::kSoftmaxKernel) ||
+          t.named(work[i], Name::kOfExperts) || t.named(work[i], Name::kSamples)) {
+        continue;
+      }
+      bool before = false, after = false;
+      for (std::size_t by = 1; by <= kNear; ++by) {
+        before = before || (i >= by && is_product(i - by));
+        after = after || (i + by < work.size() && is_product(i + by));
+      }
+      if (before && after)
+        own.push_back({place_of(t, work[i]), work[i], 1, work[i], 0});
     }
     if (own.size() >= kLayers) excess.insert(excess.end(), own.begin(), own.end());
   }

@@ -62,8 +62,11 @@ class ServingChecks {
         "No step of vLLM, SGLang or ATOM has device work: annotations of steps were "
         "not recorded, or this is not the process that runs the model.");
     add("decode_steps", decoding >= kFewestSteps,
-        count_text(decoding, "decode step", "decode steps") + ", fewer than " +
-            std::to_string(kFewestSteps) + ": record more iterations.");
+        decoding == 0
+            ? "No decode step is in the trace: record longer, or take the "
+              "file of the decode stage."
+            : count_text(decoding, "decode step", "decode steps") + ", fewer than " +
+                  std::to_string(kFewestSteps) + ": record more iterations.");
   }
 
   void find_graphs() {
@@ -77,9 +80,12 @@ class ServingChecks {
         std::ranges::any_of(steps_, [](const timeline::EngineStep& step) {
           return step.decodes() && step.graph_launches > 0;
         });
+    const bool decodes = std::ranges::any_of(steps_, &timeline::EngineStep::decodes);
     add("graphs", in_step,
-        "No decode step launched a CUDA graph: the server ran in eager mode, which is "
-        "not how it serves.");
+        !decodes ? "No decode step is in the trace that could have launched one."
+                 : "No decode step launched a CUDA graph: the server ran in eager "
+                   "mode, which is "
+                   "not how it serves.");
     add("graph_work",
         launches == 0 || static_cast<double>(with_work) >=
                              kLeastCovered * static_cast<double>(launches),

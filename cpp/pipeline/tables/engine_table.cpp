@@ -63,7 +63,8 @@ std::vector<EngineStep> rows_of(const timeline::Timeline& t,
   return out;
 }
 
-// Adds to both how long each category ran, and ran alone. O(n log n) in the work.
+// Adds to both how long each category ran, and ran alone on its device. O(n log n) in
+// the work.
 void sweep(const timeline::Timeline& t, const timeline::EngineStep& step,
            ByCategory& sum, ByCategory& exposed) {
   const auto& c = t.columns();
@@ -72,26 +73,29 @@ void sweep(const timeline::Timeline& t, const timeline::EngineStep& step,
     std::size_t category;
     int by;
   };
-  std::vector<Change> changes;
+  std::map<std::int32_t, std::vector<Change>> devices;
   for (const auto row : step.work) {
     const auto category = static_cast<std::size_t>(timeline::work_category(t, row));
     sum[category] += c.dur[row];
+    auto& changes = devices[t.lanes.lanes[t.lanes.lane[row]].device];
     changes.push_back({c.ts[row], category, 1});
     changes.push_back({c.end(row), category, -1});
   }
-  std::ranges::sort(changes, {}, &Change::at);
-  std::array<std::int64_t, kCategories> running{};
-  std::int64_t last = 0;
-  for (const auto& change : changes) {
-    const auto active =
-        std::ranges::count_if(running, [](auto count) { return count > 0; });
-    if (active == 1) {
-      const auto only =
-          std::ranges::find_if(running, [](auto count) { return count > 0; });
-      exposed[static_cast<std::size_t>(only - running.begin())] += change.at - last;
+  for (auto& [device, changes] : devices) {
+    std::ranges::sort(changes, {}, &Change::at);
+    std::array<std::int64_t, kCategories> running{};
+    std::int64_t last = 0;
+    for (const auto& change : changes) {
+      const auto active =
+          std::ranges::count_if(running, [](auto count) { return count > 0; });
+      if (active == 1) {
+        const auto only =
+            std::ranges::find_if(running, [](auto count) { return count > 0; });
+        exposed[static_cast<std::size_t>(only - running.begin())] += change.at - last;
+      }
+      running[change.category] += change.by;
+      last = change.at;
     }
-    running[change.category] += change.by;
-    last = change.at;
   }
 }
 

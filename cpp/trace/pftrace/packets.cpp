@@ -20,8 +20,8 @@ using protozero::pbf_wire_type;
 constexpr char kTag = 0x0A;  // field 1, with a length
 constexpr std::size_t kPart = std::size_t{256} << 10;
 constexpr std::size_t kLongestHead = 1 + protozero::max_varint_length;
-// Packets compressed together inflate to a few times their size.
-constexpr std::size_t kMostInflated = 1000;
+// Packets compressed together inflate to ten times their size or so.
+constexpr std::size_t kMostInflated = 100;
 
 constexpr const char* kAgain =
     "Copy or record the file again, or use recover (recover=True, --recover) to read "

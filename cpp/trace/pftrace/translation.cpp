@@ -32,15 +32,17 @@ bool is_call(std::string_view name, std::string_view prefix) {
 
 // Names of annotations that torch itself and serving engines make.
 bool is_annotation(const Index& index, std::string_view name) {
-  constexpr std::array<std::string_view, 9> kBeginnings = {"ProfilerStep#",
-                                                           "execute_",
-                                                           "step[",
-                                                           "Optimizer.",
-                                                           "enumerate(DataLoader)",
-                                                           "DistributedDataParallel",
-                                                           "nccl:",
-                                                           "gloo:",
-                                                           "## "};
+  constexpr std::array<std::string_view, 11> kBeginnings = {"ProfilerStep#",
+                                                            "execute_",
+                                                            "prefill[",
+                                                            "decode[",
+                                                            "step[",
+                                                            "Optimizer.",
+                                                            "enumerate(DataLoader)",
+                                                            "DistributedDataParallel",
+                                                            "nccl:",
+                                                            "gloo:",
+                                                            "## "};
   return index.annotations.contains(name) ||
          std::ranges::any_of(kBeginnings,
                              [&](auto each) { return name.starts_with(each); });

@@ -96,8 +96,8 @@ def work_tables(report: ReportData) -> list[Table]:
             report.engine_kinds,
             _ENGINE_KINDS,
             legend="period: to the next step; gap: from the last device work to the "
-            "first of the next step; exposed: time a step in which nothing of another "
-            "category ran on the device.",
+            "first of the next step; exposed: mean time a step in which nothing of "
+            "another category ran on the device.",
         ),
         Table("Kernels", ", by the time in which any ran", report.kernels, _KERNELS),
         Table("Copies and memsets", "", report.copies, _COPIES),
@@ -313,8 +313,9 @@ _COLLECTIVES = (
     Column("reason", lambda r: Cell(r.reason), if_any=True),
 )
 _ENGINE_KINDS = (
+    Column("engine", lambda r: Cell(r.engine), 8, if_varied=True),
     Column("kind", lambda r: Cell(r.kind), 8),
-    Column("exposed", lambda r: Cell(_exposed(r)), 56),
+    Column("exposed", lambda r: Cell(_exposed(r)), 72),
     Column("steps", lambda r: count_cell(r.count)),
     Column("batch", lambda r: _count_if(r.batch), if_any=True),
     Column("padding", lambda r: _part_of(r.padding), if_any=True),
@@ -398,7 +399,9 @@ def _step(row: Utilization) -> Cell:
 def _exposed(row: EngineKind) -> str:
     """Return the categories, the largest first."""
     times = sorted(row.exposed_us.items(), key=lambda item: -item[1])
-    return ", ".join(f"{name} {time_text(us)}" for name, us in times if us > 0)
+    known = [f"{name} {time_text(us)}" for name, us in times if us > 0]
+    more = [f"{len(known) - 3} more"] if known[4:] else known[3:]
+    return ", ".join(known[:3] + more)
 
 
 def _count_if(value: int | None) -> Cell:

@@ -52,6 +52,21 @@ TEST(Decode, StepsThatNeverOverlapAreNotScheduledAsynchronously) {
   EXPECT_TRUE(says(f.advice, "--async-scheduling")) << f.advice;
 }
 
+// Launches of graphs without work: records were lost, and idle time says nothing.
+TEST(Decode, LostReplaysAreNotJudged) {
+  auto text = steps_of({.busy = 5200});
+  for (int i = 0; i <= kSteps; ++i) {
+    text.call("cudaGraphLaunch", 1500 + i * 7000, 10, 5000 + i);
+  }
+  EXPECT_EQ(wasted(text, kAsyncSchedulingOff), 0);
+}
+
+TEST(Decode, AServerWithoutRequestsIsIdle) {
+  const auto found = find_in(steps_of({.period = 80'000}));
+  EXPECT_EQ(wasted(found, kAsyncSchedulingOff), 0);
+  EXPECT_EQ(wasted(found, kDecodeHostGap), 0);
+}
+
 // Every other step is launched while the one before runs: what is late has a cause of
 // its own, 2950 us after each wait.
 TEST(Decode, SingleLateStepsAreOfTheLineThatTheHostIsIn) {
@@ -113,21 +128,31 @@ TEST(Decode, AnEngineWithoutGraphsIsEager) {
   }
 }
 
-// Six graphs a step, 300 us of work each, launched every 400 us.
-TEST(Decode, ManyGraphsOfOneStepArePieces) {
+// Six graphs a step, 300 us of work each, launched every 400 us, with a kernel launched
+// at 320 us that runs from 330 to 340 us between them.
+TraceText pieces(const std::string& between) {
   TraceText text;
   for (int i = 0; i < 4; ++i) {
     const double at = 1000 + i * 2500;
     text.note("step[DECODE bs=8]", at, 2400);
     for (int piece = 0; piece < 6; ++piece) {
-      const auto id = 10 * i + piece + 1;
-      text.call("cudaGraphLaunch", at + 400 * piece, 20, id);
-      text.kernel(at + 400 * piece + 10, 300, id);
+      const auto id = 20 * i + 2 * piece + 1;
+      const auto from = at + 400 * piece;
+      text.call("cudaGraphLaunch", from, 20, id).kernel(from + 10, 300, id);
+      if (piece < 5) text.launched(from + 320, from + 330, 10, id + 1, 7, between);
     }
   }
-  const auto found = find_in(text);
-  EXPECT_EQ(wasted(found, kPiecewiseGraph), 4 * 5 * 100'000 + 3 * 10'000);
+  return text;
+}
+
+// From 310 us until the launch between has returned at 325, from 340 to 410, and 10 us
+// of the first launch of each step but the first.
+TEST(Decode, ManyGraphsWithAttentionBetweenArePieces) {
+  const auto found = find_in(pieces("fmha"));
+  EXPECT_EQ(wasted(found, kPiecewiseGraph), 4 * 5 * 85'000 + 3 * 10'000);
   EXPECT_EQ(wasted(found, kLaunchBound), 0);
+  // A draft model's graphs are steps of their own.
+  EXPECT_EQ(wasted(pieces("copy_tokens"), kPiecewiseGraph), 0);
 }
 
 TEST(Decode, CollectivesPaddingAndDequantizationOfSteps) {
@@ -164,6 +189,7 @@ TraceText layers(const std::string& softmax, int count) {
     for (int layer = 0; layer < count; ++layer) {
       run("nvjet_gemm", 100);
       if (!softmax.empty()) run(softmax, 50);
+      if (!softmax.empty()) run("nvjet_gemm", 20);
       run("rms_norm_kernel", 2);
       run("rotary_embedding_kernel", 4);
       run("act_and_mul_kernel", 3);
@@ -182,7 +208,9 @@ TEST(Decode, ChainsOfSmallKernelsInEachLayer) {
 TEST(Decode, AttentionThatIsNotFused) {
   EXPECT_EQ(wasted(layers("softmax_warp_forward", 10), kAttentionBackend),
             4 * 10 * 50'000);
-  EXPECT_EQ(wasted(layers("fmha_with_softmax", 10), kAttentionBackend), 0);
+  for (const auto* name : {"fmha_with_softmax", "topkGatingSoftmax", "gelu"}) {
+    EXPECT_EQ(wasted(layers(name, 10), kAttentionBackend), 0) << name;
+  }
 }
 
 }  // namespace

@@ -32,6 +32,9 @@ TEST(EngineSteps, NamesOfEachEngine) {
       {"execute_8192_context_9(sq8155sk8430sqsq7sqsk8)_generation_37("
        "sq37sk34489sqsq3sqsk4)",
        "vLLM mixed 46/-1 8192 42919"},
+      {"execute_context_0(0)_generation_8(40)", "vLLM verify 8/-1 40 -1"},
+      {"step[3]", "none"},
+      {"step[IDLE]", "none"},
       {"execute_new_2_cached_30", "vLLM mixed 32/-1 -1 -1"},
       {"step[EXTEND bs=2 toks=14721]", "SGLang extend 2/-1 14721 -1"},
       {"step[DECODE bs=64]", "SGLang decode 64/-1 -1 -1"},
@@ -79,6 +82,35 @@ TEST(EngineSteps, WorkByItsLaunch) {
   EXPECT_TRUE(steps[1].is_last);
 }
 
+// Each thread has its own steps, and what prepares the next step is that one's: it
+// comes after the longest pause.
+TEST(EngineSteps, ThreadsAndPreparation) {
+  TraceText text;
+  for (int tid = 1; tid <= 2; ++tid) {
+    for (int i = 0; i < 2; ++i) {
+      const double at = 1000 * i + 500 * (tid - 1);
+      const auto id = 10 * (2 * i + tid);
+      text.note("step[DECODE bs=" + std::to_string(tid) + "]", at, 100, tid);
+      text.call("cudaLaunchKernel", at + 10, 5, id, tid)
+          .kernel(at + 20, 200, id, "gemm", 6 + tid);
+      text.call("cudaLaunchKernel", at + 150, 5, id + 1, tid)
+          .kernel(at + 225, 10, id + 1, "argmax", 6 + tid);
+      text.call("cudaLaunchKernel", at + 900, 5, id + 2, tid)
+          .kernel(at + 910, 10, id + 2, "prepare", 6 + tid);
+    }
+  }
+  const auto trace = text.load();
+  const auto t = make_timeline(trace);
+  const auto steps = list_engine_steps(t);
+  ASSERT_EQ(steps.size(), 4u);
+  EXPECT_EQ(steps[0].work.size(), 2u);
+  EXPECT_EQ(steps[0].device, (Interval{20'000, 235'000}));
+  EXPECT_EQ(steps[1].work.size(), 2u) << "with what prepared it, without its sampling";
+  EXPECT_EQ(steps[1].device, (Interval{910'000, 1'220'000}));
+  EXPECT_EQ(steps[2].scope.batch, 2);
+  EXPECT_EQ(steps[2].device, (Interval{520'000, 735'000}));
+}
+
 // A kernel of another stream slipped in; the first of the step waits for what was
 // queued before the recording, until 50 ms.
 TEST(EngineSteps, TheHeadBeforeTheCutIsInNoSpan) {
@@ -98,6 +130,12 @@ TEST(EngineSteps, TheHeadBeforeTheCutIsInNoSpan) {
                         .launched(49'900, 50'000, 500, 2)
                         .load();
   EXPECT_EQ(make_timeline(late).span.begin, 0);
+  // A device that was waited for is free, whatever its next work waits for.
+  const auto drained = TraceText()
+                           .call("cudaDeviceSynchronize", 0, 90, 9)
+                           .launched(100, 50'000, 500, 2)
+                           .load();
+  EXPECT_EQ(make_timeline(drained).span.begin, 0);
   EXPECT_EQ(make_timeline(late).head.length(), 0);
 }
 
