@@ -21,7 +21,7 @@ std::int64_t number_after(std::string_view text, std::string_view key) {
   std::int64_t out = -1;
   const auto end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, out);
-  // More is no count of anything, and sums of it could overflow.
+  // Larger numbers are errors, and their sums could overflow.
   constexpr auto kMost = std::int64_t{1} << 40;
   return read.ec == std::errc() && out >= 0 && out <= kMost ? out : -1;
 }
@@ -172,7 +172,7 @@ class StepIndex {
 };
 
 // Sampling is launched after a scope, and what prepares the next step before the next
-// scope: between them lies the longest pause of the device. What comes after it moves
+// scope: between them lies the longest pause of the device. Work after it moves
 // to the next step. O(n log n) in the work.
 void divide_at_pause(const Timeline& t, EngineStep& step, EngineStep& next) {
   const auto& c = t.columns();
@@ -189,7 +189,7 @@ void divide_at_pause(const Timeline& t, EngineStep& step, EngineStep& next) {
   if (!next.work.empty()) pass(next.work.front());
   const auto first =
       std::ranges::find_if(step.work, [&](auto row) { return c.ts[row] >= pause; });
-  if (first == step.work.begin()) return;  // Then it would be no step.
+  if (first == step.work.begin()) return;  // A step without work is left out.
   next.work.insert(next.work.begin(), first, step.work.end());
   step.work.erase(first, step.work.end());
 }

@@ -378,7 +378,7 @@ std::string advise_small(const Context& context, const Finding&) {
 }
 
 // Softmax over scores in memory between two products, in steps in which no kernel is a
-// fused attention. Of a router no product comes right before.
+// fused attention. A router has no product right before it.
 std::vector<Claim> propose_attention(const Context& context) {
   const auto& t = context.timeline;
   constexpr std::size_t kNear = 3;  // scaling, mask and dropout may lie between
