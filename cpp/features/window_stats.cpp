@@ -177,7 +177,9 @@ void read_device(const Whole& w, const WindowFacts& f, WindowStats& out) {
   out.communication_exposed = part(d.communication_exposed, f);
   out.copying_exposed = part(d.copying_exposed, f);
   const auto work = static_cast<double>(d.work.in(f.time()));
-  out.overlap = share(work - static_cast<double>(d.busy.in(f.time())), work);
+  // Work before the span is busy time at its begin (Timeline::head), and in no window.
+  out.overlap =
+      share(std::max(0.0, work - static_cast<double>(d.busy.in(f.time()))), work);
 }
 
 void read_queue(const Whole& w, const WindowFacts& f, WindowStats& out) {

@@ -199,6 +199,44 @@ std::int64_t after_unseen_work(const trace::Columns& c, const Lanes& lanes,
   return begin;
 }
 
+// Adds to each device what it did before the cut, right before it, so that no work is
+// lost: the span begins that much earlier. Linear in the rows before the cut.
+void keep_slipped_work(const trace::Columns& c, Timeline& t) {
+  const auto cut = t.span.begin;
+  std::vector<std::int64_t> slipped;
+  for (const auto& d : t.devices) {
+    std::vector<Interval> before;
+    for (const auto row : d.rows) {
+      if (c.ts[row] >= cut) break;
+      before.push_back({std::max(t.head.begin, c.ts[row]), std::min(cut, c.end(row))});
+    }
+    std::erase_if(before, [](const Interval& i) { return i.begin >= i.end; });
+    slipped.push_back(total(unite(std::move(before))));
+  }
+  t.span.begin -= slipped.empty() ? 0 : std::ranges::max(slipped);
+  for (std::size_t i = 0; i < slipped.size(); ++i) {
+    auto& d = t.devices[i];
+    const Interval work{cut - slipped[i], cut};
+    const Interval idle{t.span.begin, work.begin};
+    const bool idle_at_cut = !d.gaps.empty() && d.gaps.front().time.begin == cut;
+    if (work.length() > 0) {
+      if (!idle_at_cut && !d.busy.empty() && d.busy.front().begin == cut) {
+        d.busy.front().begin = work.begin;
+      } else {
+        d.busy.insert(d.busy.begin(), work);
+      }
+      d.busy_ns += work.length();
+      if (idle_at_cut) d.gaps.front().previous = d.rows.front();
+    }
+    if (idle.length() == 0) continue;
+    if (work.length() == 0 && idle_at_cut) {
+      d.gaps.front().time.begin = idle.begin;
+    } else {
+      d.gaps.insert(d.gaps.begin(), Gap{idle, d.rows.front(), kNoRow});
+    }
+  }
+}
+
 // Whose streams they are: the process that is known to feed them, else the pid that
 // the file gives them.
 struct Owner {
@@ -311,8 +349,9 @@ Timeline make_timeline(const trace::Trace& trace) {
   t.head.begin = t.span.begin;
   t.span.begin = after_unseen_work(trace.columns, t.lanes, t.links, t.names, t.waits,
                                    t.span.begin);
-  t.head.end = t.span.begin;
   t.devices = make_device_times(trace, t.lanes, t.links, t.span);
+  if (t.span.begin > t.head.begin) keep_slipped_work(trace.columns, t);
+  t.head.end = t.span.begin;
   if (t.devices.empty()) t.host = make_host_times(trace, t.lanes, t.spans, t.span);
   t.properties = read_device_properties(trace);
   return t;

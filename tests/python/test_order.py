@@ -139,7 +139,7 @@ def test_random_traces(first: int) -> None:
         expected = figures(json.loads(report.to_json()))
         assert form_of(shuffled(content, seed)) == expected, seed
         # Some of its work is then not in the balance.
-        apart = {"outlier_times", "work_before_recording"}
+        apart = {"outlier_times"}
         if any(note.kind in apart for note in report.quality.warnings):
             continue
         slow = SlowTrace(parse(content))

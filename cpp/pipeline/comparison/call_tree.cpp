@@ -136,7 +136,7 @@ class Builder {
 
   void add_device(const timeline::DeviceTime& d) {
     const auto& c = t_.columns();
-    auto covered = t_.span.begin;
+    auto covered = t_.head.begin;  // Work before the span is busy time, too.
     for (const auto row : d.rows) {
       const auto launch = t_.launch_of(row);
       const auto at = launch == kNoRow ? 0 : node_of(launch);

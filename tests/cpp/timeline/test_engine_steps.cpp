@@ -121,8 +121,13 @@ TEST(EngineSteps, TheHeadBeforeTheCutIsInNoSpan) {
                         .launched(150, 50'500, 500, 3);
   const auto trace = text.load();
   const auto t = make_timeline(trace);
-  EXPECT_EQ(t.span, (Interval{50'000'000, 51'000'000}));
-  EXPECT_EQ(t.head, (Interval{0, 50'000'000}));
+  // The 4 us are kept, right before the cut.
+  EXPECT_EQ(t.span, (Interval{49'996'000, 51'000'000}));
+  EXPECT_EQ(t.head, (Interval{0, 49'996'000}));
+  ASSERT_EQ(t.devices.size(), 1u);
+  EXPECT_EQ(t.devices[0].busy_ns, 1'004'000);
+  EXPECT_EQ(t.devices[0].busy, (IntervalSet{t.span}));
+  EXPECT_TRUE(t.devices[0].gaps.empty());
   // Launched late, by a host that was busy: idle, and known to be.
   const auto late = TraceText()
                         .note("step[DECODE bs=32]", 0, 50'200)
