@@ -144,7 +144,7 @@ def _why(report: ReportData, finding: Finding) -> Iterator[str]:
     yield from _share(report, finding)
     for stage in report.story:
         if stage.id == "limit" and stage.known:
-            limit = stage.answer.partition(".")[0]
+            limit = stage.answer.partition(". ")[0].rstrip(".")
             yield f"What limits this trace: {printable(limit)}."
 
 

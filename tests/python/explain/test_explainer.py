@@ -96,6 +96,12 @@ def test_a_gain_that_is_not_known_says_why(data: Path) -> None:
     assert "What limits" not in told.why  # Not reported for such a recording.
 
 
+def test_the_limit_is_a_whole_sentence(data: Path) -> None:
+    report = torchtraceap.analyze(data / "mi300-torch-compile-triton.json.gz")
+    told = explained(report, report.findings[0], DIGEST)
+    assert re.search(r"idle for only \d+\.\d %\.", told.why)
+
+
 def test_what_the_detector_points_at_is_not_explained_away(
     report: torchtraceap.Report,
 ) -> None:
