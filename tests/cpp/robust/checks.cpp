@@ -99,7 +99,13 @@ std::uint64_t warned(const trace::Trace& trace, std::string_view kind) {
 // Sound text gives the same with and without; damaged text at least what precedes the
 // damage.
 void check_recovery(const Outcome& control, const Outcome& recovered) {
-  if (control.trace) return check_equal(control, recovered, "recover of sound text");
+  if (control.trace) {
+    // A list without its end is read, and an element that has none is skipped: recover
+    // finds the events in it.
+    const auto cut = [](const trace::Warning& w) { return w.kind == "unclosed_list"; };
+    if (std::ranges::any_of(control.trace->warnings, cut)) return;
+    return check_equal(control, recovered, "recover of sound text");
+  }
   if (!recovered.trace) return;
   const trace::Trace& trace = *recovered.trace;
   const std::uint64_t elements = trace.columns.size() + trace.left_out +
