@@ -62,7 +62,9 @@ def test_real_traces(name: str, form: Callable[[bytes], bytes]) -> None:
         pytest.skip("the file is cut")
     if not dict(document).get("traceEvents") or not is_cuda(document):
         pytest.skip("not of CUDA")
-    assert form_of(form(text)) == form_of(text)
+    # The rewritten form has a graph's id, one for all, by which replays are grouped.
+    told, expected = form_of(form(text)), form_of(text)
+    assert {**told, "graphs": None} == {**expected, "graphs": None}
 
 
 def copy(kind: str, source: str, target: str, at: float, correlation: int) -> Event:
