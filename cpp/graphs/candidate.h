@@ -28,9 +28,9 @@ enum class Calls : std::uint8_t { kSame, kOtherSizes, kOtherOperators };
 /// Compares the operators of their launches and the inputs of these. Linear.
 Calls compare_calls(const Captures& captures, const Candidate& a, const Candidate& b);
 
-/// Returns the batch that a range around a launch names, for vLLM in tokens:
-/// "step[DECODE bs=64]", "execute_40_...", "execute_context_1(8)_generation_32(32)";
-/// the largest of several; -1 if none does.
+/// Returns the batch that a scope of a serving engine around a launch names
+/// (timeline/engine_steps.h), for vLLM, which captures by them, in tokens; the largest
+/// of several; -1 if none does.
 std::int64_t batch_around(const timeline::Timeline& timeline, std::uint32_t launch);
 
 }  // namespace tta::graphs

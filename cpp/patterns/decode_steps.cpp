@@ -19,8 +19,6 @@ using timeline::EngineStep;
 using timeline::EngineStepKind;
 using Steps = std::span<const EngineStep>;
 
-// Launches of graphs with device work, of all.
-constexpr double kLeastCovered = 0.5;
 // Fewer pairs of steps show no habit; of that many, at least such a share must agree.
 constexpr std::size_t kMinPairs = 4;
 constexpr double kHabit = 0.9;
@@ -62,21 +60,26 @@ class Marker {
   // Of one process, in order of time.
   void run(Steps steps) {
     const auto captured = captured_of(steps);
-    const auto usual = usual_gap(steps);
-    const bool serial = is_serial(steps, usual);
+    std::vector<std::vector<std::uint32_t>> launches;
+    for (const auto& step : steps) launches.push_back(launches_of(t_, step));
+    std::vector<Gap> gaps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const auto launches = launches_of(t_, steps[i]);
       const bool warm = steps.size() < kWarm + 3 || i >= kWarm;
       if (warm && is_eager(steps[i], captured)) {
         add(captured.any ? DecodeCause::kFallback : DecodeCause::kEager,
-            {c_.ts[launches.front()], c_.end(launches.back())}, steps[i].row);
+            {c_.ts[launches[i].front()], c_.end(launches[i].back())}, steps[i].row);
       } else if (steps[i].decodes()) {
-        mark_graphs(steps[i], launches);
+        mark_graphs(steps[i], launches[i]);
       }
       if (i + 1 < steps.size() && steps[i].generates() && steps[i + 1].generates()) {
-        mark_between(steps[i], steps[i + 1], serial, usual);
+        const auto next = launches[i + 1].front();
+        gaps.push_back({{steps[i].device.end, c_.ts[next]},
+                        t_.lanes.lane[next],
+                        steps[i + 1].row,
+                        steps[i].period.length()});
       }
     }
+    mark_gaps(gaps);
   }
 
  private:
@@ -113,50 +116,33 @@ class Marker {
     return step.decodes() || (small && step.scope.engine == "vLLM");
   }
 
-  std::uint32_t first_launch(const EngineStep& step) const {
-    return *std::ranges::min_element(
-        step.work, {}, [&](auto row) { return c_.ts[t_.launch_of(row)]; });
-  }
-
   // The host's time from when the device ran dry to the next step's first launch.
-  Interval between(const EngineStep& step, const EngineStep& next) const {
-    const auto launch = t_.launch_of(first_launch(next));
-    return {step.device.end, c_.ts[launch]};
-  }
-
-  // The median time between steps; 0 if there are none.
-  std::int64_t usual_gap(Steps steps) const {
-    std::vector<std::int64_t> gaps;
-    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
-      if (!steps[i].generates() || !steps[i + 1].generates()) continue;
-      gaps.push_back(between(steps[i], steps[i + 1]).length());
-    }
-    return gaps.empty() ? 0 : timeline::upper_median(std::move(gaps));
-  }
+  struct Gap {
+    Interval bare;           // Of no length if the steps overlap.
+    std::uint32_t lane = 0;  // That launches the next step,
+    std::uint32_t next = 0;  // whose annotation this is.
+    std::int64_t period = 0;
+  };
 
   // Whether the server had no requests meanwhile, as far as is known: its host did
   // nothing that was recorded, for far longer than usual.
-  bool is_pause(Interval gap, std::uint32_t lane, std::int64_t usual) const {
-    if (gap.length() > kMostGap) return true;
-    return usual > 0 && gap.length() > kOutlier * usual &&
-           timeline::Cursor(t_, lane).in(gap).empty();
+  bool is_pause(const Gap& gap, std::int64_t usual) const {
+    if (gap.bare.length() > kMostGap) return true;
+    return usual > 0 && gap.bare.length() > kOutlier * usual &&
+           timeline::Cursor(t_, gap.lane).in(gap.bare).empty();
   }
 
   // Whether no step is launched before the one before it has ended, and that costs.
-  bool is_serial(Steps steps, std::int64_t usual) const {
+  static bool is_serial(const std::vector<Gap>& gaps, std::int64_t usual) {
     std::size_t pairs = 0, late = 0;
     std::int64_t bare = 0, period = 0;
-    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
-      if (!steps[i].generates() || !steps[i + 1].generates()) continue;
-      const auto time = between(steps[i], steps[i + 1]);
-      if (time.length() > kMostGap ||
-          time.length() > kOutlier * std::max<std::int64_t>(usual, 1)) {
-        continue;
-      }
+    const auto most = std::min(kMostGap, kOutlier * std::max<std::int64_t>(usual, 1));
+    for (const auto& gap : gaps) {
+      if (gap.bare.length() > most) continue;
       ++pairs;
-      late += time.end > time.begin;
-      bare += time.length();
-      period += steps[i].period.length();
+      late += gap.bare.length() > 0;
+      bare += gap.bare.length();
+      period += gap.period;
     }
     return pairs >= kMinPairs &&
            static_cast<double>(late) >= kHabit * static_cast<double>(pairs) &&
@@ -187,30 +173,36 @@ class Marker {
     }
   }
 
-  void mark_between(const EngineStep& step, const EngineStep& next, bool serial,
-                    std::int64_t usual) {
-    auto bare = between(step, next);
-    const auto lane = t_.lanes.lane[t_.launch_of(first_launch(next))];
-    if (bare.length() == 0 || is_pause(bare, lane, usual)) return;
-    if (!serial) {
-      const auto* wait = wait_at(lane, bare.begin);
-      if (wait != nullptr) {
-        // Without the wait the host would have been ahead by its length, and no more.
-        const auto length = bare.begin - wait->begin;
-        const Interval after{bare.begin, std::min(bare.end, bare.begin + length)};
-        add(DecodeCause::kSampling, after, wait->row);
-        bare.begin = after.end;
-      }
+  void mark_gaps(const std::vector<Gap>& gaps) {
+    if (gaps.empty()) return;
+    std::vector<std::int64_t> lengths;
+    for (const auto& gap : gaps) lengths.push_back(gap.bare.length());
+    const auto usual = timeline::upper_median(std::move(lengths));
+    const bool serial = is_serial(gaps, usual);
+    for (const auto& gap : gaps) {
+      if (gap.bare.length() > 0 && !is_pause(gap, usual)) mark_gap(gap, serial);
+    }
+  }
+
+  void mark_gap(const Gap& gap, bool serial) {
+    auto bare = gap.bare;
+    const auto* wait = serial ? nullptr : wait_at(gap.lane, bare.begin);
+    if (wait != nullptr) {
+      // Without the wait the host would have been ahead by its length, and no more.
+      const auto length = bare.begin - wait->begin;
+      const Interval after{bare.begin, std::min(bare.end, bare.begin + length)};
+      add(DecodeCause::kSampling, after, wait->row);
+      bare.begin = after.end;
     }
     const auto cause = serial ? DecodeCause::kSerial : DecodeCause::kBetween;
     // By what the thread does: each line of code is a finding of its own.
     auto reached = bare.begin;
-    timeline::Cursor(t_, lane).sweep(bare, [&](Interval time, std::uint32_t row) {
-      add(cause, {reached, time.begin}, next.row);
+    timeline::Cursor(t_, gap.lane).sweep(bare, [&](Interval time, std::uint32_t row) {
+      add(cause, {reached, time.begin}, gap.next);
       add(cause, time, row);
       reached = time.end;
     });
-    add(cause, {reached, bare.end}, next.row);
+    add(cause, {reached, bare.end}, gap.next);
   }
 
   // The wait of a thread during which the device ran dry.
@@ -242,7 +234,7 @@ const DecodeSteps& decode_steps(const Context& context) {
   if (known != nullptr) return *known;
   auto out = std::make_shared<DecodeSteps>();
   // Of graphs whose replays were lost, idle time says nothing.
-  if (timeline::graph_coverage(context.timeline) >= kLeastCovered) {
+  if (timeline::graph_coverage(context.timeline).enough()) {
     out->steps = timeline::list_engine_steps(context.timeline);
   }
   Marker marker(context.timeline, *out);

@@ -4,8 +4,8 @@
 //
 // A decode step is one token of each request. Its device work takes milliseconds, often
 // as one CUDA graph, and the host needs as long for scheduling, preparing inputs and
-// reading the tokens: what of that lies bare is the engine's overhead. Each stretch of
-// the host's time has one cause.
+// reading the tokens. The part that no device work hides is the engine's overhead. Each
+// stretch of the host's time has one cause.
 #pragma once
 
 #include <cstdint>

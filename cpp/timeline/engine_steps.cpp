@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace tta::timeline {
@@ -210,12 +211,17 @@ std::optional<EngineScope> engine_scope_of(std::string_view name) {
 
 std::vector<EngineStep> list_engine_steps(const Timeline& t) {
   const auto& c = t.columns();
-  std::map<std::uint32_t, std::optional<EngineScope>> scopes;  // by name
+  // By name: a trace of another program is done here, without a pass over its rows.
+  std::unordered_map<std::uint32_t, EngineScope> scopes;
+  const auto& strings = t.trace->strings;
+  for (std::uint32_t name = 0; name < strings.size(); ++name) {
+    if (const auto scope = engine_scope_of(strings.view(name))) scopes[name] = *scope;
+  }
+  if (scopes.empty()) return {};
   const auto scope_of = [&](std::uint32_t row) -> const EngineScope* {
     if (c.cat(row) != Category::kUserAnnotation) return nullptr;
-    const auto [it, fresh] = scopes.try_emplace(c.name[row]);
-    if (fresh) it->second = engine_scope_of(t.trace->name(row));
-    return it->second ? &*it->second : nullptr;
+    const auto it = scopes.find(c.name[row]);
+    return it == scopes.end() ? nullptr : &it->second;
   };
   StepIndex index(t);
   for (const auto& lane : t.lanes.threads()) {
@@ -277,14 +283,14 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t) {
   return out;
 }
 
-double graph_coverage(const Timeline& t) {
-  std::size_t all = 0, with_work = 0;
+GraphCoverage graph_coverage(const Timeline& t) {
+  GraphCoverage out;
   for (const auto& call : t.launch_calls) {
     if (!t.named(call.row, Name::kGraphLaunch)) continue;
-    ++all;
-    with_work += call.work > 0;
+    ++out.launches;
+    out.with_work += call.work > 0;
   }
-  return all == 0 ? 1 : static_cast<double>(with_work) / static_cast<double>(all);
+  return out;
 }
 
 WorkCategory work_category(const Timeline& t, std::uint32_t row) {

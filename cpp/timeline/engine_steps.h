@@ -85,9 +85,15 @@ struct EngineStep {
 /// and work.
 std::vector<EngineStep> list_engine_steps(const Timeline& timeline);
 
-/// Returns the share of graph launches that have device work in the trace; 1 without
-/// any. Linear in the launches.
-double graph_coverage(const Timeline& timeline);
+/// Launches of graphs, and those that have device work in the trace.
+struct GraphCoverage {
+  std::size_t launches = 0, with_work = 0;
+
+  /// Whether it is at least half of them; of fewer, replays were lost, and idle time
+  /// says nothing.
+  bool enough() const { return 2 * with_work >= launches; }
+};
+GraphCoverage graph_coverage(const Timeline& timeline);
 
 /// What kind of work a device row is, for sums by category.
 enum class WorkCategory : std::uint8_t {

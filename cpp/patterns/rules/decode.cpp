@@ -24,31 +24,28 @@ constexpr std::array kThresholds = {
     Threshold{"min_share", 0.02, "share",
               "a step repeats thousands of times: 2 % of it is worth an option"}};
 
-// Claims the idle time in the marks of one or two causes, the second as sub-type 1.
-std::vector<Claim> claim(const Context& context, PatternId pattern, DecodeCause first,
-                         DecodeCause second) {
-  std::vector<Mark> marks;
+// The marks of one or two causes, the second as sub-type 1.
+std::vector<Mark> marks_of(const Context& context, DecodeCause first,
+                           DecodeCause second) {
+  std::vector<Mark> out;
   for (const auto& [cause, mark] : decode_steps(context).marks) {
     if (cause != first && cause != second) continue;
-    marks.push_back(mark);
-    marks.back().subtype = cause == first ? 0 : 1;
+    out.push_back(mark);
+    out.back().subtype = cause == first ? 0 : 1;
   }
-  return claim_marks(context, pattern, std::move(marks));
+  return out;
 }
 
 template <PatternId pattern, DecodeCause first, DecodeCause second = first>
 std::vector<Claim> propose(const Context& context) {
-  return claim(context, pattern, first, second);
+  return claim_marks(context, pattern, marks_of(context, first, second));
 }
 
 std::vector<Claim> propose_sampling(const Context& context) {
-  auto claims = claim(context, PatternId::kDecodeSamplingSync, DecodeCause::kSampling,
-                      DecodeCause::kSampling);
-  // What is to go is the wait, not the host's work after it.
-  std::vector<Mark> waits;
-  for (const auto& [cause, mark] : decode_steps(context).marks) {
-    if (cause == DecodeCause::kSampling) waits.push_back({{}, mark.row});
-  }
+  auto waits = marks_of(context, DecodeCause::kSampling, DecodeCause::kSampling);
+  auto claims = claim_marks(context, PatternId::kDecodeSamplingSync, waits);
+  // The wait is to go, not the host's work after it.
+  for (auto& wait : waits) wait.time = {};
   note_sites(context, PatternId::kDecodeSamplingSync, std::move(waits));
   return claims;
 }
@@ -109,8 +106,7 @@ std::string advise_eager(const Context& context, const Finding& f) {
                ? "Capture graphs for these batches: cudagraph_capture_sizes in "
                  "--compilation-config, or a larger --max-num-seqs."
                : "Capture graphs for these batches: --cuda-graph-max-bs of at least "
-                 "the "
-                 "largest batch.";
+                 "the largest batch.";
   }
   return is_vllm(context)
              ? "Start vLLM without --enforce-eager, and with a size in "
@@ -142,8 +138,7 @@ std::string describe_pieces(const Context& context, const Finding& f) {
 std::string advise_pieces(const Context& context, const Finding&) {
   return is_vllm(context)
              ? "Capture decode steps as one graph: cudagraph_mode FULL_AND_PIECEWISE "
-               "or "
-               "FULL_DECODE_ONLY in --compilation-config, with an attention backend "
+               "or FULL_DECODE_ONLY in --compilation-config, with an attention backend "
                "that supports it."
              : "Capture decode steps as one graph, attention included.";
 }
@@ -203,20 +198,18 @@ std::uint32_t place_of(const timeline::Timeline& t, std::uint32_t row) {
 std::vector<Claim> propose_comm(const Context& context) {
   const auto& t = context.timeline;
   const auto& c = t.columns();
-  std::vector<Claim> claims;
-  for (std::size_t i = 0; i < t.devices.size(); ++i) {
-    std::vector<Mark> marks;
-    for (const auto& step : decode_steps(context).steps) {
-      if (!step.decodes()) continue;
-      for (const auto row : step.work) {
-        if (!t.is_communication(row) || place_of(t, row) != i) continue;
-        marks.push_back({{c.ts[row], c.end(row)}, row});
-      }
+  std::map<std::uint32_t, std::vector<Mark>> by_device;
+  for (const auto& step : decode_steps(context).steps) {
+    if (!step.decodes()) continue;
+    for (const auto row : step.work) {
+      if (!t.is_communication(row)) continue;
+      by_device[place_of(t, row)].push_back({{c.ts[row], c.end(row)}, row});
     }
-    if (marks.empty()) continue;
-    std::ranges::stable_sort(marks, {}, [](const Mark& m) { return m.time.begin; });
-    const auto more = claim_exposed(context, PatternId::kDecodeCommExposed, i,
-                                    std::move(marks), computation(t, t.devices[i]));
+  }
+  std::vector<Claim> claims;
+  for (auto& [place, marks] : by_device) {
+    const auto more = claim_exposed(context, PatternId::kDecodeCommExposed, place,
+                                    std::move(marks), computation(t, t.devices[place]));
     claims.insert(claims.end(), more.begin(), more.end());
   }
   return claims;

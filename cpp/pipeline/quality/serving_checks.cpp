@@ -17,9 +17,6 @@ using patterns::count_text;
 
 // Two warm up, and three and more show what is usual.
 constexpr std::size_t kFewestSteps = 5;
-// More launches of graphs without work than this: replays were lost, and idle time
-// means nothing.
-constexpr double kLeastCovered = 0.5;
 // Kernels after the last step's scope beyond this share were delivered late.
 constexpr double kMostLate = 0.5;
 
@@ -37,16 +34,11 @@ class ServingChecks {
     find_burst();
     const bool sound = report_.quality.verdict == Verdict::kOk;
     add("complete", sound, sound ? "" : report_.quality.warnings.front().detail);
-    const bool shapes = has_shapes();
-    add("shapes", shapes,
-        shapes ? ""
-               : "No inputs of operators: kernels cannot be held against the "
-                 "device's peaks. Record with shapes.");
-    const bool stacks = has_stacks();
-    add("no_stacks", !stacks,
-        stacks ? "Python stacks slow the host down: take times from a recording "
-                 "without them."
-               : "");
+    add("shapes", has_shapes(),
+        "No inputs of operators: kernels cannot be held against the device's peaks. "
+        "Record with shapes.");
+    add("no_stacks", !has_stacks(),
+        "Python stacks slow the host down: take times from a recording without them.");
     return std::move(out_);
   }
 
@@ -70,12 +62,6 @@ class ServingChecks {
   }
 
   void find_graphs() {
-    std::size_t launches = 0, with_work = 0;
-    for (const auto& call : t_.launch_calls) {
-      if (!t_.named(call.row, timeline::Name::kGraphLaunch)) continue;
-      ++launches;
-      with_work += call.work > 0;
-    }
     const bool in_step =
         std::ranges::any_of(steps_, [](const timeline::EngineStep& step) {
           return step.decodes() && step.graph_launches > 0;
@@ -86,11 +72,10 @@ class ServingChecks {
                  : "No decode step launched a CUDA graph: the server ran in eager "
                    "mode, which is "
                    "not how it serves.");
-    add("graph_work",
-        launches == 0 || static_cast<double>(with_work) >=
-                             kLeastCovered * static_cast<double>(launches),
-        count_text(launches - with_work, "launch", "launches") + " of " +
-            std::to_string(launches) +
+    const auto coverage = timeline::graph_coverage(t_);
+    add("graph_work", coverage.enough(),
+        count_text(coverage.launches - coverage.with_work, "launch", "launches") +
+            " of " + std::to_string(coverage.launches) +
             " of graphs have no device work in the trace: replays were lost.");
   }
 
