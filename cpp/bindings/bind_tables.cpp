@@ -119,11 +119,11 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
            })
       .def("engine_steps",
            [](const Analysis& a) {
-             return tuple_of([&] { return make_engine_steps(*a.report.timeline); });
+             return tuple_of([&] { return make_engine_steps(a.report); });
            })
       .def("engine_kinds",
            [](const Analysis& a) {
-             return tuple_of([&] { return make_engine_kinds(*a.report.timeline); });
+             return tuple_of([&] { return make_engine_kinds(a.report); });
            })
       .def("graphs",
            [](const Analysis& a) {

@@ -298,6 +298,14 @@ class Joiner {
     if (!std::ranges::all_of(candidates, other)) std::erase_if(candidates, other);
   }
 
+  // Whether a capture is of the trace itself, or of a batch that holds the one around
+  // the launch.
+  bool has_batch(const Graph& graph, const Capture& capture) const {
+    if (capture.file.empty()) return true;
+    const auto batch = batch_around(t_, replays_.replays[graph.replays.front()].launch);
+    return batch >= 0 && capture.batch_size.value_or(-1) >= batch;
+  }
+
   Join choose(const Graph& graph, JoinedBy by, std::vector<Candidate> candidates) {
     for (auto& run : candidates) compare_grids(graph, run);
     const auto alike = std::ranges::max(candidates, {}, &Candidate::alike).alike;
@@ -332,6 +340,10 @@ class Joiner {
     }
     out.sized = common == Calls::kSame;
     if (!out.sized) out.note = "captures of several sizes have the same kernels";
+    if (out.sized && by == JoinedBy::kCount && !has_batch(graph, *out.capture)) {
+      out.sized = false;
+      out.note = "joined by the number of its kernels: of which size is unknown";
+    }
     const auto missing = std::ranges::count(out.launches, kNoRow);
     if (missing > 0) {
       out.note =

@@ -235,7 +235,7 @@ const DecodeSteps& decode_steps(const Context& context) {
   auto out = std::make_shared<DecodeSteps>();
   // Of graphs whose replays were lost, idle time says nothing.
   if (timeline::graph_coverage(context.timeline).enough()) {
-    out->steps = timeline::list_engine_steps(context.timeline);
+    out->steps = timeline::list_engine_steps(context.timeline, &context.args);
   }
   Marker marker(context.timeline, *out);
   std::map<std::string_view, std::size_t> engines;

@@ -160,6 +160,11 @@
     (), "Decode steps computed padding beside their requests.",                        \
     "Capture graphs for more batch sizes: cudagraph_capture_sizes (vLLM), "            \
     "--cuda-graph-bs (SGLang).")                                                       \
+  X(kPrefillBlocksDecode, "prefill_blocks_decode", kGpu, kKernel, kShorten,            \
+    kFinding | kEstimate, (),                                                          \
+    "Requests waited for the prompts of others between two of their tokens.",          \
+    "Let decode steps run in chunks of prompts: vLLM --enable-chunked-prefill, "       \
+    "SGLang --enable-mixed-chunk.")                                                    \
   X(kRedundantD2d, "redundant_d2d", kGpu, kCopy, kSkip, kFinding,                      \
     ("cast", "layout", "copy", "graph_buffers"),                                       \
     "The device copied or converted data that it already had.",                        \

@@ -112,6 +112,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.graphs = std::make_shared<const graphs::Joined>(
       graphs::join_graphs(timeline, *args, options.captures));
   report.args = args;
+  if (trace.left_out == 0) find_cut_replays(report.graphs->replays, report.quality);
   auto settings = options.settings;
   // A simulation gives all copies of a kind the same rate, and kernels a time that is
   // estimated from the same peaks: none is slower than it could be.

@@ -619,13 +619,17 @@ TTA_RECORD(RecordingCheck, TTA_RECORDING_CHECK,
   FIELD(std::optional<std::int64_t>, period_ns, {},                                   \
         "To the begin of the next step; None: it is the last.")                       \
   FIELD(std::optional<std::int64_t>, batch, {}, "Requests; None: not in its name.")   \
-  FIELD(std::optional<std::int64_t>, padded_batch, {}, "Those that were computed.")   \
+  FIELD(std::optional<std::int64_t>, padded_batch, {},                                \
+        "Those that were computed: by its name, or by the capture of its graph.")     \
   FIELD(std::optional<std::int64_t>, tokens, {}, "For all requests.")                 \
   FIELD(std::optional<std::int64_t>, context_tokens, {}, "Keys that they attend to.") \
   FIELD(std::int64_t, device_ns, 0,                                                   \
         "From the first start to the last end of its device work, which is what its " \
         "period launched.")                                                           \
   FIELD(std::int64_t, busy_ns, 0, "In which any of it ran.")                          \
+  FIELD(std::optional<std::int64_t>, draft_ns, {},                                    \
+        "Of it, work of the draft model, whose passes are part of the one that "      \
+        "verifies; None: there are none.")                                            \
   FIELD(std::optional<std::int64_t>, gap_ns, {},                                      \
         "From its last device work to the first of the next step; 0 if they "         \
         "overlap; None: it is the last.")                                             \
@@ -650,7 +654,20 @@ TTA_RECORD(EngineStep, TTA_ENGINE_STEP, "One forward pass of a serving engine.")
   FIELD(std::int64_t, host_ns, 0, "Median.")                                           \
   FIELD(std::int64_t, device_ns, 0, "Median.")                                         \
   FIELD(std::int64_t, busy_ns, 0, "Median.")                                           \
+  FIELD(std::optional<std::int64_t>, draft_ns, {}, "Median.")                          \
   FIELD(std::optional<std::int64_t>, gap_ns, {}, "Median.")                            \
+  FIELD(TimesByName, gap_parts_ns, {},                                                 \
+        "Mean gap a step by what the thread of the next step did: \"scheduling\", "    \
+        "\"preparation\", \"sampling\" (reading the tokens), \"output\" "              \
+        "(detokenization), \"waiting\" (for another process of the engine), "          \
+        "\"launch\" (the next step's first), \"other\", \"unrecorded\"; by the names " \
+        "of "                                                                          \
+        "frames and ranges.")                                                          \
+  FIELD(std::uint64_t, prompt_waits, 0,                                                \
+        "Of steps that make tokens: how often the prompts of others came between two " \
+        "of them, or into one, for more than three periods.")                          \
+  FIELD(std::int64_t, prompt_wait_ns, 0, "By how much tokens were late then: sum.")    \
+  FIELD(std::int64_t, longest_prompt_wait_ns, 0, "The longest of these.")              \
   FIELD(std::uint64_t, launches, 0, "Median.")                                         \
   FIELD(std::uint64_t, graph_launches, 0, "Median.")                                   \
   FIELD(std::uint64_t, work, 0, "Median.")                                             \

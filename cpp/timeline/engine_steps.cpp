@@ -1,124 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/engine_steps.cpp: scopes by their names, work by its launches.
+// timeline/engine_steps.cpp: scopes by their nesting, work by its launches.
 #include "timeline/engine_steps.h"
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 #include <map>
-#include <string>
 #include <unordered_map>
 #include <utility>
+
+#include "timeline/captured.h"
 
 namespace tta::timeline {
 namespace {
 
 using trace::Category;
 
-// The number after the first `key` in a text; -1 if there is none.
-std::int64_t number_after(std::string_view text, std::string_view key) {
-  const auto at = text.find(key);
-  if (at == text.npos) return -1;
-  text.remove_prefix(at + key.size());
-  std::int64_t out = -1;
-  const auto end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, out);
-  // Larger numbers are errors, and their sums could overflow.
-  constexpr auto kMost = std::int64_t{1} << 40;
-  return read.ec == std::errc() && out >= 0 && out <= kMost ? out : -1;
-}
-
-std::int64_t sum(std::int64_t a, std::int64_t b) {
-  return a < 0 || b < 0 ? std::max(a, b) : a + b;
-}
-
-EngineStepKind kind_of(std::int64_t prompts, std::int64_t decoding) {
-  if (prompts > 0)
-    return decoding > 0 ? EngineStepKind::kMixed : EngineStepKind::kExtend;
-  return decoding > 0 ? EngineStepKind::kDecode : EngineStepKind::kOther;
-}
-
-// "execute_context_1(888)_generation_4(4)", or "execute_36_context_1(sq32sk40..)_..".
-std::optional<EngineScope> of_vllm(std::string_view name) {
-  const auto context = name.find("context_"), generation = name.find("_generation_");
-  if (context == name.npos || generation == name.npos || generation < context)
-    return {};
-  const auto first = name.substr(context, generation - context);
-  const auto second = name.substr(generation);
-  const auto prompts = number_after(first, "context_");
-  const auto decoding = number_after(second, "_generation_");
-  if (prompts < 0 || decoding < 0) return {};
-  EngineScope out;
-  out.kind = kind_of(prompts, decoding);
-  out.engine = "vLLM";
-  out.batch = sum(prompts, decoding);
-  const bool in_detail = first.find("(sq") != first.npos;
-  const auto* tokens = in_detail ? "(sq" : "(";
-  out.tokens = sum(number_after(first, tokens), number_after(second, tokens));
-  // Several tokens of each request: those that a draft proposed are verified.
-  if (out.kind == EngineStepKind::kDecode && out.tokens > decoding) {
-    out.kind = EngineStepKind::kVerify;
-  }
-  if (in_detail) {
-    out.context_tokens = sum(number_after(first, "sk"), number_after(second, "sk"));
-  }
-  return out;
-}
-
-std::optional<EngineScope> of_older_vllm(std::string_view name) {
-  const auto fresh = number_after(name, "new_");
-  const auto cached = number_after(name, "_cached_");
-  if (fresh < 0 || cached < 0) return {};
-  EngineScope out;
-  out.kind = kind_of(fresh, cached);
-  out.engine = "vLLM";
-  out.batch = sum(fresh, cached);
-  return out;
-}
-
-std::optional<EngineScope> of_sglang(std::string_view name) {
-  struct Word {
-    std::string_view part;
-    EngineStepKind kind;
-  };
-  // "DRAFT_EXTEND" is of the draft, "TARGET_VERIFY" verifies.
-  constexpr std::array<Word, 8> kWords = {{{"DRAFT", EngineStepKind::kDraft},
-                                           {"VERIFY", EngineStepKind::kVerify},
-                                           {"EXTEND", EngineStepKind::kExtend},
-                                           {"PREFILL", EngineStepKind::kExtend},
-                                           {"DECODE", EngineStepKind::kDecode},
-                                           {"MIXED", EngineStepKind::kMixed},
-                                           {"IDLE", EngineStepKind::kOther},
-                                           {"PREBUILT", EngineStepKind::kOther}}};
-  const auto word = name.substr(0, name.find_first_of(" ]"));
-  EngineScope out;
-  out.engine = "SGLang";
-  out.batch = number_after(name, "bs=");
-  out.tokens = number_after(name, "toks=");
-  for (const auto& [part, kind] : kWords) {
-    if (word.find(part) == word.npos) continue;
-    out.kind = kind;
-    return out.batch < 0 ? std::nullopt : std::optional(out);
-  }
-  return {};  // Another program's "step[3]".
-}
-
-std::optional<EngineScope> of_atom(std::string_view name, EngineStepKind kind) {
-  EngineScope out;
-  out.kind = kind;
-  out.engine = "ATOM";
-  out.batch = number_after(name, "bs=");
-  if (out.batch < 0) return {};
-  const auto padded = "bs=" + std::to_string(out.batch) + "/";
-  out.padded_batch = number_after(name, padded);
-  out.tokens = number_after(name, "tok=");
-  out.context_tokens = number_after(name, "ctx=");
-  return out;
-}
-
 // What the inner of two scopes knows better.
 void take_over(EngineScope& outer, const EngineScope& inner) {
   // A pass that verifies is a decode to the engine around it.
-  if (outer.kind == EngineStepKind::kOther || inner.kind == EngineStepKind::kVerify) {
+  const bool drafts = outer.kind == EngineStepKind::kDraft;
+  if (outer.kind == EngineStepKind::kOther ||
+      (inner.kind == EngineStepKind::kVerify && !drafts)) {
     outer.kind = inner.kind;
   }
   outer.engine = inner.engine;
@@ -130,6 +32,37 @@ void take_over(EngineScope& outer, const EngineScope& inner) {
 
 using Steps = std::vector<EngineStep>;
 
+// Passes of the draft model become part of the pass behind them that verifies. An
+// engine that verifies decodes with its draft only: SGLang calls that DECODE, too.
+void join_drafts(Steps& steps) {
+  const auto verifies = [](const EngineStep& s) {
+    return s.scope.kind == EngineStepKind::kVerify;
+  };
+  if (std::ranges::none_of(steps, verifies)) return;
+  Steps out, drafts;
+  for (auto& step : steps) {
+    auto& kind = step.scope.kind;
+    if (kind == EngineStepKind::kDecode && step.scope.engine == "SGLang") {
+      kind = EngineStepKind::kDraft;
+    }
+    if (kind == EngineStepKind::kDraft) {
+      drafts.push_back(std::move(step));
+      continue;
+    }
+    if (verifies(step) && !drafts.empty()) {
+      step.draft = {drafts.front().host.begin, drafts.back().host.end};
+      step.host.begin = step.draft.begin;
+      drafts.clear();
+    }
+    // Those of a prompt, which no pass has verified yet.
+    std::ranges::move(drafts, std::back_inserter(out));
+    drafts.clear();
+    out.push_back(std::move(step));
+  }
+  std::ranges::move(drafts, std::back_inserter(out));
+  steps = std::move(out);
+}
+
 // The steps of each thread, in order of time.
 class StepIndex {
  public:
@@ -140,6 +73,7 @@ class StepIndex {
   void close_periods() {
     for (auto& [lane, steps] : by_lane_) {
       std::ranges::sort(steps, {}, [](const EngineStep& s) { return s.host.begin; });
+      join_drafts(steps);
       for (std::size_t i = 0; i < steps.size(); ++i) {
         auto& step = steps[i];
         step.is_last = i + 1 == steps.size();
@@ -195,21 +129,26 @@ void divide_at_pause(const Timeline& t, EngineStep& step, EngineStep& next) {
   step.work.erase(first, step.work.end());
 }
 
-}  // namespace
-
-std::optional<EngineScope> engine_scope_of(std::string_view name) {
-  const auto after = [&](std::string_view prefix) {
-    return name.substr(prefix.size());
-  };
-  if (name.starts_with("execute_new_")) return of_older_vllm(name);
-  if (name.starts_with("execute_")) return of_vllm(name);
-  if (name.starts_with("step[")) return of_sglang(after("step["));
-  if (name.starts_with("prefill[")) return of_atom(name, EngineStepKind::kExtend);
-  if (name.starts_with("decode[")) return of_atom(name, EngineStepKind::kDecode);
-  return {};
+// The batch that a graph was captured for is the one that its replays compute. vLLM
+// captures by tokens, of which each request has as many.
+void read_padding(const EventArgs& args, EngineStep& step) {
+  auto& scope = step.scope;
+  if (scope.padded_batch >= 0 || scope.batch < 1 || !step.decodes()) return;
+  const bool by_tokens = scope.engine == "vLLM" && scope.tokens > scope.batch;
+  const auto each = by_tokens ? scope.tokens / scope.batch : 1;
+  for (const auto row : step.work) {
+    const auto* node = args.captured(row);
+    if (node == nullptr || !node->sized || !node->capture->batch_size) continue;
+    const auto padded = *node->capture->batch_size / each;
+    if (padded < scope.batch) continue;  // Of a part of the model.
+    scope.padded_batch = padded;
+    return;
+  }
 }
 
-std::vector<EngineStep> list_engine_steps(const Timeline& t) {
+}  // namespace
+
+std::vector<EngineStep> list_engine_steps(const Timeline& t, const EventArgs* args) {
   const auto& c = t.columns();
   // By name: a trace of another program is done here, without a pass over its rows.
   std::unordered_map<std::uint32_t, EngineScope> scopes;
@@ -217,7 +156,10 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t) {
   for (std::uint32_t name = 0; name < strings.size(); ++name) {
     if (const auto scope = engine_scope_of(strings.view(name))) scopes[name] = *scope;
   }
-  if (scopes.empty()) return {};
+  // Every engine names a size somewhere; "draft" alone is another program's.
+  if (std::ranges::none_of(scopes, [](auto& s) { return s.second.batch >= 0; })) {
+    return {};
+  }
   const auto scope_of = [&](std::uint32_t row) -> const EngineScope* {
     if (c.cat(row) != Category::kUserAnnotation) return nullptr;
     const auto it = scopes.find(c.name[row]);
@@ -276,6 +218,7 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t) {
       for (const auto row : step.work) {
         step.device.end = std::max(step.device.end, std::min(t.span.end, c.end(row)));
       }
+      if (args != nullptr) read_padding(*args, step);
       out.push_back(std::move(step));
     }
   }
@@ -291,21 +234,6 @@ GraphCoverage graph_coverage(const Timeline& t) {
     out.with_work += call.work > 0;
   }
   return out;
-}
-
-WorkCategory work_category(const Timeline& t, std::uint32_t row) {
-  if (!t.is_kernel(row)) return WorkCategory::kCopy;
-  if (t.is_communication(row)) return WorkCategory::kCollective;
-  constexpr std::array<std::pair<Name, WorkCategory>, 5> kFirst = {
-      {{Name::kOfExperts, WorkCategory::kExperts},
-       {Name::kAttends, WorkCategory::kAttention},
-       {Name::kSamples, WorkCategory::kSampling},
-       {Name::kTuned, WorkCategory::kProduct},
-       {Name::kMemoryBound, WorkCategory::kNormElementwise}}};
-  for (const auto& [name, category] : kFirst) {
-    if (t.named(row, name)) return category;
-  }
-  return WorkCategory::kOther;
 }
 
 }  // namespace tta::timeline

@@ -1,62 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// timeline/engine_steps.h: the forward passes of serving engines, as their annotations
-// name them.
-//
-// vLLM, SGLang and ATOM wrap each forward pass in a scope whose name has its kind and
-// size (vllm/v1/utils.py and gpu_model_runner.py, sglang/srt/model_executor, seen in
-// traces of 2025 and 2026):
-//
-//   execute_context_1(888)_generation_4(4)     requests (tokens): vLLM
-//   execute_36_context_1(sq32sk40..)_generation_4(sq4sk900..)   with sums of query and
-//                                              key lengths: vLLM in detail
-//   execute_new_1_cached_4                     older vLLM
-//   step[DECODE bs=64], step[EXTEND bs=2 toks=14721]            SGLang
-//   prefill[bs=2 tok=14721 ctx=..], decode[bs=117/128 tok=117 d=117]   ATOM, padded
+// timeline/engine_steps.h: the forward passes of serving engines, with the device work
+// that each launched.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
+#include "timeline/engine_scope.h"
+#include "timeline/event_args.h"
 #include "timeline/intervals.h"
 #include "timeline/timeline.h"
 
 namespace tta::timeline {
 
-enum class EngineStepKind : std::uint8_t {
-  kExtend,  ///< Prompts: the prefill.
-  kDecode,  ///< A token of each request.
-  kMixed,   ///< Both.
-  kVerify,  ///< Tokens that a draft model proposed.
-  kDraft,   ///< Of that model.
-  kOther,
-};
-constexpr auto words_of(EngineStepKind) {
-  return std::array<std::string_view, 6>{"extend", "decode", "mixed",
-                                         "verify", "draft",  "other"};
-}
-
-/// What the name of a scope says; -1: it does not.
-struct EngineScope {
-  EngineStepKind kind = EngineStepKind::kOther;
-  std::string_view engine;           ///< "vLLM", "SGLang" or "ATOM".
-  std::int64_t batch = -1;           ///< Requests.
-  std::int64_t padded_batch = -1;    ///< Those that were computed.
-  std::int64_t tokens = -1;          ///< Of all requests: queries.
-  std::int64_t context_tokens = -1;  ///< Keys that they attend to.
-};
-
-/// Reads a name; none if it is not that of a forward pass. Linear in it.
-std::optional<EngineScope> engine_scope_of(std::string_view name);
-
 /// One forward pass. Scopes that nest are one: the outer one, with what the inner say.
+/// The passes of a draft model are of the pass that verifies their tokens: one
+/// iteration makes tokens, whatever its number of passes.
 struct EngineStep {
   std::uint32_t row = 0;  ///< Its annotation.
   EngineScope scope;
   std::int64_t pid = 0;
-  Interval host;  ///< The scope; its device work may end long after.
+  Interval host;   ///< The scope; its device work may end long after.
+  Interval draft;  ///< Of `host`, the scopes of the draft model; empty: there are none.
   /// From its begin to that of the thread's next step; of the last, to the end of its
   /// scope.
   Interval period;
@@ -81,9 +47,11 @@ struct EngineStep {
 };
 
 /// Lists the steps that have device work in the span, process by process, in order of
-/// time. Work is assigned by its launch. O(n log n) in steps, linear in names, launches
-/// and work.
-std::vector<EngineStep> list_engine_steps(const Timeline& timeline);
+/// time. Work is assigned by its launch. With args, a step whose graph's capture is
+/// known has the batch of that capture as padded batch. O(n log n) in steps, linear in
+/// names, launches and work.
+std::vector<EngineStep> list_engine_steps(const Timeline& timeline,
+                                          const EventArgs* args = nullptr);
 
 /// Launches of graphs, and those that have device work in the trace.
 struct GraphCoverage {
@@ -94,23 +62,5 @@ struct GraphCoverage {
   bool enough() const { return 2 * with_work >= launches; }
 };
 GraphCoverage graph_coverage(const Timeline& timeline);
-
-/// What kind of work a device row is, for sums by category.
-enum class WorkCategory : std::uint8_t {
-  kAttention,
-  kProduct,
-  kExperts,
-  kCollective,
-  kNormElementwise,
-  kSampling,
-  kCopy,
-  kOther,
-};
-constexpr auto words_of(WorkCategory) {
-  return std::array<std::string_view, 8>{
-      "attention",        "product",  "experts", "collective",
-      "norm_elementwise", "sampling", "copy",    "other"};
-}
-WorkCategory work_category(const Timeline& timeline, std::uint32_t row);
 
 }  // namespace tta::timeline

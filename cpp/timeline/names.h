@@ -327,6 +327,34 @@ namespace tta::timeline {
   X(kSoftmaxKernel, kAnyCase, "*softmax*", "if of the device: a kernel of softmax")    \
   X(kDequantizes, kAnyCase, "*dequantize*|*dequant_*",                                 \
     "a kernel that widens quantized weights")                                          \
+  /* Of an engine's frames and ranges around a step (vLLM 0.8 to 0.14, SGLang 0.5). */  \
+  X(kSchedules, kName,                                                                 \
+    "schedule: *|*core step: schedule*|*scheduler.py(*): schedule|"                    \
+    "*: get_next_batch_to_run|*: _get_new_batch_prefill*|*: get_new_batch_prefill|"    \
+    "*: update_running_batch|*: recv_requests|*: process_input_requests|"              \
+    "*: prepare_for_decode|*: prepare_for_extend|*: get_grammar_bitmask",              \
+    "chooses the requests of a step")                                                  \
+  X(kPreparesStep, kName,                                                              \
+    "gpu_model_runner: preprocess|Preprocess|*: _prepare_inputs|*: _update_states|"    \
+    "*: prepare_inputs|*: synchronize_input_prep|*: _prepare_input_ids|"               \
+    "*: _build_attention_metadata|*: replay_prepare|*: init_forward_metadata*|"        \
+    "*: get_model_worker_batch|*forward_batch_info.py(*): init_new|"                   \
+    "*: populate_from_forward_batch|*: _preprocess|*: prepare_attn",                   \
+    "prepares the inputs of a step")                                                   \
+  X(kSamplesTokens, kName,                                                             \
+    "gpu_model_runner: sample|gpu_model_runner: bookkeep|Sample|Bookkeep|*: _sample|"  \
+    "*: sample|*: sample_tokens|*: _bookkeeping_sync|*sampler.py(*): forward|"         \
+    "*: compute_logits|*: _preprocess_logits",                                         \
+    "chooses the tokens of a step, or reads them")                                     \
+  X(kGivesOutput, kName,                                                               \
+    "llm_engine step: process_outputs|llm_engine step: record_stats|"                  \
+    "*: process_outputs|*process_batch_result*|*: stream_output*|*: update_from_output|"\
+    "*detokenizer*.py(*): *",                                                          \
+    "gives the tokens of a step to its requests")                                      \
+  X(kWaitsForEngine, kName,                                                            \
+    "*shm_broadcast.py(*): *|llm_engine step: get_output|*: recv_multipart|"           \
+    "*queue.py(*): get|*: _process_input_queue",                                       \
+    "waits for another process of the engine")                                         \
   X(kElementwise, kName,                                                               \
     "*elementwise_kernel*|*layer_norm*|*LayerNorm*|*rms_norm*|*RmsNorm*|*rmsnorm*|"    \
     "*batch_norm_transform_input*|*fused_dropout_kernel*",                             \

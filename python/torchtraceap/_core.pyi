@@ -3861,6 +3861,16 @@ class EngineStep:
         From the first start to the last end of its device work, which is what its period launched.
         """
     @property
+    def draft_ns(self) -> int | None:
+        """
+        Of it, work of the draft model, whose passes are part of the one that verifies; None: there are none.
+        """
+    @property
+    def draft_us(self) -> float | None:
+        """
+        Of it, work of the draft model, whose passes are part of the one that verifies; None: there are none.
+        """
+    @property
     def engine(self) -> str:
         """
         "vLLM", "SGLang" or "ATOM".
@@ -3908,7 +3918,7 @@ class EngineStep:
     @property
     def padded_batch(self) -> int | None:
         """
-        Those that were computed.
+        Those that were computed: by its name, or by the capture of its graph.
         """
     @property
     def period_ns(self) -> int | None:
@@ -3989,6 +3999,16 @@ class EngineKind:
         Median.
         """
     @property
+    def draft_ns(self) -> int | None:
+        """
+        Median.
+        """
+    @property
+    def draft_us(self) -> float | None:
+        """
+        Median.
+        """
+    @property
     def engine(self) -> str:
         """
         As of EngineStep.
@@ -4007,6 +4027,16 @@ class EngineKind:
     def gap_ns(self) -> int | None:
         """
         Median.
+        """
+    @property
+    def gap_parts_ns(self) -> dict[str, int]:
+        """
+        Mean gap a step by what the thread of the next step did: "scheduling", "preparation", "sampling" (reading the tokens), "output" (detokenization), "waiting" (for another process of the engine), "launch" (the next step's first), "other", "unrecorded"; by the names of frames and ranges.
+        """
+    @property
+    def gap_parts_us(self) -> dict[str, float]:
+        """
+        Mean gap a step by what the thread of the next step did: "scheduling", "preparation", "sampling" (reading the tokens), "output" (detokenization), "waiting" (for another process of the engine), "launch" (the next step's first), "other", "unrecorded"; by the names of frames and ranges.
         """
     @property
     def gap_us(self) -> float | None:
@@ -4039,6 +4069,16 @@ class EngineKind:
         Median.
         """
     @property
+    def longest_prompt_wait_ns(self) -> int:
+        """
+        The longest of these.
+        """
+    @property
+    def longest_prompt_wait_us(self) -> float:
+        """
+        The longest of these.
+        """
+    @property
     def padding(self) -> float | None:
         """
         Share of the computed requests that are padding, of all steps.
@@ -4052,6 +4092,21 @@ class EngineKind:
     def period_us(self) -> float | None:
         """
         Median.
+        """
+    @property
+    def prompt_wait_ns(self) -> int:
+        """
+        By how much tokens were late then: sum.
+        """
+    @property
+    def prompt_wait_us(self) -> float:
+        """
+        By how much tokens were late then: sum.
+        """
+    @property
+    def prompt_waits(self) -> int:
+        """
+        Of steps that make tokens: how often the prompts of others came between two of them, or into one, for more than three periods.
         """
     @property
     def skipped(self) -> int:

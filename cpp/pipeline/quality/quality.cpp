@@ -164,6 +164,7 @@ Quality judge(const timeline::Timeline& t, const TraceFacts& facts) {
     find_lost_records(t, q);
     find_short_graphs(t, q);
     find_lost_steps(t, q);
+    find_work_after_steps(t, q);
   }
   describe_links(t, q);
   find_clock_skew(t, q);

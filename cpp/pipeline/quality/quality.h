@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "graphs/replays.h"
 #include "pipeline/report.h"
 #include "timeline/timeline.h"
 
@@ -38,6 +39,11 @@ void find_lost_records(const timeline::Timeline& timeline, Quality& quality);
 void find_lost_steps(const timeline::Timeline& timeline, Quality& quality);
 /// Graph launches that have fewer kernels than others of the same graph.
 void find_short_graphs(const timeline::Timeline& timeline, Quality& quality);
+/// The same of graphs with an id, known once their replays are; nothing if it is said
+/// already.
+void find_cut_replays(const graphs::Replays& replays, Quality& quality);
+/// Most device work after the last step of a serving engine: delivered in a burst.
+void find_work_after_steps(const timeline::Timeline& timeline, Quality& quality);
 /// How device work was tied to its launches where that was not by correlation.
 void describe_links(const timeline::Timeline& timeline, Quality& quality);
 /// Device work that starts before its launch does.

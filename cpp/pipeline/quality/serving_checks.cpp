@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "patterns/rule.h"
+#include "pipeline/quality/quality.h"
 #include "timeline/engine_steps.h"
 
 namespace tta::pipeline {
@@ -19,6 +20,7 @@ using patterns::count_text;
 constexpr std::size_t kFewestSteps = 5;
 // Kernels after the last step's scope beyond this share were delivered late.
 constexpr double kMostLate = 0.5;
+constexpr const char* kWorkAfterSteps = "work_after_steps";
 
 class ServingChecks {
  public:
@@ -31,7 +33,7 @@ class ServingChecks {
   std::vector<RecordingCheck> run() {
     find_steps();
     find_graphs();
-    find_burst();
+    if (!steps_.empty()) find_burst();
     const bool sound = report_.quality.verdict == Verdict::kOk;
     add("complete", sound, sound ? "" : report_.quality.warnings.front().detail);
     add("shapes", has_shapes(),
@@ -80,25 +82,10 @@ class ServingChecks {
   }
 
   void find_burst() {
-    if (steps_.empty()) return;
-    const auto& c = t_.columns();
-    std::int64_t last = steps_.front().host.end;
-    for (const auto& step : steps_) last = std::max(last, step.host.end);
-    std::size_t all = 0, after = 0;
-    for (const auto& d : t_.devices) {
-      for (const auto row : d.rows) {
-        ++all;
-        after += c.ts[row] > last;
-      }
-    }
-    // Of one step the work comes after its scope anyway.
-    const bool burst =
-        steps_.size() >= kFewestSteps &&
-        static_cast<double>(after) > kMostLate * static_cast<double>(all);
-    add("in_time", !burst,
-        count_text(after, "kernel", "kernels") + " of " + std::to_string(all) +
-            " start after the last step: they were delivered in a burst, and their "
-            "times are not those of the steps.");
+    const auto burst =
+        std::ranges::find(report_.quality.warnings, kWorkAfterSteps, &Note::kind);
+    const bool found = burst != report_.quality.warnings.end();
+    add("in_time", !found, found ? burst->detail : std::string());
   }
 
   bool has_shapes() const {
@@ -128,6 +115,27 @@ class ServingChecks {
 };
 
 }  // namespace
+
+void find_work_after_steps(const timeline::Timeline& t, Quality& q) {
+  const auto steps = timeline::list_engine_steps(t);
+  // Of one step the work comes after its scope anyway.
+  if (steps.size() < kFewestSteps) return;
+  const auto& c = t.columns();
+  std::int64_t last = steps.front().host.end;
+  for (const auto& step : steps) last = std::max(last, step.host.end);
+  std::size_t all = 0, after = 0;
+  for (const auto& d : t.devices) {
+    for (const auto row : d.rows) {
+      ++all;
+      after += c.ts[row] > last;
+    }
+  }
+  if (share(after, all) <= kMostLate) return;
+  add(q, Verdict::kDegraded, kWorkAfterSteps, after,
+      of(after, all) +
+          " kernels start after the last step of the engine: they were delivered in a "
+          "burst, and their times are not those of the steps.");
+}
 
 std::vector<RecordingCheck> check_serving(const Report& report,
                                           const timeline::EventArgs& args) {

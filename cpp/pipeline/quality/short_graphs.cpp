@@ -26,6 +26,7 @@ using Kernels = std::vector<std::uint32_t>;
 // Names of the call and of what is around it: all that tells graphs apart.
 using NamesAbove = std::vector<std::uint32_t>;
 
+constexpr const char* kKind = "graph_launches_few_kernels";
 constexpr int kPlaceDepth = 64;            // bounds what a hostile nesting costs
 constexpr std::size_t kFewLaunches = 4;    // fewer show no habit
 constexpr double kMissingShare = 0.025;    // as for launches without work
@@ -96,6 +97,22 @@ std::size_t count_short(const std::vector<Kernels>& launches) {
   return cut >= 2 ? cut : 0;  // one may be the first piece of a model
 }
 
+void note_short(Quality& q, std::uint64_t few, std::uint64_t empty, std::size_t all) {
+  if (few == 0) return;
+  auto text = of(few, all) +
+              " graph launches ran fewer kernels than others of the same graph, ";
+  if (empty > 0) text += std::to_string(empty) + " of them none: ";
+  if (share(few, all) >= kLostShare) {
+    add_loss(q, kKind, few,
+             text +
+                 "records were lost, and idle time is overstated by the work they "
+                 "did.");
+  } else {
+    add(q, Verdict::kOk, kKind, few,
+        text + "records were lost, too few to change the figures by much.");
+  }
+}
+
 }  // namespace
 
 void find_short_graphs(const timeline::Timeline& t, Quality& q) {
@@ -122,18 +139,24 @@ void find_short_graphs(const timeline::Timeline& t, Quality& q) {
   }
   std::uint64_t few = empty;
   for (const auto& [place, launches] : places) few += count_short(launches);
-  if (few == 0) return;
-  const auto text =
-      of(few, graphs.size()) +
-      " graph launches ran fewer kernels than others of the same graph, " +
-      std::to_string(empty) + " of them none: records were lost, ";
-  if (share(few, graphs.size()) >= kLostShare) {
-    add_loss(q, "graph_launches_few_kernels", few,
-             text + "and idle time is overstated by the work they did.");
-  } else {
-    add(q, Verdict::kOk, "graph_launches_few_kernels", few,
-        text + "too few to change the figures by much.");
+  note_short(q, few, empty, graphs.size());
+}
+
+void find_cut_replays(const graphs::Replays& r, Quality& q) {
+  const auto said = [](const Note& warning) { return warning.kind == kKind; };
+  if (std::ranges::any_of(q.warnings, said)) return;
+  std::uint64_t few = 0, all = 0;
+  for (const auto& graph : r.graphs) {
+    // Without an id, launches with other work are of other graphs.
+    if (graph.id < 0 || graph.replays.size() < kFewLaunches) continue;
+    const auto whole = r.replays[graph.usual].rows.size();
+    all += graph.replays.size();
+    for (const auto replay : graph.replays) {
+      // The last launch may have been cut by the end of the recording.
+      few += r.replays[replay].rows.size() < whole && replay + 1 < r.replays.size();
+    }
   }
+  note_short(q, few, 0, all);
 }
 
 }  // namespace tta::pipeline

@@ -167,7 +167,7 @@ std::string kernels_text(const Report& r, const Totals& sum,
 
 // Decode steps if there are any, else what there is most of.
 std::string steps_text(const Report& r) {
-  const auto kinds = make_engine_kinds(*r.timeline);
+  const auto kinds = make_engine_kinds(r);
   if (kinds.empty()) return {};
   const auto decode = std::ranges::find(kinds, "decode", &EngineKind::kind);
   const auto& k = decode == kinds.end() ? kinds.front() : *decode;
@@ -187,7 +187,19 @@ std::string steps_text(const Report& r) {
   if (most != k.sum_ns.end()) {
     out += ", most in " + most->first + " kernels (" + time(most->second) + ")";
   }
-  if (k.gap_ns && *k.gap_ns > 0) out += "; " + time(*k.gap_ns) + " idle between steps";
+  if (k.gap_ns && *k.gap_ns > 0) {
+    out += "; " + time(*k.gap_ns) + " idle between steps";
+    const auto part =
+        std::ranges::max_element(k.gap_parts_ns, {}, [](auto& p) { return p.second; });
+    if (part != k.gap_parts_ns.end()) out += ", most in " + part->first;
+  }
+  if (k.prompt_waits > 0) {
+    out +=
+        ". Prompts made tokens late " +
+        (k.prompt_waits == 1 ? "once"
+                             : patterns::count_text(k.prompt_waits, "time", "times")) +
+        ", by up to " + time(k.longest_prompt_wait_ns);
+  }
   return out + ".";
 }
 

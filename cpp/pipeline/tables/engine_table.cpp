@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pipeline/tables/engine_table.cpp: figures of the forward passes of serving engines.
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -8,13 +10,14 @@
 #include <vector>
 
 #include "pipeline/tables/tables.h"
-#include "timeline/engine_steps.h"
+#include "timeline/engine_time.h"
 #include "timeline/intervals.h"
 #include "timeline/median.h"
 
 namespace tta::pipeline {
 namespace {
 
+using timeline::EnginePart;
 using timeline::WorkCategory;
 constexpr std::size_t kCategories = words_of(WorkCategory()).size();
 using ByCategory = std::array<std::int64_t, kCategories>;
@@ -26,11 +29,20 @@ std::optional<std::int64_t> if_known(std::int64_t value) {
   return value < 0 ? std::nullopt : std::optional(value);
 }
 
-std::int64_t busy_of(const timeline::Timeline& t, const timeline::EngineStep& step) {
+// In which any of a step's work ran that was launched before some time.
+std::int64_t busy_of(const timeline::Timeline& t, const timeline::EngineStep& step,
+                     std::int64_t launched_before = trace::kTimeLimit) {
   const auto& c = t.columns();
   std::vector<timeline::Interval> all;
-  for (const auto row : step.work) all.push_back({c.ts[row], c.end(row)});
+  for (const auto row : step.work) {
+    if (c.ts[t.launch_of(row)] < launched_before)
+      all.push_back({c.ts[row], c.end(row)});
+  }
   return timeline::total(timeline::unite(std::move(all)));
+}
+
+bool has_next(const std::vector<timeline::EngineStep>& steps, std::size_t i) {
+  return i + 1 < steps.size() && steps[i + 1].pid == steps[i].pid;
 }
 
 std::vector<EngineStep> rows_of(const timeline::Timeline& t,
@@ -51,8 +63,9 @@ std::vector<EngineStep> rows_of(const timeline::Timeline& t,
     row.context_tokens = if_known(step.scope.context_tokens);
     row.device_ns = step.device.length();
     row.busy_ns = busy_of(t, step);
+    if (step.draft.length() > 0) row.draft_ns = busy_of(t, step, step.draft.end);
     if (!step.is_last) row.period_ns = step.period.length();
-    if (i + 1 < steps.size() && steps[i + 1].pid == step.pid) {
+    if (has_next(steps, i)) {
       row.gap_ns =
           std::max<std::int64_t>(0, steps[i + 1].device.begin - step.device.end);
     }
@@ -99,12 +112,13 @@ void sweep(const timeline::Timeline& t, const timeline::EngineStep& step,
   }
 }
 
-TimesByName a_step(const ByCategory& sums, std::size_t steps) {
+// Means of what is not zero, by the words of `Kind`.
+template <typename Kind, std::size_t kSize>
+TimesByName a_step(const std::array<std::int64_t, kSize>& sums, std::size_t steps) {
   TimesByName out;
-  for (std::size_t i = 0; i < kCategories; ++i) {
+  for (std::size_t i = 0; i < kSize; ++i) {
     if (sums[i] == 0) continue;
-    out.emplace_back(words_of(WorkCategory())[i],
-                     sums[i] / static_cast<std::int64_t>(steps));
+    out.emplace_back(words_of(Kind())[i], sums[i] / static_cast<std::int64_t>(steps));
   }
   return out;
 }
@@ -122,12 +136,14 @@ auto median_of(const std::vector<const EngineStep*>& rows, Value&& value) {
 
 }  // namespace
 
-std::vector<EngineStep> make_engine_steps(const timeline::Timeline& t) {
-  return rows_of(t, timeline::list_engine_steps(t));
+std::vector<EngineStep> make_engine_steps(const Report& report) {
+  const auto& t = *report.timeline;
+  return rows_of(t, timeline::list_engine_steps(t, report.args.get()));
 }
 
-std::vector<EngineKind> make_engine_kinds(const timeline::Timeline& t) {
-  const auto steps = timeline::list_engine_steps(t);
+std::vector<EngineKind> make_engine_kinds(const Report& report) {
+  const auto& t = *report.timeline;
+  const auto steps = timeline::list_engine_steps(t, report.args.get());
   const auto rows = rows_of(t, steps);
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> kinds;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -141,11 +157,18 @@ std::vector<EngineKind> make_engine_kinds(const timeline::Timeline& t) {
     kind.skipped = places.size() >= kEnough ? kWarmUp : 0;
     std::vector<const EngineStep*> kept;
     ByCategory sum{}, exposed{};
+    std::array<std::int64_t, words_of(EnginePart()).size()> parts{};
+    std::size_t gaps = 0;
     std::int64_t real = 0, padded = 0;
     for (auto i = static_cast<std::size_t>(kind.skipped); i < places.size(); ++i) {
       const auto& row = rows[places[i]];
       kept.push_back(&row);
       sweep(t, steps[places[i]], sum, exposed);
+      if (has_next(steps, places[i])) {
+        ++gaps;
+        const auto of = timeline::divide_gap(t, steps[places[i]], steps[places[i] + 1]);
+        std::ranges::transform(parts, of, parts.begin(), std::plus());
+      }
       if (row.padded_batch && row.batch) {
         real += *row.batch;
         padded += *row.padded_batch;
@@ -161,7 +184,9 @@ std::vector<EngineKind> make_engine_kinds(const timeline::Timeline& t) {
     kind.batch = if_any(&EngineStep::batch);
     kind.tokens = if_any(&EngineStep::tokens);
     kind.period_ns = if_any(&EngineStep::period_ns);
+    kind.draft_ns = if_any(&EngineStep::draft_ns);
     kind.gap_ns = if_any(&EngineStep::gap_ns);
+    kind.gap_parts_ns = a_step<EnginePart>(parts, std::max<std::size_t>(gaps, 1));
     kind.host_ns = always(&EngineStep::host_ns);
     kind.device_ns = always(&EngineStep::device_ns);
     kind.busy_ns = always(&EngineStep::busy_ns);
@@ -171,8 +196,18 @@ std::vector<EngineKind> make_engine_kinds(const timeline::Timeline& t) {
     if (padded > 0 && real <= padded) {
       kind.padding = 1 - static_cast<double>(real) / static_cast<double>(padded);
     }
-    kind.sum_ns = a_step(sum, kept.size());
-    kind.exposed_ns = a_step(exposed, kept.size());
+    kind.sum_ns = a_step<WorkCategory>(sum, kept.size());
+    kind.exposed_ns = a_step<WorkCategory>(exposed, kept.size());
+  }
+  for (const auto& wait : timeline::list_prompt_waits(steps)) {
+    const auto& before = rows[wait.first - 1];
+    const auto kind = std::ranges::find_if(out, [&](const EngineKind& one) {
+      return one.kind == before.kind && one.engine == before.engine;
+    });
+    ++kind->prompt_waits;
+    kind->prompt_wait_ns += wait.extra_ns;
+    kind->longest_prompt_wait_ns =
+        std::max(kind->longest_prompt_wait_ns, wait.extra_ns);
   }
   std::ranges::stable_sort(out, std::greater<>(), &EngineKind::count);
   return out;

@@ -60,10 +60,10 @@ std::vector<CollectiveRate> list_collectives(const timeline::Timeline& timeline,
 
 /// Lists the forward passes of serving engines, process by process, in order of time.
 /// O(n log n) in device work.
-std::vector<EngineStep> make_engine_steps(const timeline::Timeline& timeline);
+std::vector<EngineStep> make_engine_steps(const Report& report);
 
 /// Adds them up by engine and kind, most steps first. O(n log n) in device work.
-std::vector<EngineKind> make_engine_kinds(const timeline::Timeline& timeline);
+std::vector<EngineKind> make_engine_kinds(const Report& report);
 
 /// Describes the memory of each device and of the host, from "[memory]" events of any
 /// version of torch (timeline/memory.h); empty without any. O(n log n) in these events,

@@ -4,11 +4,11 @@ It has over 400 lines: most are columns, a line for each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from torchtraceap._core import EngineKind, Graph, Memory, RooflineRow, Utilization
+from torchtraceap._core import Graph, Memory, RooflineRow, Utilization
 from torchtraceap.base.location import place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
@@ -316,7 +316,7 @@ _COLLECTIVES = (
 _ENGINE_KINDS = (
     Column("engine", lambda r: Cell(r.engine), 8, if_varied=True),
     Column("kind", lambda r: Cell(r.kind), 8),
-    Column("exposed", lambda r: Cell(_exposed(r)), 72),
+    Column("exposed", lambda r: Cell(_largest(r.exposed_us)), 72),
     Column("steps", lambda r: count_cell(r.count)),
     Column("batch", lambda r: _count_if(r.batch), if_any=True),
     Column("padding", lambda r: _part_of(r.padding), if_any=True),
@@ -326,6 +326,9 @@ _ENGINE_KINDS = (
     Column("device", lambda r: time_cell(r.device_us)),
     Column("busy", lambda r: time_cell(r.busy_us)),
     Column("gap", lambda r: _time_if(r.gap_us), if_any=True),
+    Column("gap is", lambda r: Cell(_largest(r.gap_parts_us)), 72, on_page=True),
+    Column("draft", lambda r: _time_if(r.draft_us), if_any=True, on_page=True),
+    Column("prompt waits", lambda r: count_cell(r.prompt_waits), on_page=True),
     Column("launches", lambda r: count_cell(r.launches)),
     Column("graphs", lambda r: count_cell(r.graph_launches), on_page=True),
     Column("work", lambda r: count_cell(r.work), on_page=True),
@@ -397,9 +400,9 @@ def _step(row: Utilization) -> Cell:
     return NO_CELL if row.step is None else Cell(str(row.step), row.step)
 
 
-def _exposed(row: EngineKind) -> str:
-    """Return the categories, the largest first."""
-    times = sorted(row.exposed_us.items(), key=lambda item: -item[1])
+def _largest(parts: Mapping[str, float]) -> str:
+    """Return the names of parts with their times, the largest first."""
+    times = sorted(parts.items(), key=lambda item: -item[1])
     known = [f"{name} {time_text(us)}" for name, us in times if us > 0]
     more = [f"{len(known) - 3} more"] if known[4:] else known[3:]
     return ", ".join(known[:3] + more)

@@ -8,6 +8,7 @@
 
 #include "graphs/join.h"
 #include "graphs/read_capture.h"
+#include "timeline/engine_steps.h"
 #include "timeline/timed.h"
 
 namespace tta::graphs {
@@ -148,6 +149,26 @@ TEST(Join, CallsWithoutNamesByTheirNumber) {
   const auto& last = found.joined.replays.replays[2];
   EXPECT_EQ(found.args.captured(last.rows[1])->replay, 2u);
   EXPECT_EQ(found.args.captured(last.launch), nullptr);
+}
+
+// The number of kernels is that of every batch size: only a batch that holds the one
+// of the launch is its capture's, and then what the graph computes.
+TEST(Join, ByNumberOfAnotherFileTheBatchDecides) {
+  const Captures files{file_of(Program().capture(kOps, 4), 4)};
+  const auto joined = [&](const std::string& range) {
+    return Graphs(Program().in(range, 100).replay(kKernels), files);
+  };
+  const auto padded = joined("step[DECODE bs=3]");
+  EXPECT_EQ(padded.join().by, JoinedBy::kCount);
+  EXPECT_TRUE(padded.join().sized);
+  EXPECT_EQ(timeline::list_engine_steps(padded, &padded.args).at(0).scope.padded_batch,
+            4);
+  const auto larger = joined("step[DECODE bs=5]");
+  EXPECT_FALSE(larger.join().sized);
+  EXPECT_EQ(larger.join().note,
+            "joined by the number of its kernels: of which size is unknown");
+  EXPECT_EQ(timeline::list_engine_steps(larger, &larger.args).at(0).scope.padded_batch,
+            -1);
 }
 
 TEST(Join, AnotherNumberIsNotJoined) {

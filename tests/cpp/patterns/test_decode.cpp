@@ -174,6 +174,36 @@ TEST(Decode, CollectivesPaddingAndDequantizationOfSteps) {
   EXPECT_TRUE(says(first(found, kDecodePadding).message, "128 were padding"));
 }
 
+// Steps of 1000 us, of which 800 are products; a prompt of 5000 tokens between them is
+// three chunks, in each of which a step could have run.
+TEST(Decode, PromptsBetweenDecodeSteps) {
+  const auto served = [](const std::string& prompt, double length) {
+    TraceText text;
+    double at = 1000;
+    int id = 0;
+    const auto step = [&](const std::string& name, double period) {
+      text.note(name, at, 100).call("cudaGraphLaunch", at, 20, ++id);
+      text.kernel(at + 10, period - 200, id);
+      text.kernel(at + period - 190, 190, id, "flash_fwd");
+      at += period;
+    };
+    for (int i = 0; i < 5; ++i) step("step[DECODE bs=8]", 1000);
+    step(prompt, length);
+    for (int i = 0; i < 5; ++i) step("step[DECODE bs=8]", 1000);
+    return find_in(text);
+  };
+  const auto found = served("step[EXTEND bs=2 toks=5000]", 9000);
+  EXPECT_NEAR(static_cast<double>(wasted(found, kPrefillBlocksDecode)), 3 * 800e3,
+              60e3);
+  const auto f = first(found, kPrefillBlocksDecode);
+  EXPECT_TRUE(says(f.message, "once: a token came up to 9 ms late")) << f.message;
+  EXPECT_TRUE(says(f.advice, "--enable-mixed-chunk")) << f.advice;
+  EXPECT_EQ(wasted(served("step[EXTEND bs=2 toks=500]", 2500), kPrefillBlocksDecode),
+            0);
+  // With decode steps in it already: a wait, which costs the device nothing.
+  EXPECT_EQ(wasted(served("step[MIXED bs=9]", 9000), kPrefillBlocksDecode), 0);
+}
+
 // Layers: a product of 100 us, then three small kernels of 2, 4 and 3 us, of which
 // one of 4 us would be left.
 TraceText layers(const std::string& softmax, int count) {

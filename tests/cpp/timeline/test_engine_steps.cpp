@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names of serving engines' scopes, and which work belongs to which step.
-#include "timeline/engine_steps.h"
+#include "timeline/engine_time.h"
 
 #include <gtest/gtest.h>
 
@@ -41,6 +41,9 @@ TEST(EngineSteps, NamesOfEachEngine) {
       {"step[TARGET_VERIFY bs=23]", "SGLang verify 23/-1 -1 -1"},
       {"step[DRAFT_EXTEND bs=23]", "SGLang draft 23/-1 -1 -1"},
       {"step[IDLE bs=0]", "SGLang other 0/-1 -1 -1"},
+      {"draft_extend", "SGLang draft -1/-1 -1 -1"},
+      {"EAGLE_VERIFY", "SGLang verify -1/-1 -1 -1"},
+      {"draft_model", "none"},
       {"prefill[bs=2 tok=14721 ctx=20000]", "ATOM extend 2/-1 14721 20000"},
       {"decode[bs=117/128 tok=117 d=117]", "ATOM decode 117/128 117 -1"},
       {"execute_model", "none"},
@@ -109,6 +112,101 @@ TEST(EngineSteps, ThreadsAndPreparation) {
   EXPECT_EQ(steps[1].device, (Interval{910'000, 1'220'000}));
   EXPECT_EQ(steps[2].scope.batch, 2);
   EXPECT_EQ(steps[2].device, (Interval{520'000, 735'000}));
+}
+
+// SGLang's draft model decodes in passes of its own: an iteration begins with them.
+TEST(EngineSteps, PassesOfTheDraftBelongToTheOneThatVerifies) {
+  TraceText text;
+  text.note("step[EXTEND bs=2 toks=500]", 0, 50).launched(10, 20, 30, 1);
+  text.note("draft_extend", 60, 10).launched(62, 64, 4, 2);
+  int id = 2;
+  for (int i = 0; i < 3; ++i) {
+    const double at = 100 + 100 * i;
+    text.note("draft", at, 20).note("step[DECODE bs=4]", at + 1, 15);
+    text.launched(at + 2, at + 10, 8, ++id);
+    text.note("EAGLE_VERIFY", at + 30, 40)
+        .note("step[TARGET_VERIFY bs=4]", at + 31, 30);
+    text.launched(at + 32, at + 40, 30, ++id);
+  }
+  const auto trace = text.load();
+  const auto t = make_timeline(trace);
+  const auto steps = list_engine_steps(t);
+  ASSERT_EQ(steps.size(), 4u);
+  EXPECT_EQ(steps[0].scope.kind, EngineStepKind::kExtend);
+  EXPECT_EQ(steps[1].host, (Interval{60'000, 170'000})) << "the prompt's draft";
+  for (int i = 2; i < 4; ++i) {
+    const std::int64_t at = 100'000 * i;
+    EXPECT_EQ(steps[i].scope.kind, EngineStepKind::kVerify);
+    EXPECT_EQ(steps[i].scope.batch, 4);
+    EXPECT_EQ(steps[i].host, (Interval{at, at + 70'000}));
+    EXPECT_EQ(steps[i].draft, (Interval{at, at + 20'000}));
+    EXPECT_EQ(steps[i].work.size(), 2u);
+    EXPECT_EQ(steps[i - 1].period.end, at);
+  }
+  // Ranges of another program that are called the same.
+  const auto other = TraceText().note("draft", 0, 50).launched(10, 20, 30, 1).load();
+  EXPECT_TRUE(list_engine_steps(make_timeline(other)).empty());
+}
+
+// The device idles from 200 to 900 us.
+TEST(EngineSteps, GapsAreDividedByTheInnermostKnownName) {
+  auto text =
+      TraceText()
+          .note("step[DECODE bs=4]", 0, 100)
+          .launched(10, 100, 100, 1)
+          .python("sglang/scheduler.py(1): process_batch_result_decode", 150, 250)
+          .python("sglang/scheduler.py(2): helper", 160, 220)
+          .call("cudaEventSynchronize", 170, 80, 2)  // 50 of 200 to 250
+          .python("sglang/scheduler.py(3): get_next_batch_to_run", 400, 100)
+          .python("sglang/scheduler.py(4): run_batch", 600, 300)
+          .python("sglang/forward_batch_info.py(5): init_new", 650, 150)
+          .note("step[DECODE bs=4]", 800, 90)
+          .launched(860, 900, 50, 3)
+          .load();
+  const auto t = make_timeline(text);
+  const auto steps = list_engine_steps(t);
+  ASSERT_EQ(steps.size(), 2u);
+  const auto parts = divide_gap(t, steps[0], steps[1]);
+  // scheduling, preparation, sampling, output, waiting, launch, other, unrecorded
+  EXPECT_EQ(parts, (std::array<std::int64_t, 8>{100'000, 150'000, 50'000, 150'000, 0,
+                                                40'000, 110'000, 100'000}));
+  EXPECT_EQ(divide_gap(t, steps[1], steps[0]), (std::array<std::int64_t, 8>{}));
+}
+
+// Decode steps each 10 us, of 5 us on the device.
+struct Served : TraceText {
+  double at = 0;
+  int id = 0;
+  Served& step(const std::string& name, double period, int count = 1) {
+    for (int i = 0; i < count; ++i, at += period) {
+      note(name, at, period - 2);
+      launched(at + 1, at + 2, period - 5, ++id);
+    }
+    return *this;
+  }
+};
+
+TEST(EngineSteps, WaitsForThePromptsOfOthers) {
+  Served text;
+  text.step("step[EXTEND bs=1 toks=9]", 90);  // Nobody waits for the first.
+  text.step("step[DECODE bs=8]", 10, 4);
+  text.step("step[EXTEND bs=1 toks=9]", 30).step("step[EXTEND bs=1 toks=9]", 40);
+  text.step("step[DECODE bs=8]", 10, 2);
+  text.step("step[EXTEND bs=1 toks=9]", 25);  // Not more than three periods.
+  text.step("step[DECODE bs=8]", 10);
+  text.step("step[MIXED bs=9]", 50).step("step[DECODE bs=9]", 10);
+  text.step("step[EXTEND bs=1 toks=9]", 90);  // Nobody is left.
+  const auto trace = text.load();
+  const auto t = make_timeline(trace);
+  const auto waits = list_prompt_waits(list_engine_steps(t));
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(waits[0].first, 5u);
+  EXPECT_EQ(waits[0].last, 6u);
+  EXPECT_FALSE(waits[0].mixed);
+  EXPECT_EQ(waits[0].usual_ns, 10'000);
+  EXPECT_EQ(waits[0].extra_ns, 68'000) << "without the 2 us behind its last scope";
+  EXPECT_TRUE(waits[1].mixed);
+  EXPECT_EQ(waits[1].extra_ns, 38'000);
 }
 
 // A kernel of another stream slipped in; the first of the step waits for what was

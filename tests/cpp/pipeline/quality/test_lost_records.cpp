@@ -230,6 +230,40 @@ TEST(ShortGraphs, SomeCutToLessThanHalf) {
   EXPECT_FALSE(has_note(graphs({"abcde", "abcde", "abcde", "abc", "bcd"}), kShort));
 }
 
+// With an id there is no doubt which graph it was: a set that repeats may be cut, too.
+TEST(ShortGraphs, LaunchesOfOneIdHaveTheSameKernels) {
+  const auto launches = [](int count) {
+    TraceText text;
+    for (int i = 0; i < 9; ++i) {
+      text.call("cudaGraphLaunch", 100 * i, 5, i + 1);
+      for (int k = 0; k < (i % 3 == 1 ? count : 5); ++k) {
+        text.device_work("kernel", std::string(1, static_cast<char>('a' + k)),
+                         100 * i + 10 + 10 * k, 8, i + 1, R"(, "graph id": 7)", 7, 0);
+      }
+    }
+    return analyze(text.load());
+  };
+  const auto report = launches(4);
+  ASSERT_TRUE(has_note(report, kShort));
+  EXPECT_EQ(note_of(report, kShort).count, 3u);
+  EXPECT_TRUE(report.quality.incomplete);
+  EXPECT_FALSE(has_note(launches(5), kShort));
+}
+
+// Ten steps whose work comes at once after the last of them.
+TEST(LostRecords, WorkInABurstAfterTheSteps) {
+  const auto steps = [](double late) {
+    TraceText text;
+    for (int i = 0; i < 10; ++i) {
+      text.note("step[DECODE bs=4]", 100 * i, 90);
+      text.launched(100 * i + 10, 100 * i + 20 + late, 50, i + 1);
+    }
+    return analyze(text.load());
+  };
+  EXPECT_EQ(note_of(steps(600), "work_after_steps").count, 6u);
+  EXPECT_FALSE(has_note(steps(100), "work_after_steps"));
+}
+
 TEST(ShortGraphs, LaunchesWithNoKernelAtAll) {
   const auto report = graphs({"abcde", "abcde", ""});
   EXPECT_EQ(note_of(report, kShort).count, 1u);
