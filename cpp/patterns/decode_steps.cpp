@@ -72,7 +72,7 @@ class Marker {
         mark_graphs(steps[i], launches[i]);
       }
       if (i + 1 < steps.size() && steps[i].generates() && steps[i + 1].generates()) {
-        const auto next = launches[i + 1].front();
+        const auto next = t_.launch_of(steps[i + 1].forward);
         gaps.push_back({{steps[i].device.end, c_.ts[next]},
                         t_.lanes.lane[next],
                         steps[i + 1].row,
@@ -116,7 +116,8 @@ class Marker {
     return step.decodes() || (small && step.scope.engine == "vLLM");
   }
 
-  // The host's time from when the device ran dry to the next step's first launch.
+  // The host's time from when the device ran dry to the launch of the next step's
+  // forward pass, with the preparation of its inputs.
   struct Gap {
     Interval bare;           // Of no length if the steps overlap.
     std::uint32_t lane = 0;  // That launches the next step,

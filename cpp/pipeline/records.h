@@ -631,8 +631,8 @@ TTA_RECORD(RecordingCheck, TTA_RECORDING_CHECK,
         "Of it, work of the draft model, whose passes are part of the one that "      \
         "verifies; None: there are none.")                                            \
   FIELD(std::optional<std::int64_t>, gap_ns, {},                                      \
-        "From its last device work to the first of the next step; 0 if they "         \
-        "overlap; None: it is the last.")                                             \
+        "Idle from its last device work to the forward pass of the next step, whose " \
+        "inputs may be copied meanwhile; 0 if they overlap; None: it is the last.")                                             \
   FIELD(std::uint64_t, launches, 0, "Calls that launch kernels or graphs.")           \
   FIELD(std::uint64_t, graph_launches, 0, "Those that launch graphs.")                \
   FIELD(std::uint64_t, work, 0,                                                       \

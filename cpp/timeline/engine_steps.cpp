@@ -129,6 +129,15 @@ void divide_at_pause(const Timeline& t, EngineStep& step, EngineStep& next) {
   step.work.erase(first, step.work.end());
 }
 
+std::uint32_t forward_of(const Timeline& t, const std::vector<std::uint32_t>& work) {
+  const auto in_graph = std::ranges::find_if(
+      work, [&](auto row) { return t.named(t.launch_of(row), Name::kGraphLaunch); });
+  if (in_graph != work.end()) return *in_graph;
+  const auto kernel =
+      std::ranges::find_if(work, [&](auto r) { return t.is_kernel(r); });
+  return kernel == work.end() ? work.front() : *kernel;
+}
+
 // The batch that a graph was captured for is the one that its replays compute. vLLM
 // captures by tokens, of which each request has as many.
 void read_padding(const EventArgs& args, EngineStep& step) {
@@ -218,6 +227,7 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t, const EventArgs* ar
       for (const auto row : step.work) {
         step.device.end = std::max(step.device.end, std::min(t.span.end, c.end(row)));
       }
+      step.forward = forward_of(t, step.work);
       if (args != nullptr) read_padding(*args, step);
       out.push_back(std::move(step));
     }

@@ -32,6 +32,9 @@ struct EngineStep {
   /// that one's.
   std::vector<std::uint32_t> work;
   Interval device;  ///< From the first start to the last end of it.
+  /// The work that begins the pass: of its first graph, else its first kernel, else the
+  /// first of all. Copies and small kernels before prepare its inputs.
+  std::uint32_t forward = 0;
   std::uint32_t launches = 0, graph_launches = 0;  ///< Calls in its period.
 
   /// Whether it makes tokens, with or without prompts beside: its period is a wait for

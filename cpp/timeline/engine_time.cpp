@@ -50,24 +50,36 @@ bool follows(const std::vector<EngineStep>& steps, std::size_t i) {
 
 }  // namespace
 
+IntervalSet idle_between(const Timeline& t, const EngineStep& step,
+                         const EngineStep& next) {
+  const auto& c = t.columns();
+  const Interval gap{step.device.end, c.ts[next.forward]};
+  if (gap.length() <= 0) return {};
+  std::vector<Interval> preparing;
+  for (const auto row : next.work) {
+    if (c.ts[row] < gap.end) preparing.push_back({c.ts[row], c.end(row)});
+  }
+  return subtract({gap}, unite(std::move(preparing)));
+}
+
 std::array<std::int64_t, 8> divide_gap(const Timeline& t, const EngineStep& step,
                                        const EngineStep& next) {
   std::array<std::int64_t, 8> out{};
-  const Interval gap{step.device.end, next.device.begin};
-  if (gap.length() <= 0) return out;
   const auto add = [&](EnginePart part, std::int64_t time) {
     out[static_cast<std::size_t>(part)] += time;
   };
-  const auto launch = t.launch_of(next.work.front());
-  const auto launched = std::clamp(t.columns().ts[launch], gap.begin, gap.end);
-  add(EnginePart::kLaunch, gap.end - launched);
-  auto unrecorded = launched - gap.begin;
+  const auto launched = t.columns().ts[t.launch_of(next.forward)];
   const Cursor cursor(t, t.lanes.lane[next.row]);
-  cursor.sweep({gap.begin, launched}, [&](Interval time, std::uint32_t row) {
-    add(part_of(t, row), time.length());
-    unrecorded -= time.length();
-  });
-  add(EnginePart::kUnrecorded, unrecorded);
+  for (const auto idle : idle_between(t, step, next)) {
+    const auto end = std::clamp(launched, idle.begin, idle.end);
+    add(EnginePart::kLaunch, idle.end - end);
+    auto unrecorded = end - idle.begin;
+    cursor.sweep({idle.begin, end}, [&](Interval time, std::uint32_t row) {
+      add(part_of(t, row), time.length());
+      unrecorded -= time.length();
+    });
+    add(EnginePart::kUnrecorded, unrecorded);
+  }
   return out;
 }
 

@@ -29,9 +29,13 @@ constexpr auto words_of(EnginePart) {
                                          "other",      "unrecorded"};
 }
 
-/// How long each part took of the time from the end of a step's device work to the
-/// begin of the next one's, in ns, by the innermost frame or range with a known name on
-/// the thread of the next step. Zeros if the steps overlap. O(depth) a row in between.
+/// The device's idle time from the end of a step's work to the begin of the next one's
+/// forward pass. None if they overlap. O(n log n) in what prepares the pass.
+IntervalSet idle_between(const Timeline& timeline, const EngineStep& step,
+                         const EngineStep& next);
+
+/// How long each part took of idle_between(), in ns, by the innermost frame or range
+/// with a known name on the thread of the next step. O(depth) a row in between.
 std::array<std::int64_t, 8> divide_gap(const Timeline& timeline, const EngineStep& step,
                                        const EngineStep& next);
 
@@ -45,8 +49,8 @@ struct PromptWait {
   std::int64_t extra_ns = 0;        ///< By which a token came later than usual.
 };
 
-/// Lists those of more than three usual periods (below, nobody notices), in order.
-/// Needs three decode steps in a row at least. Linear.
+/// Lists those of more than three usual periods (shorter ones are hardly noticed), in
+/// order. Needs three decode steps in a row at least. Linear.
 std::vector<PromptWait> list_prompt_waits(const std::vector<EngineStep>& steps);
 
 /// What kind of work a device row is, for sums by category.

@@ -39,7 +39,7 @@ void find_lost_records(const timeline::Timeline& timeline, Quality& quality);
 void find_lost_steps(const timeline::Timeline& timeline, Quality& quality);
 /// Graph launches that have fewer kernels than others of the same graph.
 void find_short_graphs(const timeline::Timeline& timeline, Quality& quality);
-/// The same of graphs with an id, known once their replays are; nothing if it is said
+/// The same of graphs with an id, known once their replays are; nothing if it is there
 /// already.
 void find_cut_replays(const graphs::Replays& replays, Quality& quality);
 /// Most device work after the last step of a serving engine: delivered in a burst.

@@ -66,8 +66,7 @@ std::vector<EngineStep> rows_of(const timeline::Timeline& t,
     if (step.draft.length() > 0) row.draft_ns = busy_of(t, step, step.draft.end);
     if (!step.is_last) row.period_ns = step.period.length();
     if (has_next(steps, i)) {
-      row.gap_ns =
-          std::max<std::int64_t>(0, steps[i + 1].device.begin - step.device.end);
+      row.gap_ns = timeline::total(timeline::idle_between(t, step, steps[i + 1]));
     }
     row.launches = step.launches;
     row.graph_launches = step.graph_launches;

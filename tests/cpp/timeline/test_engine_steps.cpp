@@ -188,14 +188,14 @@ struct Served : TraceText {
 
 TEST(EngineSteps, WaitsForThePromptsOfOthers) {
   Served text;
-  text.step("step[EXTEND bs=1 toks=9]", 90);  // Nobody waits for the first.
+  text.step("step[EXTEND bs=1 toks=9]", 90);  // No request waits for the first.
   text.step("step[DECODE bs=8]", 10, 4);
   text.step("step[EXTEND bs=1 toks=9]", 30).step("step[EXTEND bs=1 toks=9]", 40);
   text.step("step[DECODE bs=8]", 10, 2);
   text.step("step[EXTEND bs=1 toks=9]", 25);  // Not more than three periods.
   text.step("step[DECODE bs=8]", 10);
   text.step("step[MIXED bs=9]", 50).step("step[DECODE bs=9]", 10);
-  text.step("step[EXTEND bs=1 toks=9]", 90);  // Nobody is left.
+  text.step("step[EXTEND bs=1 toks=9]", 90);  // No request is left.
   const auto trace = text.load();
   const auto t = make_timeline(trace);
   const auto waits = list_prompt_waits(list_engine_steps(t));
