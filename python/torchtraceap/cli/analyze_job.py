@@ -119,7 +119,7 @@ def read_job(
 
 def is_joined(job: JobReport) -> bool:
     """Tell whether traces are of ranks with a collective in common."""
-    return job.fault is None and job.facts.joined_collectives > 0
+    return job.fault is None and bool(job.facts.joined_collectives or job.decode_skew)
 
 
 def failed_ranks(job: JobReport) -> int:

@@ -126,6 +126,7 @@ class JoinedJob:
         self.late = job.late
         self.late_ranks = job.late_ranks
         self.shared = job.shared
+        self.decode_skew = job.decode_skew
         self.causes = job.causes
         self.steps = job.steps
         self.joined_collectives = job.joined_collectives
