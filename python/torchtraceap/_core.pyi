@@ -2853,7 +2853,7 @@ class Report:
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
         """
     def call_tree(self) -> CallTree: ...
-    def check_serving(self) -> tuple[RecordingCheck, ...]: ...
+    def check_serving(self, engine: str) -> tuple[RecordingCheck, ...]: ...
     def claimed_shares(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         float32 [n, 2]: what rules claim that a fix of the CPU's or GPU's side saves at most, as a share of each window.
@@ -6203,9 +6203,10 @@ def analyze(
     ]
     | None = None,
     captures: collections.abc.Sequence[Capture] = [],
+    notes: collections.abc.Sequence[Note] = [],
 ) -> Report:
     """
-    `steps`: the first and last of those that the trace was loaded for.
+    `steps`: the first and last of those that the trace was loaded for; `notes`: on the captures, for the quality's warnings.
     """
 
 def built_for_torch() -> str:
