@@ -40,6 +40,7 @@ OF_REPORT = (
 OF_JOB = (
     *("Location", "Note", "RankRow", "RankFinding", "Late", "Arrival", "JobFacts"),
     *("JoinedCollective", "CollectiveRow", "Culprit", "LateRank", "SharedFinding"),
+    "DecodeSkew",
     *("JobAnswerRow", "JobAnswer"),
 )
 SCHEMAS = {"report.schema.json": OF_REPORT, "job.schema.json": OF_JOB}

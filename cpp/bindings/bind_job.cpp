@@ -147,6 +147,7 @@ void bind_result(py::module_& m) {
       "The cause: a pattern, else the kind of work.");
   bind_record<pipeline::LateRank>(m);
   bind_record<pipeline::SharedFinding>(m);
+  bind_record<pipeline::DecodeSkew>(m);
   bind_record<pipeline::CollectiveWait>(m);
   bind_record<pipeline::StepOfRank>(m);
   bind_record<pipeline::Arrival>(m);
@@ -176,6 +177,7 @@ void bind_result(py::module_& m) {
       .def_property_readonly("late", rows(&JobResult::late))
       .def_property_readonly("late_ranks", rows(&JobResult::late_ranks))
       .def_property_readonly("shared", rows(&JobResult::shared))
+      .def_property_readonly("decode_skew", rows(&JobResult::decode_skew))
       .def_property_readonly("causes", rows(&JobResult::causes))
       .def_property_readonly("steps", rows(&JobResult::steps))
       .def_property_readonly("joined_collectives", rows(&JobResult::joined_collectives))

@@ -285,9 +285,11 @@ void bind_report(py::module_& m) {
       [](std::shared_ptr<trace::Trace> trace, std::optional<std::uint32_t> max_events,
          const patterns::Settings& settings, const std::vector<BoundRule>& rules,
          const std::optional<StepNumbers>& steps,
-         std::vector<std::shared_ptr<const timeline::Capture>> captures) {
+         std::vector<std::shared_ptr<const timeline::Capture>> captures,
+         std::vector<Note> notes) {
         Options options;
         options.captures = std::move(captures);
+        options.notes = std::move(notes);
         options.settings = settings;
         options.own_rules = callable_rules(rules);
         if (max_events) options.window.max_events = *max_events;
@@ -302,7 +304,9 @@ void bind_report(py::module_& m) {
       py::arg_v("rules", std::vector<BoundRule>(), "[]"), py::arg("steps") = py::none(),
       py::arg_v("captures", std::vector<std::shared_ptr<const timeline::Capture>>(),
                 "[]"),
-      "`steps`: the first and last of those that the trace was loaded for.");
+      py::arg_v("notes", std::vector<Note>(), "[]"),
+      "`steps`: the first and last of those that the trace was loaded for; `notes`: "
+      "on the captures, for the quality's warnings.");
   m.def(
       "read_capture",
       [](const trace::Trace& trace, const std::string& file,

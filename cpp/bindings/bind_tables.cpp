@@ -112,11 +112,13 @@ void bind_tables(py::module_& m, py::class_<Analysis>& report) {
                return list_collectives(*a.report.timeline, *args_of(a.report));
              });
            })
-      .def("check_serving",
-           [](const Analysis& a) {
-             return tuple_of(
-                 [&] { return check_serving(a.report, *args_of(a.report)); });
-           })
+      .def(
+          "check_serving",
+          [](const Analysis& a, const std::string& engine) {
+            return tuple_of(
+                [&] { return check_serving(a.report, *args_of(a.report), engine); });
+          },
+          py::arg("engine"))
       .def("engine_steps",
            [](const Analysis& a) {
              return tuple_of([&] { return make_engine_steps(a.report); });

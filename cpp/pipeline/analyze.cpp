@@ -96,6 +96,8 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   report.trace = read_facts(timeline);
   if (report.trace.simulated) report.origin = Origin::kDryRun;
   report.quality = judge(timeline, report.trace);
+  auto& warnings = report.quality.warnings;
+  warnings.insert(warnings.end(), options.notes.begin(), options.notes.end());
   report.tiles = timeline::make_windows(timeline, options.window);
   const auto& windows = report.tiles;
   if (report.quality.verdict == Verdict::kUnusable) {

@@ -37,6 +37,7 @@ struct Options {
   std::optional<StepNumbers> steps = std::nullopt;
   /// Of its graphs, from other files (graphs/read_capture.h).
   std::vector<std::shared_ptr<const timeline::Capture>> captures = {};
+  std::vector<Note> notes = {};  ///< On these files: among the quality's warnings.
   replay::Checkpoint checkpoint = replay::go_on;  ///< Asked between replays.
 };
 

@@ -624,8 +624,8 @@ TTA_RECORD(RecordingCheck, TTA_RECORDING_CHECK,
   FIELD(std::optional<std::int64_t>, tokens, {}, "For all requests.")                 \
   FIELD(std::optional<std::int64_t>, context_tokens, {}, "Keys that they attend to.") \
   FIELD(std::int64_t, device_ns, 0,                                                   \
-        "From the first start to the last end of its device work, which is what its " \
-        "period launched.")                                                           \
+        "From the begin of the pass on the device, behind the copies of its inputs, " \
+        "to the last end of its work, which is what its period launched.")                                                           \
   FIELD(std::int64_t, busy_ns, 0, "In which any of it ran.")                          \
   FIELD(std::optional<std::int64_t>, draft_ns, {},                                    \
         "Of it, work of the draft model, whose passes are part of the one that "      \

@@ -60,6 +60,16 @@ struct RankStep {
   std::uint32_t begin, end;  ///< Places in RankWork::recorded.
 };
 
+/// A forward pass of a serving engine, for comparison with the other ranks' same pass.
+struct RankEngineStep {
+  std::string name;         ///< Of its annotation.
+  std::string kind;         ///< Of timeline::EngineStepKind.
+  std::int64_t device = 0;  ///< From the first start to the last end of its work.
+  std::int64_t in_collectives = 0;  ///< Of that, with one of its collectives running.
+  std::int64_t collectives = 0;     ///< How many.
+  std::int64_t last_end = 0;        ///< Of them, on the clock of RankWork::recorded.
+};
+
 struct RankWork {
   std::int64_t rank = -1;   ///< -1: unknown.
   std::int64_t stage = -1;  ///< Of a pipeline; -1: there is none, or it is unknown.
@@ -72,6 +82,7 @@ struct RankWork {
   std::vector<WorkPassage> passages;        ///< In any order.
   std::vector<RankCollective> collectives;  ///< By begin.
   std::vector<RankStep> steps;
+  std::vector<RankEngineStep> engine_steps;  ///< By time.
 
   /// Throws std::invalid_argument where something refers to nothing. Linear.
   void check() const;

@@ -223,11 +223,11 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t, const EventArgs* ar
     }
     for (auto& step : steps) {
       if (step.work.empty()) continue;
-      step.device.begin = std::max(t.span.begin, c.ts[step.work.front()]);
+      step.forward = forward_of(t, step.work);
+      step.device.begin = std::max(t.span.begin, c.ts[step.forward]);
       for (const auto row : step.work) {
         step.device.end = std::max(step.device.end, std::min(t.span.end, c.end(row)));
       }
-      step.forward = forward_of(t, step.work);
       if (args != nullptr) read_padding(*args, step);
       out.push_back(std::move(step));
     }

@@ -31,10 +31,10 @@ struct EngineStep {
   /// what comes after the longest pause behind its scope prepares the next step, and is
   /// that one's.
   std::vector<std::uint32_t> work;
-  Interval device;  ///< From the first start to the last end of it.
   /// The work that begins the pass: of its first graph, else its first kernel, else the
   /// first of all. Copies and small kernels before prepare its inputs.
   std::uint32_t forward = 0;
+  Interval device;  ///< From its begin to the last end of all work.
   std::uint32_t launches = 0, graph_launches = 0;  ///< Calls in its period.
 
   /// Whether it makes tokens, with or without prompts beside: its period is a wait for

@@ -30,6 +30,7 @@ __all__: list[str] = [
     "Counts",
     "CriticalPath",
     "Culprit",
+    "DecodeSkew",
     "Device",
     "DrawnLane",
     "DrawnLanes",
@@ -1299,6 +1300,89 @@ class SharedFinding:
         Of a rank's recording, in the mean over those ranks.
         """
 
+class DecodeSkew:
+    """
+    How long tensor-parallel ranks of a serving engine wait for each other in their steps of one kind.
+    """
+    @staticmethod
+    def from_dict(form: typing.Any, where: str = "") -> DecodeSkew:
+        """
+        Read its JSON form, see `fields`. ValueError names the member below `where`.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def replace(self, **kwargs: typing.Any) -> DecodeSkew:
+        """
+        Return a copy in which some fields have other values.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Return its JSON form.
+        """
+    @property
+    def device_ns(self) -> int:
+        """
+        Of all ranks together: from the first start to the last end in each step.
+        """
+    @property
+    def device_us(self) -> float:
+        """
+        Of all ranks together: from the first start to the last end in each step.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        Of the steps: "decode" or "verify".
+        """
+    @property
+    def last(self) -> int:
+        """
+        Steps in which it comes last; without one, the rank that does most often.
+        """
+    @property
+    def rank(self) -> int | None:
+        """
+        The rank that comes last in most of them; None: none does, or it costs less than 2 % of the steps.
+        """
+    @property
+    def ranks(self) -> int:
+        """
+        Those that are in their collectives together.
+        """
+    @property
+    def share(self) -> float:
+        """
+        `waited` of `device`.
+        """
+    @property
+    def step_wait_ns(self) -> int:
+        """
+        Of that, a step and waiting rank, on average.
+        """
+    @property
+    def step_wait_us(self) -> float:
+        """
+        Of that, a step and waiting rank, on average.
+        """
+    @property
+    def steps(self) -> int:
+        """
+        The number compared.
+        """
+    @property
+    def waited_ns(self) -> int:
+        """
+        By all ranks together: in the collectives of each step, longer than the one that is in them for the shortest time, as it comes last.
+        """
+    @property
+    def waited_us(self) -> float:
+        """
+        By all ranks together: in the collectives of each step, longer than the one that is in them for the shortest time, as it comes last.
+        """
+
 class CollectiveWait:
     """
     Waiting in one collective because of one rank.
@@ -1840,7 +1924,7 @@ class JobAnswerRow:
     @property
     def observed_fraction(self) -> float | None:
         """
-        Share of the time of all ranks: of a shared pattern its own, of late ranks what others waited for them. None: not a time in the traces.
+        Share of the time of all ranks: of a shared pattern its own, of late ranks and decode steps what others waited. None: not a time in the traces.
         """
     @property
     def of(self) -> str:
@@ -1926,6 +2010,8 @@ class JobResult:
     def collectives(self) -> tuple[CollectiveRow, ...]: ...
     @property
     def culprits(self) -> tuple[Culprit, ...]: ...
+    @property
+    def decode_skew(self) -> tuple[DecodeSkew, ...]: ...
     @property
     def facts(self) -> JobFacts: ...
     @property
@@ -2767,7 +2853,7 @@ class Report:
         Adds the trace's rows to a file of several ranks that ends with an event, with pids from `first_pid` on and ids moved by `ids`; returns the first free pid.
         """
     def call_tree(self) -> CallTree: ...
-    def check_serving(self) -> tuple[RecordingCheck, ...]: ...
+    def check_serving(self, engine: str) -> tuple[RecordingCheck, ...]: ...
     def claimed_shares(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         float32 [n, 2]: what rules claim that a fix of the CPU's or GPU's side saves at most, as a share of each window.
@@ -3853,12 +3939,12 @@ class EngineStep:
     @property
     def device_ns(self) -> int:
         """
-        From the first start to the last end of its device work, which is what its period launched.
+        From the begin of the pass on the device, behind the copies of its inputs, to the last end of its work, which is what its period launched.
         """
     @property
     def device_us(self) -> float:
         """
-        From the first start to the last end of its device work, which is what its period launched.
+        From the begin of the pass on the device, behind the copies of its inputs, to the last end of its work, which is what its period launched.
         """
     @property
     def draft_ns(self) -> int | None:
@@ -3878,12 +3964,12 @@ class EngineStep:
     @property
     def gap_ns(self) -> int | None:
         """
-        From its last device work to the first of the next step; 0 if they overlap; None: it is the last.
+        Idle from its last device work to the forward pass of the next step, whose inputs may be copied meanwhile; 0 if they overlap; None: it is the last.
         """
     @property
     def gap_us(self) -> float | None:
         """
-        From its last device work to the first of the next step; 0 if they overlap; None: it is the last.
+        Idle from its last device work to the forward pass of the next step, whose inputs may be copied meanwhile; 0 if they overlap; None: it is the last.
         """
     @property
     def graph_launches(self) -> int:
@@ -6172,9 +6258,10 @@ def analyze(
     ]
     | None = None,
     captures: collections.abc.Sequence[Capture] = [],
+    notes: collections.abc.Sequence[Note] = [],
 ) -> Report:
     """
-    `steps`: the first and last of those that the trace was loaded for.
+    `steps`: the first and last of those that the trace was loaded for; `notes`: on the captures, for the quality's warnings.
     """
 
 def built_for_torch() -> str:

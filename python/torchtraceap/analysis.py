@@ -189,8 +189,9 @@ def analyze(
             use it.
         capture: Folder with the traces of the capture of CUDA or HIP graphs, as vLLM
             and SGLang write them (``capture_traces``): kernels of replays get the
-            operators and lines that launched them there. Not for a job. See
-            docs/reference/files.md.
+            operators and lines that launched them there. In a job, each rank takes
+            those of its own. ``recover`` reads damaged ones, too, also where
+            ``source`` is a Trace. See docs/reference/files.md.
         quiet: Print nothing as a profiler's handler either.
         **loading: Options of ``load`` (recover, threads, categories, skip_categories,
             steps, time_range_us, max_text_bytes, max_ratio, progress), where the source
@@ -198,7 +199,8 @@ def analyze(
             numbered. A Trace or a profiler takes none of them.
 
     Returns:
-        The report; of several traces a ``JobReport``. (A type checker takes the path of
+        The report; of several traces a ``JobReport``. A folder or glob with one trace
+        that is of no larger job is that trace. (A type checker takes the path of
         a folder for that of a trace: pass ``[folder]``.)
 
     Raises:
@@ -221,9 +223,14 @@ def analyze(
         raise TypeError(f"analyze() got an unexpected option {min(unknown)!r}")
     # Made once, and for a profiler where they are needed: as its handler, wrong options
     # may have to be a warning.
-    plan = cache(partial(plan_analysis, max_events, config, rules, detector, capture))
+    recover = bool(loading.get("recover"))
+    plan = cache(
+        partial(plan_analysis, max_events, config, rules, detector, capture, recover)
+    )
     load_plan = cache(partial(plan_load, **loading))
     given = [name for name, value in loading.items() if value not in (None, False)]
+    if capture is not None and recover:
+        given.remove("recover")  # It is for the captures.
 
     def analyzed(source: object) -> Any:
         if is_profiler(source):
@@ -237,8 +244,6 @@ def analyze(
         if isinstance(found, _core.Trace):
             refuse_loading(given, "a Trace", "Pass them to load")
             return analysis.report(found)
-        if capture is not None:
-            raise TypeError("capture is of one trace: analyze the ranks one by one")
         from torchtraceap.ranks.job import job_of_files, job_of_reports
 
         if isinstance(found, RankPaths):

@@ -32,6 +32,7 @@ class AnalysisPlan:
     changes: Changes = field(default_factory=dict)
     detector: str = AUTO
     capture: str | None = None
+    recover: bool = False  #: What is sound of damaged captures.
 
     def report(
         self, trace: _core.Trace, steps: tuple[int, int] | None = None
@@ -40,22 +41,26 @@ class AnalysisPlan:
         Raises what a user's own rule does, as a RuleError."""
         from torchtraceap.report import Report
 
+        captures, notes = self._captures(trace)
         core = _core.analyze(
             trace,
             max_events=self.max_events,
             settings=self._settings(),
             rules=self._rules(trace),
             steps=steps,
-            captures=self._captures(trace),
+            captures=captures,
+            notes=notes,
         )
         return Report(core, trace, self.changes, self.detector)
 
-    def _captures(self, trace: _core.Trace) -> list[_core.Capture]:
+    def _captures(
+        self, trace: _core.Trace
+    ) -> tuple[list[_core.Capture], list[_core.Note]]:
         if self.capture is None:
-            return []
+            return [], []
         from torchtraceap.data.capture import rank_of, read_captures
 
-        return read_captures(self.capture, rank_of(trace))
+        return read_captures(self.capture, rank_of(trace), self.recover)
 
     def _settings(self) -> _core.Settings:
         settings = _core.Settings()
@@ -101,9 +106,11 @@ def plan_analysis(
     rules: Iterable[Rule | str] = (),
     detector: DetectorChoice = AUTO,
     capture: str | os.PathLike[str] | None = None,
+    recover: bool = False,
 ) -> AnalysisPlan:
-    """Check the options of ``analyze``. Weights named in ``detector`` are loaded, and
-    torch with them, so that faults in them are reported here.
+    """Check the options of ``analyze``; ``recover`` is for captures. Weights named in
+    ``detector`` are loaded, and torch with them, so that faults in them are reported
+    here.
 
     Raises TypeError, ValueError or ConfigError with the fault.
     """
@@ -128,4 +135,4 @@ def plan_analysis(
     if not (capture is None or isinstance(capture, str | os.PathLike)):
         raise TypeError(f"capture must be a folder, but is {of_type(capture)}")
     folder = None if capture is None else os.fsdecode(capture)
-    return AnalysisPlan(max_events, tuple(found), changes, choice, folder)
+    return AnalysisPlan(max_events, tuple(found), changes, choice, folder, recover)

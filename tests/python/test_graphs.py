@@ -171,8 +171,6 @@ def test_without_a_capture_tables_say_how_to_get_operators(
     out = capsys.readouterr().out
     assert "bs_4096_rank0.json.gz" in out
     assert "with --capture" not in out
-    assert main(["analyze", str(path), str(path), "--capture", str(folder)]) == 2
-    assert "--capture is of one trace" in capsys.readouterr().err
 
 
 def test_annotations_and_sites_of_graphs(form_of: Any) -> None:
@@ -241,9 +239,53 @@ def test_a_damaged_folder_is_an_error(
         torchtraceap.analyze(path, capture=folder)
 
 
-def test_a_capture_is_of_one_trace(tmp_path: Path) -> None:
-    traces = [trace_of(*replays())] * 2
-    with pytest.raises(TypeError, match="capture is of one trace"):
-        torchtraceap.analyze(traces, capture=tmp_path)
+def test_ranks_of_a_job_take_the_captures_of_their_own_rank(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = gzip.compress(warm_up(4096, 16))
+    (folder / "bs_4096_rank1.json.gz").write_bytes(capture)
+    for rank in range(2):
+        info = {"distributedInfo": {"rank": rank, "world_size": 2}}
+        (tmp_path / f"rank{rank}.json").write_bytes(
+            trace_of(*replays(grid=16), **A100, **info)
+        )
+    paths = [str(tmp_path / f"rank{rank}.json") for rank in range(2)]
+    job = torchtraceap.analyze([tmp_path], capture=tmp_path, detector="off")
+    for reports in (job, torchtraceap.analyze(paths, capture=folder, detector="off")):
+        files = [report.graphs[0].capture for report in reports]
+        assert files == ["bs_4096_rank0.json.gz", "bs_4096_rank1.json.gz"]
+    (folder / "bs_4096_rank1.json.gz").write_bytes(capture[:-9])
+    command = ["analyze", "--capture", str(folder), "--full", "--no-detector"]
+    assert main([*command, str(tmp_path)]) == 0
+    assert "bs_4096_rank1.json.gz: the gzip data ends in the middle" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_what_is_no_capture_is_noted_and_skipped(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (".DS_Store", "._bs_4096_rank0.json.gz", "README.md"):
+        (folder / name).write_bytes(b"not a trace")
+    (folder / "config.json").write_text("{}")
+    (folder / "bs_1024_rank0.json").write_bytes(warm_up(1024, 4)[:-1])  # It is cut.
+    path = tmp_path / "trace.json"
+    path.write_bytes(trace_of(*replays(grid=4), **A100))
+
+    def skipped(**options: Any) -> tuple[str, list[str]]:
+        report = torchtraceap.analyze(path, capture=folder, detector="off", **options)
+        notes = [n for n in report.quality.warnings if n.kind == "capture_skipped"]
+        return report.graphs[0].capture, [note.detail for note in notes]
+
+    _, notes = skipped()
+    assert len(notes) == 2
+    assert "/bs_1024_rank0.json: " in notes[0] and "/config.json: " in notes[1]
+    capture, notes = skipped(recover=True)
+    assert capture == "bs_1024_rank0.json" and "config.json" in notes[0]
+    command = ["analyze", str(path), "--capture", str(folder), "--tables"]
+    assert main([*command, "--no-detector"]) == 0
+    assert "config.json: " in " ".join(capsys.readouterr().err.split())
+    assert main([*command, "--no-detector", "--recover"]) == 0
+    assert "bs_1024_rank0.json" in capsys.readouterr().out
     with pytest.raises(TypeError, match="capture must be a folder"):
-        torchtraceap.analyze(traces[0], capture=3)  # type: ignore[call-overload]
+        torchtraceap.analyze(path, capture=3)  # type: ignore[call-overload]

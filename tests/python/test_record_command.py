@@ -15,7 +15,7 @@ import torchtraceap
 from .conftest import Cli
 
 CHECKS = [
-    *("steps", "decode_steps", "graphs", "graph_work", "in_time"),
+    *("steps", "decode_steps", "engine", "graphs", "graph_work", "in_time"),
     *("complete", "shapes", "no_stacks"),
 ]
 
@@ -72,6 +72,33 @@ def test_a_trace_is_held_against_it(cli: Cli, tmp_path: Path, data: Path) -> Non
     code, found = checked(cli, data / "mi250-rocm62-tiny.json.gz")
     assert code == 1 and found["steps"] == "missing"
     assert cli("record", "sglang", "--check", tmp_path / "none.json").code == 2
+
+
+def test_several_traces_have_a_line_each(cli: Cli, tmp_path: Path, data: Path) -> None:
+    good, eager = engine_trace(tmp_path), engine_trace(tmp_path, graph=False)
+    (tmp_path / "config.json").write_text("{}")
+    lines = f"ok       {good}\nmissing  {eager}: graphs\n"
+    for given in ([good, eager], [tmp_path], [f"{tmp_path}/*.gz"]):
+        ordered = sorted(cli("record", "sglang", "--check", *given).out.splitlines())
+        assert ordered == sorted(lines.splitlines())
+    shown = cli("record", "sglang", "--check", tmp_path)
+    assert shown.code == 1
+    assert "config.json: it has no list of events" in shown.err
+    assert cli("record", "sglang", "--check", good, good).code == 0
+    eager.write_text("[")
+    shown = cli("record", "sglang", "--check", good, eager)
+    assert (shown.code, shown.out) == (2, f"ok       {good}\n")
+    assert eager.name in shown.err
+    eager.unlink()
+    assert "ok       decode_steps\n" in cli("record", "sglang", "--check", tmp_path).out
+
+
+def test_a_trace_of_the_other_engine(cli: Cli, tmp_path: Path) -> None:
+    shown = cli("record", "vllm", "--check", engine_trace(tmp_path))
+    assert shown.code == 1
+    assert "missing  engine: The steps are those of SGLang: check with its name.\n" in (
+        shown.out
+    )
 
 
 def test_the_figures_of_steps(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@
 #include "pipeline/quality/serving_checks.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -24,14 +26,17 @@ constexpr const char* kWorkAfterSteps = "work_after_steps";
 
 class ServingChecks {
  public:
-  ServingChecks(const Report& report, const timeline::EventArgs& args)
+  ServingChecks(const Report& report, const timeline::EventArgs& args,
+                std::string_view engine)
       : report_(report),
         args_(args),
+        engine_(engine),
         t_(*report.timeline),
         steps_(timeline::list_engine_steps(t_)) {}
 
   std::vector<RecordingCheck> run() {
     find_steps();
+    find_engine();
     find_graphs();
     if (!steps_.empty()) find_burst();
     const bool sound = report_.quality.verdict == Verdict::kOk;
@@ -61,6 +66,21 @@ class ServingChecks {
               "file of the decode stage."
             : count_text(decoding, "decode step", "decode steps") + ", fewer than " +
                   std::to_string(kFewestSteps) + ": record more iterations.");
+  }
+
+  void find_engine() {
+    if (steps_.empty()) return;
+    std::map<std::string_view, std::size_t> engines;
+    for (const auto& step : steps_) ++engines[step.scope.engine];
+    const auto found =
+        std::ranges::max_element(engines, {}, [](auto& e) { return e.second; })->first;
+    const auto lower = [](char c) {
+      return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    };
+    const bool same = std::ranges::equal(found, engine_, {}, lower);
+    add("engine", same,
+        "The steps are those of " + std::string(found) +
+            (found == "ATOM" ? "." : ": check with its name."));
   }
 
   void find_graphs() {
@@ -109,6 +129,7 @@ class ServingChecks {
 
   const Report& report_;
   const timeline::EventArgs& args_;
+  std::string_view engine_;
   const timeline::Timeline& t_;
   std::vector<timeline::EngineStep> steps_;
   std::vector<RecordingCheck> out_;
@@ -138,8 +159,9 @@ void find_work_after_steps(const timeline::Timeline& t, Quality& q) {
 }
 
 std::vector<RecordingCheck> check_serving(const Report& report,
-                                          const timeline::EventArgs& args) {
-  return ServingChecks(report, args).run();
+                                          const timeline::EventArgs& args,
+                                          std::string_view engine) {
+  return ServingChecks(report, args, engine).run();
 }
 
 }  // namespace tta::pipeline

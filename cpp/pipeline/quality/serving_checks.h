@@ -3,6 +3,7 @@
 // so that its decode steps can be judged.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "pipeline/report.h"
@@ -10,9 +11,10 @@
 
 namespace tta::pipeline {
 
-/// Holds a trace against what `torchtraceap record` asks for, in its order. O(n log n)
-/// in the device work.
+/// Holds a trace against what `torchtraceap record` asks for, in its order; `engine`:
+/// "vllm" or "sglang". O(n log n) in the device work.
 std::vector<RecordingCheck> check_serving(const Report& report,
-                                          const timeline::EventArgs& args);
+                                          const timeline::EventArgs& args,
+                                          std::string_view engine);
 
 }  // namespace tta::pipeline

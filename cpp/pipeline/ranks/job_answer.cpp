@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "patterns/rule.h"
+#include "pipeline/ranks/decode_skew.h"
 
 namespace tta::pipeline {
 namespace {
@@ -77,6 +78,17 @@ class Reasons {
     }
   }
 
+  // Unless the verdict names the rank already.
+  void add_decode(JobVerdict verdict) {
+    for (std::uint32_t i = 0; i < job_.decode_skew.size(); ++i) {
+      const auto& skew = job_.decode_skew[i];
+      if (skew.share < kLeastSkew) continue;
+      if (verdict == JobVerdict::kRanks && (!skew.rank || is_named(*skew.rank)))
+        continue;
+      add(JobRowOf::kDecode, i).observed_fraction = waited(skew.waited_ns);
+    }
+  }
+
   void add_shared() {
     for (std::uint32_t i = 0; i < job_.shared.size(); ++i) {
       const auto& shared = job_.shared[i];
@@ -94,7 +106,8 @@ class Reasons {
     const auto rest = rows_.begin() + (cause ? 1 : 0);
     rows_.erase(std::remove_if(rest, rows_.end(),
                                [](const auto& row) {
-                                 return row.saved_fraction.value_or(0) < kLeastSaved &&
+                                 return row.of != JobRowOf::kDecode &&
+                                        row.saved_fraction.value_or(0) < kLeastSaved &&
                                         row.observed_fraction.value_or(0) < kLeastSaved;
                                }),
                 rows_.end());
@@ -103,6 +116,11 @@ class Reasons {
   }
 
  private:
+  bool is_named(std::int64_t rank) const {
+    return job_.facts.culprit == rank ||
+           std::ranges::find(job_.late_ranks, rank, &LateRank::rank) !=
+               job_.late_ranks.end();
+  }
   JobAnswerRow& add(JobRowOf of, std::uint32_t index) {
     auto& row = rows_.emplace_back();
     row.of = of;
@@ -137,6 +155,7 @@ JobAnswer job_answer_of(const JobResult& job) {
     if (out.verdict == JobVerdict::kRanks) reasons.add_late_ranks();
     reasons.add_stages_and_kinds();
   }
+  reasons.add_decode(out.verdict);
   reasons.add_shared();
   out.rows = reasons.most(slow);
   if (facts.replayed_us > 0) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "patterns/communication.h"
+#include "pipeline/ranks/decode_skew.h"
 #include "pipeline/ranks/job_answer.h"
 #include "pipeline/ranks/late_rows.h"
 
@@ -285,6 +286,7 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
   }
   if (!slow.ranks.empty()) out.facts.late_gain_us = slow.gain_us;
   out.late_ranks = std::move(slow.ranks);
+  out.decode_skew = decode_skew(job);
   out.steps = rows.steps();
   out.joined_collectives = rows.joined_collectives();
   out.collectives = rows.collectives();

@@ -127,6 +127,27 @@ TTA_RECORD(LateRank, TTA_LATE_RANK,
 TTA_RECORD(SharedFinding, TTA_SHARED_FINDING,
            "A pattern that most ranks have, with its idle and excess time.")
 
+#define TTA_DECODE_SKEW(FIELD)                                                         \
+  FIELD(std::string, kind, {}, "Of the steps: \"decode\" or \"verify\".")              \
+  FIELD(std::uint64_t, steps, 0, "The number compared.")                               \
+  FIELD(std::uint64_t, ranks, 0, "Those that are in their collectives together.")      \
+  FIELD(std::optional<std::int64_t>, rank, {},                                         \
+        "The rank that comes last in most of them; None: none does, or it costs less " \
+        "than 2 % of the steps.")                                                      \
+  FIELD(std::uint64_t, last, 0,                                                        \
+        "Steps in which it comes last; without one, the rank that does most often.")   \
+  FIELD(std::int64_t, waited_ns, 0,                                                    \
+        "By all ranks together: in the collectives of each step, longer than the one " \
+        "that is in them for the shortest time, as it comes last.")                    \
+  FIELD(std::int64_t, step_wait_ns, 0,                                                 \
+        "Of that, a step and waiting rank, on average.")                               \
+  FIELD(std::int64_t, device_ns, 0,                                                    \
+        "Of all ranks together: from the first start to the last end in each step.")   \
+  FIELD(double, share, 0, "`waited` of `device`.")
+TTA_RECORD(DecodeSkew, TTA_DECODE_SKEW,
+           "How long tensor-parallel ranks of a serving engine wait for each other in "
+           "their steps of one kind.")
+
 #define TTA_COLLECTIVE_WAIT(FIELD)                                                     \
   FIELD(std::uint32_t, collective, 0, "Place in `JobReport.joined_collectives`.")      \
   FIELD(std::int64_t, rank, -1, "The rank that was waited for.")                       \
@@ -238,9 +259,10 @@ constexpr auto words_of(JobVerdict) {
   return std::array<std::string_view, 4>{"unknown", "even", "ranks", "transfers"};
 }
 
-enum class JobRowOf : std::uint8_t { kLate, kLateRanks, kCulprits, kShared };
+enum class JobRowOf : std::uint8_t { kLate, kLateRanks, kCulprits, kShared, kDecode };
 constexpr auto words_of(JobRowOf) {
-  return std::array<std::string_view, 4>{"late", "late_ranks", "culprits", "shared"};
+  return std::array<std::string_view, 5>{"late", "late_ranks", "culprits", "shared",
+                                         "decode_skew"};
 }
 
 #define TTA_JOB_ANSWER_ROW(FIELD)                                                     \
@@ -251,7 +273,7 @@ constexpr auto words_of(JobRowOf) {
   FIELD(std::string, fix, {}, "What to do, in a few words; \"\" if that is unknown.") \
   FIELD(std::optional<double>, observed_fraction, {},                                 \
         "Share of the time of all ranks: of a shared pattern its own, of late ranks " \
-        "what others waited for them. None: not a time in the traces.")               \
+        "and decode steps what others waited. None: not a time in the traces.")       \
   FIELD(std::optional<double>, saved_fraction, {},                                    \
         "Share of a step that is saved at most, if this alone took the time that it " \
         "takes on other ranks. None: unknown.")
@@ -274,8 +296,9 @@ struct JobResult {
   JobFacts facts;              ///< Without the source, its recording, ranks and notes.
   std::vector<RankRow> ranks;  ///< In the order given.
   std::vector<Late> late;      ///< Culprits first, unexplained last; most waited first.
-  std::vector<LateRank> late_ranks;   ///< Most waited for first.
-  std::vector<SharedFinding> shared;  ///< Largest share first.
+  std::vector<LateRank> late_ranks;     ///< Most waited for first.
+  std::vector<SharedFinding> shared;    ///< Largest share first.
+  std::vector<DecodeSkew> decode_skew;  ///< By kind of step.
   std::vector<CollectiveWait> causes;
   std::vector<StepOfRank> steps;                     ///< By rank.
   std::vector<JoinedCollective> joined_collectives;  ///< By time.

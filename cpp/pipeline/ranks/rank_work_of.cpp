@@ -13,6 +13,7 @@
 #include "patterns/communication.h"
 #include "pipeline/pricing/path_rows.h"
 #include "pipeline/pricing/price.h"
+#include "pipeline/ranks/decode_skew.h"
 #include "pipeline/report.h"
 #include "replay/condense.h"
 #include "replay/critical_path.h"
@@ -285,6 +286,7 @@ replay::RankWork rank_work_of(const Report& report, const RankFacts& facts) {
   for (const auto& s : m.steps) {
     out.steps.push_back({s.number, stop_of.at(s.begin), stop_of.at(s.end)});
   }
+  out.engine_steps = engine_steps_of(t, *report.args, facts.clock_begin);
   return out;
 }
 

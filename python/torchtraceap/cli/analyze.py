@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Collection
+from typing import Any
 
 from torchtraceap._core import Trace
 from torchtraceap.analysis import analyze, load
@@ -19,6 +20,7 @@ from torchtraceap.cli.analyze_job import (
     refuse_forms,
     show_job,
     traces_of,
+    unless_alone,
 )
 from torchtraceap.cli.options import Options, analysis_parsers, count, quiet_option
 from torchtraceap.cli.output import (
@@ -127,14 +129,13 @@ def _detector_of(options: argparse.Namespace) -> str:
 def run(options: argparse.Namespace) -> int:
     wanted = report_targets(options, OUTPUTS)
     several = len(options.traces) > 1
-    files = ranks_of(options)
+    files = unless_alone(ranks_of(options), options)
     inputs = traces_of(options, files)
-    if options.capture is not None and (several or files is not None):
-        raise Refused("--capture is of one trace. Run it for each rank.")
     if files is not None:
         refuse_forms(wanted, options)
         refuse_unwritable(list(wanted.values()), inputs)
-        if (job := read_job(files, options, _detector_of(options))) is not None:
+        detector = _detector_of(options)
+        if (job := read_job(files, options, detector, options.capture)) is not None:
             return show_job(job, options, wanted)
     for output in wanted:
         if several and not output.takes_several:
@@ -205,12 +206,20 @@ def _merged_job(
     """Return the job whose ranks were merged into one trace; None if there is none, or
     none of them waited for another."""
     ranks = merged_ranks(trace)
-    if not ranks or options.capture is not None:
+    if not ranks:
         return None
     with stage(f"analyzing the ranks in {os.path.basename(trace.path)}", options.quiet):
         parts = [rank.part_of(trace) for rank in ranks]
-        job = analyze(parts, **options.analysis, detector=detector)
+        job = analyze(
+            parts, **options.analysis, **_captures(options), detector=detector
+        )
     return job if is_joined(job) else None
+
+
+def _captures(options: argparse.Namespace) -> dict[str, Any]:
+    if options.capture is None:
+        return {}
+    return {"capture": options.capture, "recover": options.recover}
 
 
 def _show_horovod(trace: Trace, wanted: Collection[Output]) -> None:
@@ -234,10 +243,11 @@ def _analyze(
     name = os.path.basename(trace.path)
     with stage(f"analyzing {name}", options.quiet):
         report = of_torch(
-            analyze(
-                trace, **options.analysis, detector=detector, capture=options.capture
-            )
+            analyze(trace, **options.analysis, **_captures(options), detector=detector)
         )
+    for note in report.quality.warnings:
+        if note.kind == "capture_skipped":
+            complain(note.detail)
     with stage(f"replaying {name} with fixes", options.quiet):
         _ = report.rule_findings
     if asks or (shown and not report.answer.rows):

@@ -83,8 +83,24 @@ def ranks_of(options: argparse.Namespace) -> RankFiles | None:
     return files if files.recording.has_ranks or not source.is_list else None
 
 
+def unless_alone(
+    files: RankFiles | None, options: argparse.Namespace
+) -> RankFiles | None:
+    """Return the traces of a job; the only trace of a folder becomes the command's, and
+    standard error lists the files beside it that are none."""
+    if files is None or files.alone is None:
+        return files
+    options.traces = [files.alone]
+    for note in files.notes:
+        complain(note.detail)
+    return None
+
+
 def read_job(
-    files: RankFiles, options: argparse.Namespace, detector: str = OFF
+    files: RankFiles,
+    options: argparse.Namespace,
+    detector: str = OFF,
+    capture: str | None = None,
 ) -> JobReport | None:
     """Analyze the ranks of a job, saying how many are done; None for a list of files
     that turn out to have nothing to do with each other.
@@ -102,7 +118,13 @@ def read_job(
         job = job_of_ranks(
             files,
             plan_load(**options.loading),
-            plan_analysis(None, **options.analysis, detector=detector),
+            plan_analysis(
+                None,
+                **options.analysis,
+                detector=detector,
+                capture=capture,
+                recover=options.recover,
+            ),
             counted=count,
             skips=True,
         )
@@ -119,7 +141,7 @@ def read_job(
 
 def is_joined(job: JobReport) -> bool:
     """Tell whether traces are of ranks with a collective in common."""
-    return job.fault is None and job.facts.joined_collectives > 0
+    return job.fault is None and bool(job.facts.joined_collectives or job.decode_skew)
 
 
 def failed_ranks(job: JobReport) -> int:

@@ -14,6 +14,7 @@ from torchtraceap.cli.analyze_job import (
     ranks_of,
     read_job,
     traces_of,
+    unless_alone,
 )
 from torchtraceap.cli.options import (
     Options,
@@ -117,6 +118,8 @@ def run(options: argparse.Namespace) -> int:
     budget = _budget(options)
     if budget is None and not to_write:
         raise Refused(_NO_BUDGET)
+    if budget is None or not any(budget.rank_lines()):
+        files = unless_alone(files, options)
     if files is not None:
         if options.baseline is not None:
             raise Refused("--baseline takes one trace. Name the file of one rank.")

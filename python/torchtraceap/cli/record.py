@@ -5,15 +5,28 @@ trace has what that asks for."""
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from torchtraceap.analysis import analyze
 from torchtraceap.cli.options import Options
-from torchtraceap.cli.output import BUDGET_BROKEN, OK, Commands, about, say
+from torchtraceap.cli.output import (
+    BAD_INPUT,
+    BUDGET_BROKEN,
+    OK,
+    Commands,
+    Refused,
+    about,
+    complain,
+    say,
+)
+from torchtraceap.data.source import RankPaths, source_of
+from torchtraceap.ranks.rank_files import trace_paths
 
 EXAMPLES = (
     ("torchtraceap record vllm", "how to start vLLM, and what to send"),
     ("torchtraceap record sglang", "the same for SGLang"),
     ("torchtraceap record sglang --check t.json.gz", "whether a trace can be judged"),
+    ("torchtraceap record vllm --check traces/", "the same for each rank, a line each"),
 )
 
 # Options of vLLM 0.13 and later (older ones read VLLM_TORCH_PROFILER_DIR), and of
@@ -77,7 +90,9 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("engine", choices=tuple(_HOW), help="the serving engine")
     Options(command)(
-        "--check TRACE", "hold a trace against it; exit code 1 if something is missing"
+        "--check TRACE",
+        "hold traces against it, files or folders; exit code 1 if something is missing",
+        nargs="+",
     )
 
 
@@ -85,9 +100,45 @@ def run(options: argparse.Namespace) -> int:
     if options.check is None:
         say(_HOW[options.engine].rstrip())
         return OK
-    with about(options.check):
-        checks = analyze(options.check).core.check_serving()
-    for check in checks:
-        mark = "ok     " if check.passed else "missing"
-        say(f"{mark}  {check.name}" + (f": {check.detail}" if check.detail else ""))
-    return OK if all(check.passed for check in checks) else BUDGET_BROKEN
+    paths, code = _traces(options.check), OK
+    for path in paths:
+        try:
+            with about(path):
+                checks = analyze(path).core.check_serving(options.engine)
+        except Refused as error:
+            if not paths[1:]:
+                raise
+            complain(str(error))
+            code = BAD_INPUT
+            continue
+        missing = [check.name for check in checks if not check.passed]
+        if paths[1:]:
+            _say(not missing, path, ", ".join(missing))
+        for check in () if paths[1:] else checks:
+            _say(check.passed, check.name, check.detail)
+        code = max(code, BUDGET_BROKEN if missing else OK)
+    return code
+
+
+def _traces(given: Sequence[str]) -> list[str]:
+    """Return the files, and those of folders and patterns. Raises Refused for one
+    without any; files that are not traces are listed."""
+    paths: list[str] = []
+    for path in given:
+        with about(path):
+            source = source_of(path)
+            if not isinstance(source, RankPaths):
+                paths.append(path)
+                continue
+            found, skipped = trace_paths(source)
+        paths += found
+        for one in skipped:
+            complain(f"{one.path}: {one.why}. It is left out.")
+    return paths
+
+
+def _say(passed: bool, what: str, detail: str) -> None:
+    say(
+        f"{'ok     ' if passed else 'missing'}  {what}"
+        + (f": {detail}" if detail else "")
+    )

@@ -15,18 +15,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchtraceap import _core
+from torchtraceap._core import Note
 from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.base.files import read_file
+from torchtraceap.base.safe_text import printable
 from torchtraceap.data.load import LoadPlan, read_trace
-from torchtraceap.data.source import ENDINGS, natural
+from torchtraceap.data.source import CAPTURES, ENDINGS, natural
 
-FOLDER = "capture_traces"  #: The engines' name for it, below the folder of the traces.
 DETAILS = "execution_details.json"
 _RANK = re.compile(r"rank[-_]?(\d{1,9})")
 _BATCH = re.compile(r"(?:^|[^a-z])bs[-_]?(\d{1,9})")
 _HINT = (
     "Pass the folder that vLLM or SGLang wrote the traces of the graph capture to, "
-    f"usually {FOLDER}"
+    f"usually {CAPTURES}"
 )
 
 
@@ -35,34 +36,52 @@ class _Details(NamedTuple):
     mode: str
 
 
-def read_captures(folder: str, rank: int | None) -> list[_core.Capture]:
-    """Read the capture traces of one rank below a folder, each without keeping it.
+def read_captures(
+    folder: str, rank: int | None, recover: bool = False
+) -> tuple[list[_core.Capture], list[Note]]:
+    """Read the capture traces of one rank below a folder, each without keeping it;
+    ``recover``: also what is sound of damaged ones. The notes name files that cannot be
+    read.
 
-    The rank is that of the analyzed trace; where that is unknown or the folder lacks
-    it, the lowest. Files without a rank in their name are of every rank.
+    The rank is that of the analyzed trace; where that is unknown or the folder has no
+    sound file of it, the lowest of the others. Files without a rank in their name are
+    of every rank.
 
-    Raises TraceError if there is no such folder, it has no traces, or one of its files
-    is damaged; what `load` raises.
+    Raises TraceError if there is no such folder, or none of its files is a capture.
     """
     place = _folder_of(folder)
     names = sorted(
-        (n for n in os.listdir(place) if n.endswith(ENDINGS) and n != DETAILS),
+        (name for name in os.listdir(place) if _may_be_capture(name)),
         key=natural,
     )
     if not names:
         raise trace_error(place, "capture", "no .json or .json.gz is in it", _HINT)
     details = _read_details(os.path.join(place, DETAILS))
-    captures = []
-    for name in _of_rank(names, rank):
-        trace = read_trace(os.path.join(place, name), LoadPlan(progress=False))
-        found = _BATCH.search(name)
-        of_name = _Details(int(found[1]) if found else None, "")
-        batch_size, mode = details.get(name, of_name)
-        captures.append(_core.read_capture(trace, name, batch_size, mode))
+    plan = LoadPlan({"recover": recover}, progress=False)
+    captures: list[_core.Capture] = []
+    faults: list[TraceError | OSError] = []
+    own = _of_rank(names, rank)
+    for tried in (own, _of_rank([name for name in names if name not in own], None)):
+        if any(map(len, captures)):
+            break
+        for name in tried:
+            found = _BATCH.search(name)
+            of_name = _Details(int(found[1]) if found else None, "")
+            batch_size, mode = details.get(name, of_name)
+            try:
+                trace = read_trace(os.path.join(place, name), plan)
+                captures.append(_core.read_capture(trace, name, batch_size, mode))
+            except (TraceError, OSError) as fault:
+                faults.append(fault)
+    if not captures:
+        raise faults[0]
     if not any(map(len, captures)):
         cause = "none of its traces launches work"
         raise trace_error(place, "capture", cause, _HINT)
-    return captures
+    return captures, [
+        Note("capture_skipped", 1, f"Not read: {printable(str(fault), 600)}")
+        for fault in faults
+    ]
 
 
 def rank_of(trace: _core.Trace) -> int | None:
@@ -76,7 +95,7 @@ def rank_of(trace: _core.Trace) -> int | None:
 
 
 def _folder_of(folder: str) -> str:
-    inside = os.path.join(folder, FOLDER)
+    inside = os.path.join(folder, CAPTURES)
     if os.path.isdir(inside):
         return inside
     if not os.path.isdir(folder):
@@ -84,6 +103,10 @@ def _folder_of(folder: str) -> str:
         cause = "it is a file, not a folder" if is_file else "there is no such folder"
         raise trace_error(folder, "capture", cause, _HINT)
     return folder
+
+
+def _may_be_capture(name: str) -> bool:
+    return name.endswith(ENDINGS) and name != DETAILS and not name.startswith(".")
 
 
 def _of_rank(names: Sequence[str], rank: int | None) -> list[str]:

@@ -13,6 +13,7 @@ from torchtraceap._core import (
     CollectiveRow,
     CollectiveWait,
     Culprit,
+    DecodeSkew,
     JobAnswer,
     JobFacts,
     JoinedCollective,
@@ -39,6 +40,8 @@ class JobData(Protocol):
     def late_ranks(self) -> tuple[LateRank, ...]: ...
     @property
     def shared(self) -> tuple[SharedFinding, ...]: ...
+    @property
+    def decode_skew(self) -> tuple[DecodeSkew, ...]: ...
     @property
     def joined_collectives(self) -> tuple[JoinedCollective, ...]: ...
     @property

@@ -28,6 +28,8 @@ Source = Readable | _core.Trace
 ENDINGS = (".json", ".json.gz", ".pftrace", ".pftrace.gz")
 #: What errors call several paths.
 LIST = "the list"
+#: What engines call the folder of the captures of graphs, below that of the traces.
+CAPTURES = "capture_traces"
 _WANTED = "a path, bytes, a Trace, a profiler or a list of these"
 _NUMBER = re.compile(r"(\d+)")
 
@@ -154,7 +156,8 @@ def files_below(
     folder: str, may_read: Callable[[str], bool] = lambda path: True
 ) -> RankPaths:
     """Return the files below a folder that may be traces by their names, without those
-    that ``may_read`` is false of; nor are folders entered of which it is."""
+    that ``may_read`` is false of; nor are folders entered of which it is, or that hold
+    captures of graphs."""
     skipped: list[Skipped] = []
     paths = _below(folder, skipped, may_read)
     return RankPaths(folder, tuple(paths), folder, skipped=tuple(skipped))
@@ -204,9 +207,9 @@ def _below(
                     continue
                 if not may_read(entry.path):
                     skipped.append(Skipped(entry.path, "it may not be read here"))
-                elif is_folder:
+                elif is_folder and entry.name != CAPTURES:
                     folders.append(entry.path)
-                elif not _is_known(entry.path, seen):
+                elif not is_folder and not _is_known(entry.path, seen):
                     paths.append(entry.path)
             except OSError as error:  # Links in a circle, or that lead nowhere.
                 skipped.append(

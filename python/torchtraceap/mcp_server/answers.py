@@ -58,7 +58,10 @@ def job_summary(job: JobReport, rows: int) -> dict[str, Any]:
         facts[name] = facts[name][:MOST_ROWS]
     if len(form["ranks"]) > rows:
         form["ranks"].sort(key=lambda row: -row["caused_us"])
-    lists = ("late_ranks", "late", "ranks", "shared", "culprits", "collectives")
+    lists = (
+        *("late_ranks", "late", "ranks", "shared", "decode_skew", "culprits"),
+        "collectives",
+    )
     return {
         "verdict": " ".join(job_verdict_texts(job)),
         "answer": form["answer"],

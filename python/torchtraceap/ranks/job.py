@@ -22,16 +22,19 @@ from torchtraceap.ranks.recordings import FILE, RankFile, RankFiles, Recording
 from torchtraceap.ranks.reducing import needed_bytes, reduce_files
 from torchtraceap.report import Report
 
-# Reports of files that need less memory together are kept, and no process is started
-# for them: that takes longer than they do.
+# Reports of files that need less memory together are kept, as is that of a single
+# file, and no process is started for them: that takes longer than they do.
 _KEPT_BYTES = 128 << 20
 
 #: Called with how many files are done, and of how many.
 Counted = Callable[[int, int], object]
 
 
-def job_of_files(source: RankPaths, loading: LoadPlan, plan: AnalysisPlan) -> JobReport:
-    """Analyze the files of a folder, a glob, a mapping or a list of paths.
+def job_of_files(
+    source: RankPaths, loading: LoadPlan, plan: AnalysisPlan
+) -> JobReport | Report:
+    """Analyze the files of a folder, a glob, a mapping or a list of paths. The only
+    trace of a folder or glob gives its report, unless it is of a larger job.
 
     Raises TraceError if no file of a folder or glob can be read, or its files are not
     ranks of one job. Files that the caller named one by one raise what ``analyze``
@@ -45,7 +48,8 @@ def job_of_files(source: RankPaths, loading: LoadPlan, plan: AnalysisPlan) -> Jo
         alone = [RankFile(path, None) for path in source.paths]
         read, _ = _read(alone, loading, plan)
         return JobReport([one.report for one in read], None, fault)
-    return job_of_ranks(files, loading, plan, skips=not files.is_list)
+    job = job_of_ranks(files, loading, plan, skips=not files.is_list)
+    return job if job.fault is None or files.is_list else job[0]
 
 
 def job_of_ranks(
@@ -59,13 +63,13 @@ def job_of_ranks(
     """Analyze the traces of a job; raises what `job_of_files` does.
 
     With ``skips``, what cannot be read is left out, and the job's notes say so; only if
-    nothing is left is it an error.
+    nothing is left is it an error. A single trace is its ``fault``, and no error.
     """
     read, notes = _read(files.recording.files, loading, plan, counted, skips)
     if files.order:
         read.sort(key=lambda one: files.order.index(one.file.path))
     job = join_ranks(files, read, notes)
-    if job.fault is not None and not files.is_list:
+    if job.fault is not None and job.fault.kind != "one_rank" and not files.is_list:
         raise job.fault
     return job
 
@@ -108,7 +112,8 @@ def _reduced(
     """Yield the ranks in each file, or why there are none."""
     paths = [file.path for file in files]
     # A user's own rules may be of a module that no other process can import.
-    if sum(map(needed_bytes, paths)) > _KEPT_BYTES and not plan.rules:
+    large = sum(map(needed_bytes, paths)) > _KEPT_BYTES
+    if large and len(paths) > 1 and not plan.rules:
         answers = reduce_files(paths, loading, plan, counted)
         for file, answer in zip(files, answers, strict=True):
             if isinstance(answer, Exception):

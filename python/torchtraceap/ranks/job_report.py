@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         CollectiveRow,
         CollectiveWait,
         Culprit,
+        DecodeSkew,
         JobAnswer,
         JobFacts,
         JoinedCollective,
@@ -123,6 +124,12 @@ class JobReport(Sequence["Report"]):
     def shared(self) -> tuple[SharedFinding, ...]:
         """Patterns that half of the ranks or more have, the largest first."""
         return self._job().shared
+
+    @property
+    def decode_skew(self) -> tuple[DecodeSkew, ...]:
+        """How long ranks of a serving engine wait for each other in decode steps, by
+        kind of step; empty unless all of them have the same steps."""
+        return self._job().decode_skew
 
     @property
     def joined_collectives(self) -> tuple[JoinedCollective, ...]:

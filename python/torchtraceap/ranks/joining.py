@@ -69,7 +69,9 @@ def join_ranks(
         ranks = by_rank
         ordered = [one.report for one in ranks]
     places = {one.rank or 0: place for place, one in enumerate(ranks)}
-    every_note = [*known.notes, *notes, *_rank_notes(by_rank)]
+    # Ranks may share their captures.
+    captures = {note.detail: note for one in by_rank for note in one.record.notes}
+    every_note = [*known.notes, *notes, *captures.values(), *_rank_notes(by_rank)]
     path = by_rank[0].file.path
     try:
         joined = JoinedJob(files.source, recording, by_rank, every_note)
@@ -126,6 +128,7 @@ class JoinedJob:
         self.late = job.late
         self.late_ranks = job.late_ranks
         self.shared = job.shared
+        self.decode_skew = job.decode_skew
         self.causes = job.causes
         self.steps = job.steps
         self.joined_collectives = job.joined_collectives

@@ -82,6 +82,15 @@ def find_ranks(source: RankPaths) -> RankFiles:
     )
 
 
+def trace_paths(source: RankPaths) -> tuple[list[str], list[Skipped]]:
+    """Return the files that can be traces, of any job, and those that are left out.
+
+    Raises TraceError if none of them can, or one that the caller named cannot.
+    """
+    skipped = list(source.skipped)
+    return [trace.path for trace in _traces(source, skipped)], skipped
+
+
 def _traces(source: RankPaths, skipped: list[Skipped]) -> list[_Trace]:
     """Return the files that can be traces; of a folder or glob, the rest is added to
     ``skipped``."""

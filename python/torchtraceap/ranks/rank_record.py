@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap import _core
-from torchtraceap._core import RankFinding, RankRow, TraceFacts
+from torchtraceap._core import Note, RankFinding, RankRow, TraceFacts
 
 if TYPE_CHECKING:
     from torchtraceap.report_data import ReportData
@@ -28,6 +28,7 @@ class RankRecord:
     findings: tuple[RankFinding, ...]
     work: bytes | None  #: Of ``_core.RankWork``; None if nothing can be scheduled.
     refusal: str  #: Why not.
+    notes: tuple[Note, ...] = ()  #: On files beside its trace.
 
 
 def record_of(report: ReportData) -> RankRecord:
@@ -66,6 +67,7 @@ def record_of(report: ReportData) -> RankRecord:
         ),
         work=work,
         refusal=refusal,
+        notes=tuple(n for n in report.quality.warnings if n.kind == "capture_skipped"),
     )
 
 

@@ -111,6 +111,14 @@ class RankFiles:
     choice: str = ""  #: What to do if these are several recordings, for errors.
 
     @property
+    def alone(self) -> str | None:
+        """The only trace of a folder or glob, unless it is of a larger job."""
+        files = self.recording.files
+        if self.is_list or files[1:] or self.recording.world_size not in (None, 1):
+            return None
+        return files[0].path
+
+    @property
     def notes(self) -> tuple[Note, ...]:
         """Notes on the ranks, and on files that were left out."""
         return (

@@ -15,6 +15,7 @@ from torchtraceap.views.job_words import (
     NOT_JOINED,
     among_text,
     culprit_text,
+    decode_texts,
     job_fact_texts,
     job_name,
     late_place,
@@ -54,13 +55,16 @@ def _facts(job: JobData) -> Iterator[str]:
 
 
 def job_verdict_texts(job: JobData) -> Iterator[str]:
-    """Yield one or two sentences: who makes the others wait, what to do, the gain."""
-    answer = job.answer
+    """Yield a few sentences: who makes the others wait, what to do, the gain."""
+    answer, decode = job.answer, decode_texts(job)
     if answer.verdict == "unknown":
-        yield NOT_JOINED
+        yield from decode or [NOT_JOINED]
         return
     saves = f"{_at_most(answer.saved_fraction)} of {step_text(job)}"
-    if answer.verdict == "even":
+    if answer.verdict == "even" and decode:
+        yield from decode
+        yield f"By replay, equal speed would save {saves}."
+    elif answer.verdict == "even":
         yield f"No rank is late{among_text(job)}: equal speed would save {saves}."
     elif answer.verdict == "transfers":
         yield (
@@ -76,10 +80,12 @@ def job_verdict_texts(job: JobData) -> Iterator[str]:
             yield f"{printable(fix)}A fix saves {alone}."
         else:
             yield f"If all ranks worked at the others' speed, that would save {saves}."
+    if answer.verdict != "even":
+        yield from decode
 
 
 def _late_sentence(job: JobData, row: JobAnswerRow | None) -> str:
-    if row is None or row.of == "shared":
+    if row is None or row.of in ("shared", "decode_skew"):
         return f"Ranks wait for each other in turn{among_text(job)}, for many causes."
     if row.of == "culprits":
         what = culprit_text(job.culprits[row.index])
@@ -131,6 +137,10 @@ def _what_and_where(job: JobData, row: JobAnswerRow) -> tuple[str, str]:
         return "late in turn" if job.late_ranks[1:] else "late", late_ranks_name(job)
     if row.of == "culprits":
         return culprit_text(job.culprits[row.index]), "all ranks"
+    if row.of == "decode_skew":
+        skew = job.decode_skew[row.index]
+        who = "ranks in turn" if skew.rank is None else f"rank {skew.rank}"
+        return f"late in {skew.kind} steps", who
     shared = job.shared[row.index]
     return shared.pattern, f"{shared.ranks} of {counted(shared.of, 'rank')}"
 

@@ -31,6 +31,7 @@ def job_json(job: JobData) -> dict[str, Any]:
         "late": [row.to_dict() for row in job.late],
         "late_ranks": [row.to_dict() for row in job.late_ranks],
         "shared": [row.to_dict() for row in job.shared],
+        "decode_skew": [row.to_dict() for row in job.decode_skew],
         "culprits": [row.to_dict() for row in job.culprits],
         "collectives": [row.to_dict() for row in job.collectives],
         "joined_collectives": [row.to_dict() for row in collectives],

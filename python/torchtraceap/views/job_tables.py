@@ -62,6 +62,15 @@ def job_tables(job: JobData, most: int) -> list[Table]:
             "the others' speed.",
         ),
         Table(
+            "Decode steps",
+            ", all ranks together",
+            job.decode_skew,
+            _DECODE,
+            legend="last: how often that rank, or else the most frequent one, is in a "
+            "step's collectives for the shortest time; waited: what the others are in "
+            "them longer; share: of the steps' device time.",
+        ),
+        Table(
             "Collectives",
             ", all ranks together",
             job.collectives,
@@ -92,6 +101,15 @@ def _small(row: CollectiveRow) -> Cell:
     return Cell("small") if row.small else NO_CELL
 
 
+_DECODE = (
+    Column("kind", lambda d: Cell(d.kind), _NAME),
+    Column("steps", lambda d: count_cell(d.steps)),
+    Column("late", lambda d: NO_CELL if d.rank is None else Cell(f"rank {d.rank}")),
+    Column("last", lambda d: _times(d.last)),
+    Column("waited", lambda d: _time(d.waited_us)),
+    Column("a step", lambda d: _time(d.step_wait_us)),
+    Column("share", lambda d: share_cell(d.waited_us, d.device_us)),
+)
 _RANKS = (
     Column("rank", lambda r: Cell(str(r.rank), r.rank)),
     Column("stage", lambda r: count_cell(r.stage), if_any=True, if_varied=True),

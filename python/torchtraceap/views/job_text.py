@@ -13,6 +13,7 @@ from torchtraceap.base.units import share_text, time_text
 from torchtraceap.data.job import JobData
 from torchtraceap.views.job_tables import job_tables
 from torchtraceap.views.job_words import (
+    decode_texts,
     is_slowed,
     job_fact_texts,
     job_name,
@@ -58,7 +59,7 @@ def job_lines(job: JobData, rows: int = 10) -> list[str]:
 def _heading(job: JobData, rows: int) -> Iterator[str]:
     yield marked(printable(job_name(job)), "title")
     yield from wrapped(", ".join(job_fact_texts(job)), "  ")
-    yield from wrapped(slowdown_text(job), "  ")
+    yield from _paragraphs(filter(None, [slowdown_text(job), *decode_texts(job)]))
     notes = [headed("Note", printable(note.detail, 600)) for note in job.facts.notes]
     yield from _paragraphs(notes[:rows])
     if len(notes) > rows:
@@ -82,7 +83,7 @@ def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
             yield from wrapped(late_rank_text(one, job), "    ", first="  ")
             if one.finding is not None and not causes:
                 yield from wrapped(one.finding.advice, "    ", first="    ")
-    elif not causes:
+    elif not causes and not decode_texts(job):
         who = "none" if not is_slowed(job) else "no single cause"
         text = f"{who}. Ranks waited {waited} for each other, for different ranks in "
         yield from wrapped(headed("Who is late", f"{text}turn."), "  ")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from torchtraceap._core import Culprit, Late, LateRank, RankRow
+from torchtraceap._core import Culprit, DecodeSkew, Late, LateRank, RankRow
 from torchtraceap.base.location import place_text
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import headed
@@ -129,13 +129,14 @@ def slowdown_text(job: JobData) -> str:
     """Write the verdict in one sentence."""
     facts, what = job.facts, step_text(job)
     if job.answer.verdict == "unknown":
-        return NOT_JOINED
+        return "" if job.decode_skew else NOT_JOINED
     took = f"{what} takes {time_text(facts.replayed_us)}"
     even = time_text(facts.even_us)
     among = among_text(job)
     if not is_slowed(job):
+        name = "No slowdown by replay" if decode_texts(job) else "No stragglers"
         return headed(
-            f"No stragglers{among}",
+            f"{name}{among}",
             f"{took}, and would take {even} if every rank worked at the others' "
             f"speed (slowdown {facts.slowdown:.2f}; below {1 / (1 - NOTABLE):.2f} it "
             "is noise).",
@@ -192,6 +193,30 @@ def look_closer(job: JobData) -> tuple[int, str]:
     else:
         how = f"torchtraceap analyze {shlex.quote(row.path)}"
     return row.rank, printable(how)
+
+
+def decode_texts(job: JobData) -> list[str]:
+    """Write who is late in the decode steps of a serving engine, unless the verdict
+    names that rank."""
+    of_answer = (row.index for row in job.answer.rows if row.of == "decode_skew")
+    return [_decode_text(job.decode_skew[index]) for index in of_answer]
+
+
+def _decode_text(skew: DecodeSkew) -> str:
+    cost = (
+        f"{time_text(skew.step_wait_us)} in each, {share_text(skew.share, 1)} of the "
+        "steps' device time"
+    )
+    if skew.rank is None:
+        return (
+            f"Ranks wait for each other in {skew.kind} steps, {cost}: none comes last "
+            f"in most of the {skew.steps:,}."
+        )
+    others = "the other waits" if skew.ranks == 2 else "the others wait"
+    return (
+        f"Rank {skew.rank} is late in {skew.kind} steps: it comes last in "
+        f"{skew.last:,} of {skew.steps:,}, and {others} {cost}."
+    )
 
 
 def late_ranks_text(job: JobData) -> str:

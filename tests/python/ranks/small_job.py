@@ -11,6 +11,7 @@ from torchtraceap._core import (
     CollectiveRow,
     CollectiveWait,
     Culprit,
+    DecodeSkew,
     JobAnswer,
     JobAnswerRow,
     JobFacts,
@@ -70,6 +71,7 @@ class SmallJob:
     steps: tuple[StepOfRank, ...] = ()
     late_ranks: tuple[LateRank, ...] = ()
     shared: tuple[SharedFinding, ...] = ()
+    decode_skew: tuple[DecodeSkew, ...] = ()
     answer: JobAnswer = SLOW
 
     def with_facts(self, **changes: Any) -> SmallJob:

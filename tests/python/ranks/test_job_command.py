@@ -94,6 +94,28 @@ def test_files_that_have_nothing_to_do_with_each_other_are_each_by_itself(
     assert cli("analyze", *traces).fine().count("events, ") == 2
 
 
+def test_a_folder_with_one_trace_is_that_trace(
+    data: Path, slow_job: Path, tmp_path: Path, cli: Cli
+) -> None:
+    folder = tmp_path / "runs"
+    (folder / "capture_traces").mkdir(parents=True)
+    shutil.copy(data / "mi250-rocm62-tiny.json.gz", folder / "trace.json.gz")
+    shutil.copy(slow_job / "rank0.json", folder / "capture_traces/bs_1_rank0.json")
+    (folder / "server.json").write_text("{}")
+    shown = cli("analyze", folder)
+    alone = cli("analyze", folder / "trace.json.gz").fine()
+    assert (shown.code, shown.out) == (0, alone)
+    assert "server.json (it has no list of events" in shown.err
+    report = torchtraceap.analyze(folder)
+    assert report.summary() == torchtraceap.analyze(folder / "trace.json.gz").summary()
+    limits = tmp_path / "budget.toml"
+    limits.write_text("max_wasted_share = 1\n")
+    assert "trace.json.gz" in cli("check", folder, "--budget", limits).out
+    (folder / "trace.json.gz").unlink()
+    shutil.copy(slow_job / "rank0.json", folder)
+    assert "1 of 4 ranks, 3 missing" in cli("analyze", folder).out
+
+
 def test_a_merged_file_is_the_job_of_its_ranks(
     slow_job: Path, tmp_path: Path, cli: Cli
 ) -> None:

@@ -13,6 +13,7 @@ from torchtraceap.views.job_answer import job_verdict_texts
 from torchtraceap.views.job_drawing import drawing_of
 from torchtraceap.views.job_tables import job_tables
 from torchtraceap.views.job_words import (
+    decode_texts,
     is_slow_by_transfers,
     job_fact_texts,
     late_place,
@@ -44,7 +45,7 @@ def job_page(job: JobData) -> str:
     values = _values(job) | {
         "name": facts.source.replace("\\", "/").rstrip("/").rpartition("/")[2]
         or facts.source,
-        "degraded": bool(notable_causes(job)),
+        "degraded": bool(notable_causes(job) or decode_texts(job)),
         "waited": together_text(facts.waited_us, gpus),
         "exposed": together_text(exposed_us, gpus),
         "cards": cards,  # Places in ``job.late``.

@@ -85,6 +85,31 @@ TEST(JobAnswer, RanksThatAreLateInTurnAreOneRow) {
   EXPECT_EQ(answer.rows[0].of, JobRowOf::kShared);
 }
 
+TEST(JobAnswer, DecodeStepsAreARowUnlessTheVerdictNamesTheRank) {
+  auto job = job_of(99, 99);
+  job.decode_skew = {{.kind = "decode", .rank = 2, .waited_ns = 40'000, .share = 0.02}};
+  const auto rows = [&] { return job_answer_of(job).rows; };
+  ASSERT_EQ(rows().size(), 1u) << "even, and 1 % of all ranks' time";
+  EXPECT_EQ(rows()[0].of, JobRowOf::kDecode);
+  EXPECT_DOUBLE_EQ(*rows()[0].observed_fraction, 0.01);
+  job.decode_skew[0].share = 0.019;
+  EXPECT_TRUE(rows().empty());
+
+  job.decode_skew[0].share = 0.2;
+  job.facts.even_us = job.facts.even_ranks_us = 80;
+  EXPECT_EQ(rows().size(), 1u);
+  job.facts.culprit = 2;
+  EXPECT_TRUE(rows().empty());
+  job.facts.culprit = 1;
+  job.late_ranks.resize(1);
+  job.late_ranks[0].rank = 2;
+  EXPECT_TRUE(rows().empty());
+  job.late_ranks[0].rank = 1;
+  EXPECT_EQ(rows().size(), 1u) << "another rank is named";
+  job.decode_skew[0].rank.reset();
+  EXPECT_TRUE(rows().empty()) << "the verdict has that ranks wait in turn";
+}
+
 TEST(JobAnswer, ASlowJobNamesItsCauseHoweverSmall) {
   auto job = job_of(97.5, 97.5);
   job.facts.culprit = 2;

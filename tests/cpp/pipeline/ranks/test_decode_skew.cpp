@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decode steps of tensor-parallel ranks, worked out by hand. Times are in nanoseconds.
+#include "pipeline/ranks/decode_skew.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/analyzed.h"
+#include "pipeline/ranks/rank_work_of.h"
+
+namespace tta::pipeline {
+namespace {
+
+using replay::RankEngineStep;
+using replay::RankWork;
+
+constexpr std::size_t kSteps = 7;  // The first two are not compared.
+
+// Ranks whose steps have 1,000 ns of device work, `in_collectives` of it in two
+// collectives, by rank and step.
+template <typename Of>
+std::vector<RankWork> ranks_of(std::size_t ranks, Of in_collectives,
+                               std::size_t steps = kSteps) {
+  std::vector<RankWork> out(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    out[r].rank = static_cast<std::int64_t>(r) + 4;
+    out[r].host = "node";
+    out[r].recorded = {0, 100'000};
+    for (std::size_t k = 0; k < steps; ++k) {
+      out[r].engine_steps.push_back({.name = "step[DECODE bs=8]",
+                                     .kind = "decode",
+                                     .device = 1000,
+                                     .in_collectives = in_collectives(r, k),
+                                     .collectives = 2,
+                                     .last_end = static_cast<std::int64_t>(k) * 2000});
+    }
+  }
+  return out;
+}
+
+std::vector<DecodeSkew> compared(std::vector<RankWork> ranks) {
+  return decode_skew(replay::Job(std::move(ranks), replay::Usual::kPeers));
+}
+
+TEST(DecodeSkew, WhoIsInCollectivesForTheShortestTimeComesLast) {
+  // Rank 5 is in them for 60, 4 and 6 for 50 and 10 ns longer.
+  const auto rows = compared(ranks_of(3, [](auto r, auto k) {
+    return k < 2 ? 900 * static_cast<int>(r) : std::array{110, 60, 70}[r];
+  }));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].kind, "decode");
+  EXPECT_EQ(rows[0].steps, 5u);
+  EXPECT_EQ(rows[0].ranks, 3u);
+  EXPECT_EQ(rows[0].rank, 5);
+  EXPECT_EQ(rows[0].last, 5u);
+  EXPECT_EQ(rows[0].waited_ns, 5 * 60);
+  EXPECT_EQ(rows[0].step_wait_ns, 30) << "of two ranks that wait";
+  EXPECT_EQ(rows[0].device_ns, 5 * 3000);
+  EXPECT_DOUBLE_EQ(rows[0].share, 0.02);
+}
+
+TEST(DecodeSkew, ARankIsNamedIfItIsLastInMostStepsAndThatCosts) {
+  const auto late_in = [](std::size_t of_six, int by) {
+    return compared(ranks_of(
+        2,
+        [=](auto r, auto k) {
+          const auto late = k - 2 < of_six ? 1u : 0u;
+          return r == late ? 100 : 100 + by;
+        },
+        8))[0];
+  };
+  EXPECT_EQ(late_in(4, 40).rank, 5);
+  EXPECT_EQ(late_in(4, 40).last, 4u);
+  EXPECT_FALSE(late_in(3, 40).rank) << "in turn";
+  EXPECT_EQ(late_in(3, 40).waited_ns, 6 * 40);
+  EXPECT_FALSE(late_in(6, 39).rank) << "1.95 % of the device time";
+}
+
+TEST(DecodeSkew, OnlyStepsOfOneSequenceWhoseCollectivesEndTogether) {
+  using Change = std::function<void(std::vector<RankEngineStep>&)>;
+  const auto rows_with = [](const Change& change) {
+    auto ranks =
+        ranks_of(2, [](auto r, auto) { return r == 0 ? 200 : 100; }, kSteps + 1);
+    change(ranks[1].engine_steps);
+    return compared(std::move(ranks));
+  };
+  ASSERT_EQ(rows_with([](auto&) {})[0].steps, 6u);
+  // One of six steps may be of other collectives, as the last one is if it is cut.
+  EXPECT_EQ(rows_with([](auto& steps) { steps[7].collectives = 1; })[0].steps, 5u);
+  EXPECT_EQ(rows_with([](auto& steps) { steps[7].last_end += 100; })[0].steps, 6u);
+  const std::pair<const char*, Change> nothing[] = {
+      {"another batch", [](auto& steps) { steps[4].name = "step[DECODE bs=9]"; }},
+      {"one step less", [](auto& steps) { steps.pop_back(); }},
+      {"no steps", [](auto& steps) { steps.clear(); }},
+      {"another group or moment",
+       [](auto& steps) {
+         for (auto& step : steps) step.last_end += 101;
+       }},
+      {"other collectives",
+       [](auto& steps) {
+         for (auto& step : steps) step.collectives = 3;
+       }},
+  };
+  for (const auto& [why, change] : nothing) {
+    EXPECT_TRUE(rows_with(change).empty()) << why;
+  }
+  const auto even = [](auto, auto) { return 100; };
+  EXPECT_TRUE(compared(ranks_of(2, even, kSteps - 1)).empty()) << "four steps";
+  EXPECT_TRUE(compared(ranks_of(1, even)).empty()) << "one rank";
+}
+
+// Two graphs of a product of 100 us, an all-reduce of 30 us and an exchange of 40 us;
+// the trace's clock began at 5 ns.
+TEST(DecodeSkew, StepsOfATraceHaveTheTimeOfTheirCollectives) {
+  TraceText text;
+  for (int k = 0; k < 2; ++k) {
+    const double at = 1000 + 500 * k;
+    const auto id = k + 1;
+    text.note("decode[bs=7/8 tok=7 d=7]", at, 50).call("cudaGraphLaunch", at, 20, id);
+    text.kernel(at + 50, 100, id, "gemm");
+    text.kernel(at + 150, 30, id, "void sglang::cross_device_reduce_1stage<half, 2>()");
+    text.kernel(at + 180, 40, id, "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage)");
+    text.kernel(at + 220, 40, id, "void deep_ep::internode_ll::dispatch<true>()");
+  }
+  const Analyzed report(text);
+  const auto steps = rank_work_of(report, {.rank = 0, .clock_begin = 5}).engine_steps;
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[1].name, "decode[bs=7/8 tok=7 d=7]");
+  EXPECT_EQ(steps[1].kind, "decode");
+  EXPECT_EQ(steps[1].device, 210'000);
+  EXPECT_EQ(steps[1].in_collectives, 30'000);
+  EXPECT_EQ(steps[1].collectives, 1);
+  EXPECT_EQ(steps[1].last_end, 1'680'005);
+}
+
+}  // namespace
+}  // namespace tta::pipeline
