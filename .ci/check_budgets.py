@@ -82,7 +82,7 @@ BUDGETS = [
     ),
     Budget("cpp", 66_900, 48_000, ("cpp",)),
     Budget("cpp", 492, 350, ("cpp",), unit="files"),
-    Budget("tests", 68_000, 50_000, ("tests",)),
+    Budget("tests", 68_200, 50_000, ("tests",)),
     Budget("benchmarks", 34_300, 30_000, ("benchmarks",)),
     Budget("docs", 68, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),

@@ -43,7 +43,8 @@ std::string_view name_of(PatternFamily family);
 // whatever the edit, and so does busy time that a pattern without sites of its own
 // claims.
 #define TTA_FIXES(X)                                                                   \
-  X(kShorten, "shorten", "the launching thread's work in the claimed idle time")       \
+  X(kShorten, "shorten",                                                               \
+    "the claimed time: the launching thread's work, or the device's")                  \
   X(kHide, "hide", "the thread's own work; its waits stay")                            \
   X(kSkip, "skip", "the thread's work and its waits meanwhile")                        \
   X(kDropWaits, "drop_waits",                                                          \

@@ -625,14 +625,14 @@ TTA_RECORD(RecordingCheck, TTA_RECORDING_CHECK,
   FIELD(std::optional<std::int64_t>, context_tokens, {}, "Keys that they attend to.") \
   FIELD(std::int64_t, device_ns, 0,                                                   \
         "From the begin of the pass on the device, behind the copies of its inputs, " \
-        "to the last end of its work, which is what its period launched.")                                                           \
+        "to the last end of its work, which is what its period launched.")            \
   FIELD(std::int64_t, busy_ns, 0, "In which any of it ran.")                          \
   FIELD(std::optional<std::int64_t>, draft_ns, {},                                    \
         "Of it, work of the draft model, whose passes are part of the one that "      \
         "verifies; None: there are none.")                                            \
   FIELD(std::optional<std::int64_t>, gap_ns, {},                                      \
         "Idle from its last device work to the forward pass of the next step, whose " \
-        "inputs may be copied meanwhile; 0 if they overlap; None: it is the last.")                                             \
+        "inputs may be copied meanwhile; 0 if they overlap; None: it is the last.")   \
   FIELD(std::uint64_t, launches, 0, "Calls that launch kernels or graphs.")           \
   FIELD(std::uint64_t, graph_launches, 0, "Those that launch graphs.")                \
   FIELD(std::uint64_t, work, 0,                                                       \

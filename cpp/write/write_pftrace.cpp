@@ -58,13 +58,15 @@ std::string unquoted(std::string_view json) {
   return trace::unescape(json.substr(1, json.size() - 2));
 }
 
-// Adds a value of JSON; what only JSON can say stays text of it.
-void add_value(pbf_builder<Annotation>& to, std::string_view json) {
+// Adds a value of JSON; what only JSON can say stays text of it, and what is nested
+// deeper than the reader follows.
+void add_value(pbf_builder<Annotation>& to, std::string_view json, int depth = 0) {
+  constexpr int kDeepest = 60;
   if (json == "true" || json == "false") {
     to.add_bool(Annotation::kBool, json == "true");
   } else if (json.starts_with('"') && json != "\"null\"") {
     to.add_string(Annotation::kString, unquoted(json));
-  } else if (json.starts_with('{') || json.starts_with('[')) {
+  } else if (depth < kDeepest && (json.starts_with('{') || json.starts_with('['))) {
     bool any = false;
     const auto nest = [&](Annotation field, std::string_view key,
                           std::string_view value) {
@@ -73,7 +75,7 @@ void add_value(pbf_builder<Annotation>& to, std::string_view json) {
       if (field == Annotation::kEntry) {
         inner.add_string(Annotation::kName, trace::unescape(key));
       }
-      add_value(inner, value);
+      add_value(inner, value, depth + 1);
     };
     trace::for_each_member(
         json, [&](auto key, auto value) { nest(Annotation::kEntry, key, value); });

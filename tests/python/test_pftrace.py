@@ -103,6 +103,19 @@ def test_a_written_trace_has_the_same_report(path: Path, tmp_path: Path) -> None
     assert not lost - Counter(i=1)  # whose thread has no name
 
 
+def test_deeply_nested_args_are_read_back(tmp_path: Path) -> None:
+    """The reader follows 64 levels; what is deeper is written as text of JSON."""
+    nested = "[" * 90 + "]" * 90
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1}
+    trace = {"traceEvents": [event | {"ts": 1, "dur": 5, "args": {"deep": 0}}]}
+    path = tmp_path / "deep.json"
+    path.write_text(json.dumps(trace).replace('"deep": 0', f'"deep": {nested}'))
+    out = tmp_path / "deep.pftrace"
+    torchtraceap._core.write_pftrace(str(path), str(out))
+    (args,) = load(out).read_args([0])
+    assert json.loads(args) == {"deep": json.loads(nested)}
+
+
 def test_perfetto_reads_what_is_written(tmp_path: Path) -> None:
     written = tmp_path / "trace.pftrace"
     torchtraceap._core.write_pftrace(str(RECORDED), str(written))
