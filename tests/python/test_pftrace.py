@@ -104,7 +104,7 @@ def test_a_written_trace_has_the_same_report(path: Path, tmp_path: Path) -> None
 
 
 def test_deeply_nested_args_are_read_back(tmp_path: Path) -> None:
-    """The reader follows 64 levels; what is deeper is written as text of JSON."""
+    """The reader follows 64 levels; deeper ones are written as text of JSON."""
     nested = "[" * 90 + "]" * 90
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1}
     trace = {"traceEvents": [event | {"ts": 1, "dur": 5, "args": {"deep": 0}}]}
