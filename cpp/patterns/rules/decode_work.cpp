@@ -127,8 +127,8 @@ std::string describe_dequantize(const Context& context, const Finding& f) {
 
 // --- Prompts ---------------------------------------------------------------------
 
-// A prefill of so many tokens is limited by computing, and decode steps by reading the
-// weights: one that runs in it has them for nothing. vLLM's max_num_batched_tokens.
+// A prefill of this size in tokens is limited by computing, and decode steps by reading
+// the weights: one that runs in it has them for nothing. vLLM's max_num_batched_tokens.
 constexpr std::int64_t kChunk = 2048;
 
 // Decode steps that could have run in the prompts' steps: one in each chunk.
