@@ -31,8 +31,12 @@ class Joiner {
  public:
   Joiner(const timeline::Timeline& t, const timeline::EventArgs& args,
          const Replays& replays,
-         const std::vector<std::shared_ptr<const Capture>>& captures)
-      : t_(t), args_(args), replays_(replays), captures_(captures) {
+         const std::vector<std::shared_ptr<const Capture>>& captures, bool all_read)
+      : t_(t),
+        args_(args),
+        replays_(replays),
+        captures_(captures),
+        all_read_(all_read) {
     std::unordered_map<std::string_view, std::uint32_t> ids;  // Beyond the trace's own.
     for (std::size_t i = 0; i < captures.size(); ++i) {
       for (std::uint32_t from = 0; const auto end : captures[i]->run_ends) {
@@ -298,12 +302,17 @@ class Joiner {
     if (!std::ranges::all_of(candidates, other)) std::erase_if(candidates, other);
   }
 
-  // Whether a capture is of the trace itself, or of a batch that holds the one around
-  // the launch.
-  bool has_batch(const Graph& graph, const Capture& capture) const {
+  // Whether a capture is of the trace itself, or of the least of all captured batches
+  // that holds the one around the launch.
+  bool is_next_batch(std::int64_t batch, const Capture& capture) const {
     if (capture.file.empty()) return true;
-    const auto batch = batch_around(t_, replays_.replays[graph.replays.front()].launch);
-    return batch >= 0 && capture.batch_size.value_or(-1) >= batch;
+    if (!all_read_ || batch < 0) return false;
+    auto least = std::numeric_limits<std::int64_t>::max();
+    for (const auto& one : captures_) {
+      const auto size = one->batch_size.value_or(-1);
+      if (size >= batch) least = std::min(least, size);
+    }
+    return capture.batch_size == least;
   }
 
   Join choose(const Graph& graph, JoinedBy by, std::vector<Candidate> candidates) {
@@ -340,7 +349,13 @@ class Joiner {
     }
     out.sized = common == Calls::kSame;
     if (!out.sized) out.note = "captures of several sizes have the same kernels";
-    if (out.sized && by == JoinedBy::kCount && !has_batch(graph, *out.capture)) {
+    const auto batch = batch_around(t_, replays_.replays[graph.replays.front()].launch);
+    if (out.sized && out.capture->batch_size.value_or(batch) < batch) {
+      out.sized = false;
+      out.note = "captured for a batch of " + std::to_string(*out.capture->batch_size) +
+                 ", and launched for " + std::to_string(batch);
+    } else if (out.sized && by == JoinedBy::kCount &&
+               !is_next_batch(batch, *out.capture)) {
       out.sized = false;
       out.note = "joined by the number of its kernels: of which size is unknown";
     }
@@ -363,6 +378,7 @@ class Joiner {
   const timeline::EventArgs& args_;
   const Replays& replays_;
   const std::vector<std::shared_ptr<const Capture>>& captures_;
+  bool all_read_;
   Effort effort_;
   std::vector<std::uint32_t> text_;  // Names of all runs that have them.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> where_;  // Capture and launch.
@@ -374,7 +390,8 @@ class Joiner {
 }  // namespace
 
 Joined join_graphs(const timeline::Timeline& t, timeline::EventArgs& args,
-                   std::vector<std::shared_ptr<const Capture>> captures) {
+                   std::vector<std::shared_ptr<const Capture>> captures,
+                   bool all_read) {
   Joined out;
   out.replays = list_replays(t, args);
   out.joins.resize(out.replays.graphs.size());
@@ -385,7 +402,7 @@ Joined join_graphs(const timeline::Timeline& t, timeline::EventArgs& args,
   }
   out.captured = !captures.empty();
   if (!out.captured) return out;
-  out.joins = Joiner(t, args, out.replays, captures).run();
+  out.joins = Joiner(t, args, out.replays, captures, all_read).run();
   timeline::CapturedNodes nodes;
   nodes.of_row.assign(t.columns().size(), kNoRow);
   for (std::uint32_t i = 0; i < out.replays.replays.size(); ++i) {

@@ -54,9 +54,12 @@ inline constexpr double kLeastAlike = 0.9;
 /// the result to `args`. Among captures with the same kernels, as of different batch
 /// sizes, the one with the same grids is taken; without grids (ROCm), the one of the
 /// batch that the annotation around the launch names, padded; else their operators are,
-/// without sizes. O(n log n) in work and launches, for each length of graph once; what
-/// takes more than Effort is left out.
+/// without sizes; so are those joined by their number alone, unless it is the next
+/// captured batch, and `all_read`: no file of captures was left out. O(n log n) in work
+/// and launches, for each length of graph once; what takes more than Effort is left
+/// out.
 Joined join_graphs(const timeline::Timeline& timeline, timeline::EventArgs& args,
-                   std::vector<std::shared_ptr<const timeline::Capture>> captures);
+                   std::vector<std::shared_ptr<const timeline::Capture>> captures,
+                   bool all_read = true);
 
 }  // namespace tta::graphs

@@ -10,6 +10,7 @@
 
 #include "patterns/facts.h"
 #include "timeline/cursor.h"
+#include "timeline/engine_time.h"
 #include "timeline/median.h"
 
 namespace tta::patterns {
@@ -30,14 +31,8 @@ constexpr std::uint32_t kManyPieces = 4;
 constexpr std::uint32_t kManyLaunches = 100;
 // A step one by one has that many times the launches of one with a graph.
 constexpr std::uint32_t kJump = 10;
-// The first steps of a process may run before its graphs are used.
-constexpr std::size_t kWarm = 2;
-// A gap that many times the usual one in which nothing is recorded waits for requests.
-constexpr std::int64_t kOutlier = 3;
 // Beyond these tokens, engines capture no graphs: the kernels are long enough.
 constexpr std::int64_t kMostCaptured = 2048;
-// Scheduling takes 2 to 13 ms in public reports; beyond, the server waits for requests.
-constexpr std::int64_t kMostGap = 50'000'000;
 // A wait that ends so long after the device ran dry was for something else.
 constexpr std::int64_t kWakeUp = 1'000'000;
 
@@ -64,19 +59,25 @@ class Marker {
     for (const auto& step : steps) launches.push_back(launches_of(t_, step));
     std::vector<Gap> gaps;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const bool warm = steps.size() < kWarm + 3 || i >= kWarm;
+      // The first steps of a process may run before its graphs are used.
+      const bool warm =
+          steps.size() < timeline::kEnoughSteps || i >= timeline::kWarmUpSteps;
       if (warm && is_eager(steps[i], captured)) {
         add(captured.any ? DecodeCause::kFallback : DecodeCause::kEager,
             {c_.ts[launches[i].front()], c_.end(launches[i].back())}, steps[i].row);
       } else if (steps[i].decodes()) {
         mark_graphs(steps[i], launches[i]);
       }
-      if (i + 1 < steps.size() && steps[i].generates() && steps[i + 1].generates()) {
-        const auto next = t_.launch_of(steps[i + 1].forward);
-        gaps.push_back({{steps[i].device.end, c_.ts[next]},
-                        t_.lanes.lane[next],
-                        steps[i + 1].row,
-                        steps[i].period.length()});
+      if (i + 1 == steps.size() || steps[i + 1].lane != steps[i].lane) continue;
+      const auto bare = timeline::host_gap(t_, steps[i], steps[i + 1]);
+      if (!steps[i].generates() || !steps[i + 1].generates()) {
+        if (is_pause(t_, bare, steps[i].lane, -1)) {
+          add(DecodeCause::kPause, bare, steps[i + 1].row);
+        }
+      } else {
+        gaps.push_back({bare, c_.ts[launches[i + 1].front()] > steps[i].device.end,
+                        t_.lanes.lane[t_.launch_of(steps[i + 1].forward)],
+                        steps[i + 1].row, steps[i].period.length()});
       }
     }
     mark_gaps(gaps);
@@ -120,28 +121,20 @@ class Marker {
   // forward pass, with the preparation of its inputs.
   struct Gap {
     Interval bare;           // Of no length if the steps overlap.
+    bool serial = false;     // Nothing of the next step was launched before.
     std::uint32_t lane = 0;  // That launches the next step,
     std::uint32_t next = 0;  // whose annotation this is.
     std::int64_t period = 0;
   };
 
-  // Whether the server had no requests meanwhile, as far as is known: its host did
-  // nothing that was recorded, for far longer than usual.
-  bool is_pause(const Gap& gap, std::int64_t usual) const {
-    if (gap.bare.length() > kMostGap) return true;
-    return usual > 0 && gap.bare.length() > kOutlier * usual &&
-           timeline::Cursor(t_, gap.lane).in(gap.bare).empty();
-  }
-
   // Whether no step is launched before the one before it has ended, and that costs.
-  static bool is_serial(const std::vector<Gap>& gaps, std::int64_t usual) {
+  bool is_serial(const std::vector<Gap>& gaps, std::int64_t usual) const {
     std::size_t pairs = 0, late = 0;
     std::int64_t bare = 0, period = 0;
-    const auto most = std::min(kMostGap, kOutlier * std::max<std::int64_t>(usual, 1));
     for (const auto& gap : gaps) {
-      if (gap.bare.length() > most) continue;
+      if (is_pause(t_, gap.bare, gap.lane, usual)) continue;
       ++pairs;
-      late += gap.bare.length() > 0;
+      late += gap.serial;
       bare += gap.bare.length();
       period += gap.period;
     }
@@ -181,7 +174,11 @@ class Marker {
     const auto usual = timeline::upper_median(std::move(lengths));
     const bool serial = is_serial(gaps, usual);
     for (const auto& gap : gaps) {
-      if (gap.bare.length() > 0 && !is_pause(gap, usual)) mark_gap(gap, serial);
+      if (is_pause(t_, gap.bare, gap.lane, usual)) {
+        add(DecodeCause::kPause, gap.bare, gap.next);
+      } else if (gap.bare.length() > 0) {
+        mark_gap(gap, serial);
+      }
     }
   }
 

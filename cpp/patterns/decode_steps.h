@@ -18,6 +18,7 @@
 namespace tta::patterns {
 
 enum class DecodeCause : std::uint8_t {
+  kPause,        ///< Between steps, while the server had no requests.
   kFallback,     ///< A step without a graph, in an engine that has graphs.
   kEager,        ///< A step of an engine without graphs.
   kGraphLaunch,  ///< A graph's launch.

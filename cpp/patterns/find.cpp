@@ -47,8 +47,9 @@ std::vector<Mark> sites_of(const timeline::Timeline& t,
 void leave_to_the_first(const timeline::Timeline& t,
                         std::vector<std::vector<Mark>>& sites) {
   constexpr std::array kFirst = {
-      PatternId::kProfilerArtifact, PatternId::kRecompileOrLazyLoad,
-      PatternId::kGcPause, PatternId::kDataloaderBound, PatternId::kAllocatorChurn};
+      PatternId::kProfilerArtifact,    PatternId::kNoRequests,
+      PatternId::kRecompileOrLazyLoad, PatternId::kGcPause,
+      PatternId::kDataloaderBound,     PatternId::kAllocatorChurn};
   std::map<std::uint32_t, IntervalSet> taken;  // of each thread
   const auto without = [&](std::vector<Mark>& marks) {
     std::vector<Mark> out;

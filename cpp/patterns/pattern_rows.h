@@ -19,6 +19,9 @@
   X(kProfilerArtifact, "profiler_artifact", kCpu, kOther, kShorten, kNothing, (),      \
     "The profiler itself kept the device waiting.",                                    \
     "Nothing to fix in the program: the time is not there without the profiler.")      \
+  X(kNoRequests, "no_requests", kCpu, kOther, kShorten, kNothing, (),                  \
+    "A serving engine had no requests.",                                               \
+    "Nothing to fix in the program: record under load to judge it.")                   \
   X(kDataloaderBound, "dataloader_bound", kCpu, kInput, kSkip, kFinding | kOnHost,     \
     ("single_process", "multi_process", "worker_start"),                               \
     "The program waited for the next batch.",                                          \

@@ -112,7 +112,7 @@ Report analyze(const trace::Trace& trace, const Options& options) {
   }
   const auto args = std::make_shared<timeline::EventArgs>(timeline);
   report.graphs = std::make_shared<const graphs::Joined>(
-      graphs::join_graphs(timeline, *args, options.captures));
+      graphs::join_graphs(timeline, *args, options.captures, options.notes.empty()));
   report.args = args;
   if (trace.left_out == 0) find_cut_replays(report.graphs->replays, report.quality);
   auto settings = options.settings;

@@ -657,12 +657,11 @@ TTA_RECORD(EngineStep, TTA_ENGINE_STEP, "One forward pass of a serving engine.")
   FIELD(std::optional<std::int64_t>, draft_ns, {}, "Median.")                          \
   FIELD(std::optional<std::int64_t>, gap_ns, {}, "Median.")                            \
   FIELD(TimesByName, gap_parts_ns, {},                                                 \
-        "Mean gap a step by what the thread of the next step did: \"scheduling\", "    \
-        "\"preparation\", \"sampling\" (reading the tokens), \"output\" "              \
-        "(detokenization), \"waiting\" (for another process of the engine), "          \
-        "\"launch\" (the next step's first), \"other\", \"unrecorded\"; by the names " \
-        "of "                                                                          \
-        "frames and ranges.")                                                          \
+        "Mean gap a step, without pauses of the server, by what the thread of the "    \
+        "next step did: \"scheduling\", \"preparation\", \"sampling\" (reading the "   \
+        "tokens), \"output\" (detokenization), \"waiting\" (for another process of "   \
+        "the engine), \"launch\" (the next pass's first), \"other\", \"unrecorded\"; " \
+        "by the names of frames and ranges.")                                          \
   FIELD(std::uint64_t, prompt_waits, 0,                                                \
         "Of steps that make tokens: how often the prompts of others came between two " \
         "of them, or into one, for more than three periods.")                          \

@@ -102,9 +102,9 @@ void visit(auto& io, Is<RankCollective> auto& m) {
   io(m.bytes), io(m.exposed), io(m.begin), io(m.end);
 }
 void visit(auto& io, Is<RankStep> auto& s) { io(s.number), io(s.begin), io(s.end); }
+void visit(auto& io, Is<RankTime> auto& t) { io(t.begin), io(t.end); }
 void visit(auto& io, Is<RankEngineStep> auto& s) {
-  io(s.name), io(s.kind), io(s.device), io(s.in_collectives), io(s.collectives),
-      io(s.last_end);
+  io(s.name), io(s.kind), io(s.device), io(s.collectives);
 }
 void visit(auto& io, Is<RankWork> auto& w) {
   io(w.rank), io(w.stage), io(w.host), io(w.recorded), io(w.places), io(w.parts),

@@ -60,14 +60,17 @@ struct RankStep {
   std::uint32_t begin, end;  ///< Places in RankWork::recorded.
 };
 
+/// A time on the clock of RankWork::recorded.
+struct RankTime {
+  std::int64_t begin = 0, end = 0;
+};
+
 /// A forward pass of a serving engine, for comparison with the other ranks' same pass.
 struct RankEngineStep {
-  std::string name;         ///< Of its annotation.
-  std::string kind;         ///< Of timeline::EngineStepKind.
-  std::int64_t device = 0;  ///< From the first start to the last end of its work.
-  std::int64_t in_collectives = 0;  ///< Of that, with one of its collectives running.
-  std::int64_t collectives = 0;     ///< How many.
-  std::int64_t last_end = 0;        ///< Of them, on the clock of RankWork::recorded.
+  std::string name;                   ///< Of its annotation.
+  std::string kind;                   ///< Of timeline::EngineStepKind.
+  std::int64_t device = 0;            ///< From its begin to the last end of its work.
+  std::vector<RankTime> collectives;  ///< By start.
 };
 
 struct RankWork {

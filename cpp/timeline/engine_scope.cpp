@@ -92,6 +92,7 @@ std::optional<EngineScope> of_sglang(std::string_view name) {
   for (const auto& [part, kind] : kWords) {
     if (word.find(part) == word.npos) continue;
     out.kind = kind;
+    out.goes_on = word.starts_with("DRAFT_EXTEND");
     return out.batch < 0 ? std::nullopt : std::optional(out);
   }
   return {};  // Another program's "step[3]".
@@ -114,6 +115,7 @@ std::optional<EngineScope> of_atom(std::string_view name, EngineStepKind kind) {
 std::optional<EngineScope> of_speculation(std::string_view name) {
   EngineScope out;
   out.engine = "SGLang";
+  out.goes_on = name == "draft_extend";
   if (name == "EAGLE_VERIFY") {
     out.kind = EngineStepKind::kVerify;
   } else if (name == "draft" || name == "draft_extend") {
@@ -125,6 +127,12 @@ std::optional<EngineScope> of_speculation(std::string_view name) {
 }
 
 }  // namespace
+
+std::array<std::int64_t, 2> EngineScope::rows() const {
+  if (tokens > 0 && padded_tokens >= tokens) return {tokens, padded_tokens};
+  if (batch > 0 && padded_batch >= batch) return {batch, padded_batch};
+  return {0, 0};
+}
 
 std::optional<EngineScope> engine_scope_of(std::string_view name) {
   const auto after = [&](std::string_view prefix) {

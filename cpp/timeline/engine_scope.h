@@ -41,7 +41,14 @@ struct EngineScope {
   std::int64_t batch = -1;           ///< Requests.
   std::int64_t padded_batch = -1;    ///< Those that were computed.
   std::int64_t tokens = -1;          ///< Of all requests: queries.
+  std::int64_t padded_tokens = -1;   ///< Those that were computed.
   std::int64_t context_tokens = -1;  ///< Keys that they attend to.
+  bool goes_on =
+      false;  ///< Of a draft model, after the pass before it, not before one.
+
+  /// Rows of the batch with a request, and those that were computed: tokens where both
+  /// are known, else requests; zeros if unknown.
+  std::array<std::int64_t, 2> rows() const;
 };
 
 /// Reads a name; none if it is not that of a forward pass. Linear in it.

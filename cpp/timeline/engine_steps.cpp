@@ -32,34 +32,33 @@ void take_over(EngineScope& outer, const EngineScope& inner) {
 
 using Steps = std::vector<EngineStep>;
 
-// Passes of the draft model become part of the pass behind them that verifies. An
-// engine that verifies decodes with its draft only: SGLang calls that DECODE, too.
+// Passes of the draft model become part of the pass behind them that verifies, or of
+// the one before them that they go on from.
 void join_drafts(Steps& steps) {
-  const auto verifies = [](const EngineStep& s) {
-    return s.scope.kind == EngineStepKind::kVerify;
+  const auto drafts = [](const EngineStep& s) {
+    return s.scope.kind == EngineStepKind::kDraft;
   };
-  if (std::ranges::none_of(steps, verifies)) return;
-  Steps out, drafts;
+  if (std::ranges::none_of(steps, drafts)) return;
+  Steps out, before;
+  const auto keep = [&] {  // Those that nothing verifies.
+    std::ranges::move(before, std::back_inserter(out));
+    before.clear();
+  };
   for (auto& step : steps) {
-    auto& kind = step.scope.kind;
-    if (kind == EngineStepKind::kDecode && step.scope.engine == "SGLang") {
-      kind = EngineStepKind::kDraft;
+    if (drafts(step) && step.scope.goes_on && before.empty() && !out.empty()) {
+      out.back().drafts.push_back(step.host);
+      out.back().host.end = step.host.end;
+    } else if (drafts(step)) {
+      before.push_back(std::move(step));
+    } else {
+      if (step.scope.kind != EngineStepKind::kVerify) keep();
+      for (const auto& draft : before) step.drafts.push_back(draft.host);
+      if (!before.empty()) step.host.begin = before.front().host.begin;
+      before.clear();
+      out.push_back(std::move(step));
     }
-    if (kind == EngineStepKind::kDraft) {
-      drafts.push_back(std::move(step));
-      continue;
-    }
-    if (verifies(step) && !drafts.empty()) {
-      step.draft = {drafts.front().host.begin, drafts.back().host.end};
-      step.host.begin = step.draft.begin;
-      drafts.clear();
-    }
-    // Those of a prompt, which no pass has verified yet.
-    std::ranges::move(drafts, std::back_inserter(out));
-    drafts.clear();
-    out.push_back(std::move(step));
   }
-  std::ranges::move(drafts, std::back_inserter(out));
+  keep();
   steps = std::move(out);
 }
 
@@ -130,27 +129,35 @@ void divide_at_pause(const Timeline& t, EngineStep& step, EngineStep& next) {
 }
 
 std::uint32_t forward_of(const Timeline& t, const std::vector<std::uint32_t>& work) {
-  const auto in_graph = std::ranges::find_if(
-      work, [&](auto row) { return t.named(t.launch_of(row), Name::kGraphLaunch); });
-  if (in_graph != work.end()) return *in_graph;
-  const auto kernel =
-      std::ranges::find_if(work, [&](auto r) { return t.is_kernel(r); });
-  return kernel == work.end() ? work.front() : *kernel;
+  const auto first = [&](auto&& test) { return std::ranges::find_if(work, test); };
+  const auto main = first([&](auto row) {
+    const auto category = work_category(t, row);
+    return category == WorkCategory::kProduct || category == WorkCategory::kAttention ||
+           category == WorkCategory::kExperts || category == WorkCategory::kCollective;
+  });
+  if (main == work.end()) {
+    const auto kernel = first([&](auto row) { return t.is_kernel(row); });
+    return kernel == work.end() ? work.front() : *kernel;
+  }
+  const auto launch = t.launch_of(*main);
+  if (!t.named(launch, Name::kGraphLaunch)) return *main;
+  return *first([&](auto row) { return t.launch_of(row) == launch; });
 }
 
 // The batch that a graph was captured for is the one that its replays compute. vLLM
-// captures by tokens, of which each request has as many.
+// captures by tokens.
 void read_padding(const EventArgs& args, EngineStep& step) {
   auto& scope = step.scope;
   if (scope.padded_batch >= 0 || scope.batch < 1 || !step.decodes()) return;
-  const bool by_tokens = scope.engine == "vLLM" && scope.tokens > scope.batch;
-  const auto each = by_tokens ? scope.tokens / scope.batch : 1;
+  const bool by_tokens = scope.engine == "vLLM" && scope.tokens > 0;
   for (const auto row : step.work) {
     const auto* node = args.captured(row);
     if (node == nullptr || !node->sized || !node->capture->batch_size) continue;
-    const auto padded = *node->capture->batch_size / each;
-    if (padded < scope.batch) continue;  // Of a part of the model.
-    scope.padded_batch = padded;
+    const auto size = *node->capture->batch_size;
+    if (size < (by_tokens ? scope.tokens : scope.batch)) continue;  // A part's graph.
+    (by_tokens ? scope.padded_tokens : scope.padded_batch) = size;
+    // A token of each request.
+    if (by_tokens && scope.tokens == scope.batch) scope.padded_batch = size;
     return;
   }
 }
@@ -192,6 +199,7 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t, const EventArgs* ar
       step.row = row;
       step.scope = *scope;
       step.pid = lane.pid;
+      step.lane = t.lanes.lane[row];
       step.host = {c.ts[row], t.tree.end(c, row)};
       of_thread.push_back(std::move(step));
     }
@@ -225,6 +233,7 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t, const EventArgs* ar
       if (step.work.empty()) continue;
       step.forward = forward_of(t, step.work);
       step.device.begin = std::max(t.span.begin, c.ts[step.forward]);
+      step.device.end = step.device.begin;
       for (const auto row : step.work) {
         step.device.end = std::max(step.device.end, std::min(t.span.end, c.end(row)));
       }
@@ -244,6 +253,21 @@ GraphCoverage graph_coverage(const Timeline& t) {
     out.with_work += call.work > 0;
   }
   return out;
+}
+
+WorkCategory work_category(const Timeline& t, std::uint32_t row) {
+  if (!t.is_kernel(row)) return WorkCategory::kCopy;
+  if (t.is_communication(row)) return WorkCategory::kCollective;
+  constexpr std::array<std::pair<Name, WorkCategory>, 5> kFirst = {
+      {{Name::kOfExperts, WorkCategory::kExperts},
+       {Name::kAttends, WorkCategory::kAttention},
+       {Name::kSamples, WorkCategory::kSampling},
+       {Name::kTuned, WorkCategory::kProduct},
+       {Name::kMemoryBound, WorkCategory::kNormElementwise}}};
+  for (const auto& [name, category] : kFirst) {
+    if (t.named(row, name)) return category;
+  }
+  return WorkCategory::kOther;
 }
 
 }  // namespace tta::timeline

@@ -32,20 +32,33 @@ EnginePart part_of(const Timeline& t, std::uint32_t row) {
 constexpr std::int64_t kPeriods = 3;
 // Fewer periods from decode step to decode step show no usual one.
 constexpr std::size_t kFewPeriods = 2;
+constexpr std::int64_t kMostGap = 50'000'000;
+constexpr std::int64_t kOutlier = 3;
 
-bool has_prompts(const EngineStep& step) {
-  return step.scope.kind == EngineStepKind::kExtend ||
-         step.scope.kind == EngineStepKind::kMixed;
+// Median from the end of a decode step to that of the next; none of too few.
+std::int64_t usual_period(const std::vector<EngineStep>& steps) {
+  std::vector<std::int64_t> periods;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (has_next(steps, i) && steps[i].decodes() && steps[i + 1].decodes()) {
+      periods.push_back(steps[i + 1].device.end - steps[i].device.end);
+    }
+  }
+  return periods.size() < kFewPeriods ? -1 : upper_median(std::move(periods));
 }
 
-// The step's own time, without a pause of the server behind it.
-Interval time_of(const EngineStep& step) {
-  const auto end = std::max(step.host.end, step.device.end);
-  return {step.period.begin, step.is_last ? end : std::min(end, step.period.end)};
-}
-
-bool follows(const std::vector<EngineStep>& steps, std::size_t i) {
-  return i + 1 < steps.size() && steps[i + 1].pid == steps[i].pid;
+// Prompts alone between two steps that make tokens. A request waited for them if the
+// next step has more requests than came by them.
+PromptWait prompts_between(const std::vector<EngineStep>& steps, std::size_t before,
+                           std::size_t next) {
+  PromptWait out{before, before + 1, next - 1};
+  auto others = steps[next].scope.batch;
+  for (auto i = out.first; i <= out.last; ++i) {
+    if (steps[i].scope.kind != EngineStepKind::kExtend) continue;
+    if (steps[i].scope.batch < 0) return {};
+    others -= steps[i].scope.batch;
+    out.extra_ns += steps[i].device.length();
+  }
+  return others > 0 ? out : PromptWait{};
 }
 
 }  // namespace
@@ -83,51 +96,37 @@ std::array<std::int64_t, 8> divide_gap(const Timeline& t, const EngineStep& step
   return out;
 }
 
-std::vector<PromptWait> list_prompt_waits(const std::vector<EngineStep>& steps) {
-  std::vector<std::int64_t> periods;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (follows(steps, i) && steps[i].decodes() && steps[i + 1].decodes()) {
-      periods.push_back(steps[i].period.length());
-    }
-  }
-  if (periods.size() < kFewPeriods) return {};
-  const auto usual = upper_median(std::move(periods));
-  std::vector<PromptWait> out;
-  const auto add = [&](std::size_t first, std::size_t last, bool mixed) {
-    const Interval time{time_of(steps[first]).begin, time_of(steps[last]).end};
-    if (time.length() <= kPeriods * usual) return;
-    out.push_back(
-        {first, last, mixed, time, usual, time.length() - (mixed ? usual : 0)});
-  };
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    // Requests were being answered before it, and are after it.
-    if (!follows(steps, i) || !steps[i].generates() || !has_prompts(steps[i + 1])) {
-      continue;
-    }
-    auto last = i + 1;
-    if (steps[last].generates()) {
-      if (follows(steps, last) && steps[last + 1].generates()) add(last, last, true);
-      continue;
-    }
-    while (follows(steps, last) && !steps[last + 1].generates()) ++last;
-    if (follows(steps, last)) add(i + 1, last, false);
-  }
-  return out;
+Interval host_gap(const Timeline& t, const EngineStep& step, const EngineStep& next) {
+  const auto launched = t.columns().ts[t.launch_of(next.forward)];
+  return {step.device.end, std::max(step.device.end, launched)};
 }
 
-WorkCategory work_category(const Timeline& t, std::uint32_t row) {
-  if (!t.is_kernel(row)) return WorkCategory::kCopy;
-  if (t.is_communication(row)) return WorkCategory::kCollective;
-  constexpr std::array<std::pair<Name, WorkCategory>, 5> kFirst = {
-      {{Name::kOfExperts, WorkCategory::kExperts},
-       {Name::kAttends, WorkCategory::kAttention},
-       {Name::kSamples, WorkCategory::kSampling},
-       {Name::kTuned, WorkCategory::kProduct},
-       {Name::kMemoryBound, WorkCategory::kNormElementwise}}};
-  for (const auto& [name, category] : kFirst) {
-    if (t.named(row, name)) return category;
+bool is_pause(const Timeline& t, Interval gap, std::uint32_t lane, std::int64_t usual) {
+  if (gap.length() > kMostGap) return true;
+  return usual > 0 && gap.length() > kOutlier * usual &&
+         Cursor(t, lane).in(gap).empty();
+}
+
+std::vector<PromptWait> list_prompt_waits(const std::vector<EngineStep>& steps) {
+  const auto usual = usual_period(steps);
+  std::vector<PromptWait> out;
+  const auto add = [&](PromptWait wait) {
+    wait.usual_ns = usual;
+    if (wait.extra_ns > kPeriods * usual - (wait.mixed ? usual : 0)) {
+      out.push_back(wait);
+    }
+  };
+  for (std::size_t i = 0; usual > 0 && i < steps.size(); ++i) {
+    if (!steps[i].generates()) continue;
+    auto next = i;
+    while (has_next(steps, next) && !steps[next + 1].generates()) ++next;
+    if (!has_next(steps, next++)) continue;
+    if (next > i + 1) add(prompts_between(steps, i, next));
+    if (steps[next].scope.kind == EngineStepKind::kMixed) {
+      add({i, next, next, true, usual, steps[next].device.length() - usual});
+    }
   }
-  return WorkCategory::kOther;
+  return out;
 }
 
 }  // namespace tta::timeline

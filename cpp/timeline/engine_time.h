@@ -39,36 +39,30 @@ IntervalSet idle_between(const Timeline& timeline, const EngineStep& step,
 std::array<std::int64_t, 8> divide_gap(const Timeline& timeline, const EngineStep& step,
                                        const EngineStep& next);
 
-/// Prompts for which the requests that were being answered had to wait: prefill between
-/// two decode steps, or in one with them.
+/// The time between two steps in which the host is late: from the end of the device
+/// work of one to the launch of the forward pass of the next; empty if they overlap.
+Interval host_gap(const Timeline& timeline, const EngineStep& step,
+                  const EngineStep& next);
+
+/// Whether the server had no requests in such a gap, as far as is known: it takes 50 ms
+/// and more (scheduling takes 2 to 13 ms in public reports), or three times the usual
+/// one with nothing recorded on the thread. O(log n).
+bool is_pause(const Timeline& timeline, Interval gap, std::uint32_t lane,
+              std::int64_t usual);
+
+/// Prompts for which requests that were being answered had to wait: in steps of their
+/// own between two that make tokens, or in one that does.
 struct PromptWait {
-  std::size_t first = 0, last = 0;  ///< Steps, in the list: one if `mixed`.
-  bool mixed = false;               ///< The step makes tokens, too.
-  Interval time;                    ///< Of these steps, host and device.
-  std::int64_t usual_ns = 0;        ///< Median period of decode steps.
-  std::int64_t extra_ns = 0;        ///< By which a token came later than usual.
+  std::size_t before = 0;           ///< The last step that made tokens, in the list.
+  std::size_t first = 0, last = 0;  ///< The steps with prompts; one if `mixed`.
+  bool mixed = false;               ///< It makes tokens, too.
+  std::int64_t usual_ns = 0;  ///< Median from the end of a decode step to the next's.
+  std::int64_t extra_ns = 0;  ///< By which a token came later, on the device.
 };
 
 /// Lists those of more than three usual periods (shorter ones are hardly noticed), in
-/// order. Needs three decode steps in a row at least. Linear.
+/// order. Steps of prompts alone count if some request of the next step is of neither:
+/// more requests than their prompts. Needs two pairs of decode steps in a row. Linear.
 std::vector<PromptWait> list_prompt_waits(const std::vector<EngineStep>& steps);
-
-/// What kind of work a device row is, for sums by category.
-enum class WorkCategory : std::uint8_t {
-  kAttention,
-  kProduct,
-  kExperts,
-  kCollective,
-  kNormElementwise,
-  kSampling,
-  kCopy,
-  kOther,
-};
-constexpr auto words_of(WorkCategory) {
-  return std::array<std::string_view, 8>{
-      "attention",        "product",  "experts", "collective",
-      "norm_elementwise", "sampling", "copy",    "other"};
-}
-WorkCategory work_category(const Timeline& timeline, std::uint32_t row);
 
 }  // namespace tta::timeline

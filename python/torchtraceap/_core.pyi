@@ -1343,6 +1343,11 @@ class DecodeSkew:
         Steps in which it comes last; without one, the rank that does most often.
         """
     @property
+    def members(self) -> tuple[int, ...]:
+        """
+        These.
+        """
+    @property
     def rank(self) -> int | None:
         """
         The rank that comes last in most of them; None: none does, or it costs less than 2 % of the steps.
@@ -1375,12 +1380,12 @@ class DecodeSkew:
     @property
     def waited_ns(self) -> int:
         """
-        By all ranks together: in the collectives of each step, longer than the one that is in them for the shortest time, as it comes last.
+        By all ranks together: in each collective, longer than the one that is in it for the shortest time, as it comes last.
         """
     @property
     def waited_us(self) -> float:
         """
-        By all ranks together: in the collectives of each step, longer than the one that is in them for the shortest time, as it comes last.
+        By all ranks together: in each collective, longer than the one that is in it for the shortest time, as it comes last.
         """
 
 class CollectiveWait:
@@ -4117,12 +4122,12 @@ class EngineKind:
     @property
     def gap_parts_ns(self) -> dict[str, int]:
         """
-        Mean gap a step by what the thread of the next step did: "scheduling", "preparation", "sampling" (reading the tokens), "output" (detokenization), "waiting" (for another process of the engine), "launch" (the next step's first), "other", "unrecorded"; by the names of frames and ranges.
+        Mean gap a step, without pauses of the server, by what the thread of the next step did: "scheduling", "preparation", "sampling" (reading the tokens), "output" (detokenization), "waiting" (for another process of the engine), "launch" (the next pass's first), "other", "unrecorded"; by the names of frames and ranges.
         """
     @property
     def gap_parts_us(self) -> dict[str, float]:
         """
-        Mean gap a step by what the thread of the next step did: "scheduling", "preparation", "sampling" (reading the tokens), "output" (detokenization), "waiting" (for another process of the engine), "launch" (the next step's first), "other", "unrecorded"; by the names of frames and ranges.
+        Mean gap a step, without pauses of the server, by what the thread of the next step did: "scheduling", "preparation", "sampling" (reading the tokens), "output" (detokenization), "waiting" (for another process of the engine), "launch" (the next pass's first), "other", "unrecorded"; by the names of frames and ranges.
         """
     @property
     def gap_us(self) -> float | None:

@@ -201,21 +201,6 @@ def test_annotations_and_sites_of_graphs(form_of: Any) -> None:
         ({"bs_1.json": b"{"}, "bs_1.json"),
         ({"bs_1.json": b'{"traceEvents": []}'}, "none of its traces launches work"),
         ({"bs_1.json": b"", "execution_details.json": b"[]"}, "empty"),
-        (
-            {"bs_1.json": warm_up(1, 1), "execution_details.json": b"{"},
-            "is not a list of",
-        ),
-        (
-            {"bs_1.json": warm_up(1, 1), "execution_details.json": b"[1]"},
-            "is not a list",
-        ),
-        (
-            {
-                "bs_1.json": warm_up(1, 1),
-                "execution_details.json": b'[{"file": "a", "batch_size": "1"}]',
-            },
-            "is not a list of",
-        ),
     ],
 )
 def test_a_damaged_folder_is_an_error(
@@ -260,6 +245,19 @@ def test_ranks_of_a_job_take_the_captures_of_their_own_rank(
     assert "bs_4096_rank1.json.gz: the gzip data ends in the middle" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+@pytest.mark.parametrize("details", ["{", "[1]", '[{"file": "a", "batch_size": "1"}]'])
+def test_damaged_details_are_noted_and_the_names_tell_the_batch(
+    details: str, tmp_path: Path, folder: Path
+) -> None:
+    (folder / "execution_details.json").write_text(details)
+    path = tmp_path / "trace.json"
+    path.write_bytes(trace_of(*replays(grid=16), **A100))
+    report = torchtraceap.analyze(path, capture=folder, detector="off")
+    assert report.graphs[0].batch_size == 4096
+    (note,) = (n for n in report.quality.warnings if n.kind == "capture_skipped")
+    assert "is not a list of objects" in note.detail
 
 
 def test_what_is_no_capture_is_noted_and_skipped(

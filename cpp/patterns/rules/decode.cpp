@@ -64,6 +64,15 @@ std::vector<Claim> propose_sampling(const Context& context) {
   return claims;
 }
 
+// --- Pauses ----------------------------------------------------------------------
+
+constexpr std::array kAlways = {Threshold{
+    "min_share", 0, "share", "always accounted for: the server had nothing to do"}};
+
+std::string describe_pauses(const Context&, const Finding& f) {
+  return "The server had no requests for " + duration_text(f.wasted_ns) + ".";
+}
+
 // --- Steps without graphs --------------------------------------------------------
 
 enum : std::uint8_t { kOfSize, kOfAll };
@@ -72,7 +81,8 @@ std::string describe_eager(const Context& context, const Finding& f) {
   std::uint32_t launches = 0;
   std::int64_t batch = -1, largest = -1;
   for (const auto& step : decode_steps(context).steps) {
-    if (step.graph_launches > 0 && step.decodes()) {
+    if (f.subtype == kOfSize && !step.decodes()) continue;
+    if (step.graph_launches > 0) {
       largest = std::max(largest, step.scope.batch);
     } else if (step.launches > launches) {
       launches = step.launches;
@@ -178,6 +188,9 @@ std::string advise_gap(const Context& context, const Finding&) {
 }  // namespace
 }  // namespace decode
 
+const Rule kNoRequestsRule{PatternId::kNoRequests, decode::kAlways,
+                           decode::propose<PatternId::kNoRequests, DecodeCause::kPause>,
+                           decode::describe_pauses};
 const Rule kDecodeEagerFallbackRule{
     PatternId::kDecodeEagerFallback, decode::kThresholds,
     decode::propose<PatternId::kDecodeEagerFallback, DecodeCause::kFallback,

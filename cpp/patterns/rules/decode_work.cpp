@@ -78,8 +78,8 @@ std::vector<Claim> propose_padding(const Context& context) {
   const auto& t = context.timeline;
   std::vector<Excess> excess;
   for (const auto& step : decode_steps(context).steps) {
-    const auto real = step.scope.batch, padded = step.scope.padded_batch;
-    if (!step.decodes() || real < 1 || padded <= real) continue;
+    const auto [real, padded] = step.scope.rows();
+    if (!step.decodes() || padded <= real) continue;
     const auto share = 1 - static_cast<double>(real) / static_cast<double>(padded);
     for (const auto row : step.work) {
       if (reads_weights(t, row)) {
@@ -93,11 +93,13 @@ std::vector<Claim> propose_padding(const Context& context) {
 std::string describe_padding(const Context& context, const Finding& f) {
   std::int64_t real = 0, padded = 0;
   for (const auto& step : decode_steps(context).steps) {
-    if (step.scope.padded_batch < step.scope.batch || step.scope.batch < 1) continue;
-    real += step.scope.batch;
-    padded += step.scope.padded_batch;
+    if (!step.decodes()) continue;
+    const auto [some, all] = step.scope.rows();
+    real += some;
+    padded += all;
   }
-  return "Of " + std::to_string(padded) + " requests that decode steps computed, " +
+  return "Of " + std::to_string(padded) +
+         " rows of the batches that decode steps computed, " +
          std::to_string(padded - real) + " were padding: up to " +
          duration_text(f.wasted_ns) + " of their products.";
 }
@@ -173,10 +175,11 @@ std::string describe_prefill(const Context& context, const Finding& f) {
   }
   return "Prompts ran alone between decode steps " +
          (count == 1 ? "once" : count_text(count, "time", "times")) +
-         ": a token came up to " + duration_text(longest) + " late, where one each " +
-         duration_text(usual) + " is usual (" + duration_text(sum) + " in all). " +
-         each(context, f) + " could have run in them: up to " +
-         duration_text(f.wasted_ns) + " of their products.";
+         ": a token came up to " + duration_text(longest) +
+         " late, where a step takes " + duration_text(usual) + " (" +
+         duration_text(sum) + " in all). " + each(context, f) +
+         " could have run in them: up to " + duration_text(f.wasted_ns) +
+         " of their products.";
 }
 
 std::string advise_prefill(const Context& context, const Finding&) {

@@ -36,14 +36,21 @@ class ServingChecks {
 
   std::vector<RecordingCheck> run() {
     find_steps();
-    find_engine();
-    find_graphs();
-    if (!steps_.empty()) find_burst();
+    if (!t_.devices.empty()) {
+      find_engine();
+      find_graphs();
+      if (!steps_.empty()) find_burst();
+    }
     const bool sound = report_.quality.verdict == Verdict::kOk;
-    add("complete", sound, sound ? "" : report_.quality.warnings.front().detail);
-    add("shapes", has_shapes(),
-        "No inputs of operators: kernels cannot be held against the device's peaks. "
-        "Record with shapes.");
+    const auto worst = std::ranges::find(report_.quality.warnings,
+                                         report_.quality.verdict, &Note::verdict);
+    add("complete", sound,
+        worst == report_.quality.warnings.end() ? "" : worst->detail);
+    if (!t_.devices.empty()) {
+      add("shapes", has_shapes(),
+          "No inputs of operators: kernels cannot be held against the device's peaks. "
+          "Record with shapes.");
+    }
     add("no_stacks", !has_stacks(),
         "Python stacks slow the host down: take times from a recording without them.");
     return std::move(out_);
@@ -58,8 +65,11 @@ class ServingChecks {
     const auto decoding = static_cast<std::size_t>(
         std::ranges::count_if(steps_, &timeline::EngineStep::decodes));
     add("steps", !steps_.empty(),
-        "No step of vLLM, SGLang or ATOM has device work: annotations of steps were "
-        "not recorded, or this is not the process that runs the model.");
+        t_.devices.empty()
+            ? "The trace has no device work: record with the device's activities."
+            : "No step of vLLM, SGLang or ATOM has device work: annotations of steps "
+              "were not recorded, or this is not the process that runs the model.");
+    if (t_.devices.empty()) return;
     add("decode_steps", decoding >= kFewestSteps,
         decoding == 0
             ? "No decode step is in the trace: record longer, or take the "
@@ -139,23 +149,22 @@ class ServingChecks {
 
 void find_work_after_steps(const timeline::Timeline& t, Quality& q) {
   const auto steps = timeline::list_engine_steps(t);
-  // Of one step the work comes after its scope anyway.
+  // Of few steps much of the work comes after the last scope anyway.
   if (steps.size() < kFewestSteps) return;
-  const auto& c = t.columns();
   std::int64_t last = steps.front().host.end;
   for (const auto& step : steps) last = std::max(last, step.host.end);
+  // Not that of others: a program may train after it has decoded.
   std::size_t all = 0, after = 0;
-  for (const auto& d : t.devices) {
-    for (const auto row : d.rows) {
-      ++all;
-      after += c.ts[row] > last;
-    }
+  for (const auto& step : steps) {
+    all += step.work.size();
+    after += static_cast<std::size_t>(std::ranges::count_if(
+        step.work, [&](auto row) { return t.columns().ts[row] > last; }));
   }
   if (share(after, all) <= kMostLate) return;
   add(q, Verdict::kDegraded, kWorkAfterSteps, after,
       of(after, all) +
-          " kernels start after the last step of the engine: they were delivered in a "
-          "burst, and their times are not those of the steps.");
+          " kernels and copies of the engine's steps start after the last step: they "
+          "were delivered in a burst, and their times are not those of the steps.");
 }
 
 std::vector<RecordingCheck> check_serving(const Report& report,

@@ -149,11 +149,17 @@ void find_cut_replays(const graphs::Replays& r, Quality& q) {
   for (const auto& graph : r.graphs) {
     // Without an id, launches with other work are of other graphs.
     if (graph.id < 0 || graph.replays.size() < kFewLaunches) continue;
-    const auto whole = r.replays[graph.usual].rows.size();
+    std::map<std::size_t, std::size_t> sizes;
+    for (const auto replay : graph.replays) ++sizes[r.replays[replay].rows.size()];
+    const auto usual = std::ranges::max_element(
+        sizes, {}, [](const auto& size) { return size.second; });
     all += graph.replays.size();
+    // A graph with conditional nodes has no usual size.
+    if (usual->second * 2 <= graph.replays.size()) continue;
     for (const auto replay : graph.replays) {
       // The last launch may have been cut by the end of the recording.
-      few += r.replays[replay].rows.size() < whole && replay + 1 < r.replays.size();
+      few +=
+          r.replays[replay].rows.size() < usual->first && replay + 1 < r.replays.size();
     }
   }
   note_short(q, few, 0, all);

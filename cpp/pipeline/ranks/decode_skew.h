@@ -3,8 +3,9 @@
 // engine.
 //
 // The kernels of a replayed graph tell nothing of their collectives but their names.
-// Yet ranks that run the same steps are in the same collectives: who is in them for the
-// shortest time has come last, and what the others take longer is waiting.
+// Yet ranks that run the same steps are in the same collectives, one by one, if these
+// end together: the one that is in a collective for the shortest time has come last,
+// and what the others take longer is waiting.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +30,14 @@ std::vector<replay::RankEngineStep> engine_steps_of(const timeline::Timeline& ti
                                                     const timeline::EventArgs& args,
                                                     std::int64_t clock_begin);
 
-/// Compares the decode steps of ranks: none unless all ranks have the same steps by
-/// their names, in one sequence. Steps count whose collectives are as many on all ranks
-/// and end together, on the common clock, which independent replicas, stages of a
-/// pipeline and other moments do not; the first two fill caches. A row takes five
-/// steps, and three of four of its kind. Linear.
+/// Compares the decode steps of ranks. Steps are the same if their last collectives end
+/// next to each other, on the common clock, and they have one name. Ranks are of one
+/// group if the collectives of these steps are equal in number and nine of ten end
+/// within a twentieth of the time from one to the next; those of independent replicas,
+/// of other groups in lockstep and of other moments do not. The first two steps fill
+/// caches. A row for each kind of step and group, which takes five steps, and three of
+/// four of the group's first rank; most waiting first. Linear in the collectives, for
+/// each group.
 std::vector<DecodeSkew> decode_skew(const replay::Job& job);
 
 }  // namespace tta::pipeline

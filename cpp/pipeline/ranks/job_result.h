@@ -131,14 +131,16 @@ TTA_RECORD(SharedFinding, TTA_SHARED_FINDING,
   FIELD(std::string, kind, {}, "Of the steps: \"decode\" or \"verify\".")              \
   FIELD(std::uint64_t, steps, 0, "The number compared.")                               \
   FIELD(std::uint64_t, ranks, 0, "Those that are in their collectives together.")      \
+  FIELD(std::vector<std::int64_t>, members, {}, "These.")                              \
   FIELD(std::optional<std::int64_t>, rank, {},                                         \
         "The rank that comes last in most of them; None: none does, or it costs less " \
         "than 2 % of the steps.")                                                      \
   FIELD(std::uint64_t, last, 0,                                                        \
         "Steps in which it comes last; without one, the rank that does most often.")   \
-  FIELD(std::int64_t, waited_ns, 0,                                                    \
-        "By all ranks together: in the collectives of each step, longer than the one " \
-        "that is in them for the shortest time, as it comes last.")                    \
+  FIELD(                                                                               \
+      std::int64_t, waited_ns, 0,                                                      \
+      "By all ranks together: in each collective, longer than the one that is in it "  \
+      "for the shortest time, as it comes last.")                                      \
   FIELD(std::int64_t, step_wait_ns, 0,                                                 \
         "Of that, a step and waiting rank, on average.")                               \
   FIELD(std::int64_t, device_ns, 0,                                                    \

@@ -18,6 +18,7 @@
 #include "replay/condense.h"
 #include "replay/critical_path.h"
 #include "replay/rank_work.h"
+#include "timeline/engine_scope.h"
 #include "timeline/frames.h"
 
 namespace tta::pipeline {
@@ -144,6 +145,10 @@ void write_passages(const Report& report, const replay::Model& m,
     } else {
       const auto owner = t.owner_of(row);
       name = t.trace->name(owner == kNoRow ? row : owner);
+      // Ranks run the same passes with other batches.
+      if (const auto scope = timeline::engine_scope_of(name)) {
+        name = record::word_of(scope->kind);
+      }
     }
     const auto finding = claimed.of({c.ts[row], t.tree.end(c, row)}, most[row]);
     const Key key{kind_of(t, row), line, name, finding};

@@ -13,6 +13,7 @@
 #include "pipeline/story/story_parts.h"
 #include "pipeline/tables/memory_growth.h"
 #include "pipeline/tables/tables.h"
+#include "timeline/engine_time.h"
 
 namespace tta::pipeline {
 namespace {
@@ -169,7 +170,9 @@ std::string kernels_text(const Report& r, const Totals& sum,
 std::string steps_text(const Report& r) {
   const auto kinds = make_engine_kinds(r);
   if (kinds.empty()) return {};
-  const auto decode = std::ranges::find(kinds, "decode", &EngineKind::kind);
+  const auto decode = std::ranges::find_if(kinds, [](const EngineKind& kind) {
+    return kind.kind == "decode" || kind.kind == "verify" || kind.kind == "mixed";
+  });
   const auto& k = decode == kinds.end() ? kinds.front() : *decode;
   const auto time = [](std::int64_t ns) { return patterns::duration_text(ns); };
   std::string out =
@@ -191,8 +194,16 @@ std::string steps_text(const Report& r) {
     out += "; " + time(*k.gap_ns) + " idle between steps";
     const auto part =
         std::ranges::max_element(k.gap_parts_ns, {}, [](auto& p) { return p.second; });
-    if (part != k.gap_parts_ns.end()) out += ", most in " + part->first;
+    // The last three name no work of the host.
+    constexpr auto kParts = words_of(timeline::EnginePart());
+    if (part != k.gap_parts_ns.end() &&
+        std::ranges::find(kParts, part->first) < kParts.end() - 3) {
+      out += ", mostly " + part->first;
+    }
   }
+  const auto pauses =
+      add_up(r).idle[static_cast<std::size_t>(patterns::PatternId::kNoRequests)];
+  if (pauses > 0) out += ". It had no requests for " + time(pauses);
   if (k.prompt_waits > 0) {
     out +=
         ". Prompts made tokens late " +

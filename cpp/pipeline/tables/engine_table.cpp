@@ -22,27 +22,21 @@ using timeline::WorkCategory;
 constexpr std::size_t kCategories = words_of(WorkCategory()).size();
 using ByCategory = std::array<std::int64_t, kCategories>;
 
-// The first steps fill caches; fewer than five leave none to compare with.
-constexpr std::size_t kEnough = 5, kWarmUp = 2;
-
 std::optional<std::int64_t> if_known(std::int64_t value) {
   return value < 0 ? std::nullopt : std::optional(value);
 }
 
-// In which any of a step's work ran that was launched before some time.
+// In which any of a step's work ran, since its pass began; `counts` chooses by launch.
+template <typename Counts>
 std::int64_t busy_of(const timeline::Timeline& t, const timeline::EngineStep& step,
-                     std::int64_t launched_before = trace::kTimeLimit) {
-  const auto& c = t.columns();
+                     Counts&& counts) {
   std::vector<timeline::Interval> all;
   for (const auto row : step.work) {
-    if (c.ts[t.launch_of(row)] < launched_before)
-      all.push_back({c.ts[row], c.end(row)});
+    const auto time =
+        intersect({t.columns().ts[row], t.columns().end(row)}, step.device);
+    if (time.length() > 0 && counts(t.launch_of(row))) all.push_back(time);
   }
   return timeline::total(timeline::unite(std::move(all)));
-}
-
-bool has_next(const std::vector<timeline::EngineStep>& steps, std::size_t i) {
-  return i + 1 < steps.size() && steps[i + 1].pid == steps[i].pid;
 }
 
 std::vector<EngineStep> rows_of(const timeline::Timeline& t,
@@ -62,10 +56,17 @@ std::vector<EngineStep> rows_of(const timeline::Timeline& t,
     row.tokens = if_known(step.scope.tokens);
     row.context_tokens = if_known(step.scope.context_tokens);
     row.device_ns = step.device.length();
-    row.busy_ns = busy_of(t, step);
-    if (step.draft.length() > 0) row.draft_ns = busy_of(t, step, step.draft.end);
+    row.busy_ns = busy_of(t, step, [](auto) { return true; });
+    if (!step.drafts.empty()) {
+      row.draft_ns = busy_of(t, step, [&](auto launch) {
+        const auto at = t.columns().ts[launch];
+        return std::ranges::any_of(step.drafts, [&](const timeline::Interval& draft) {
+          return draft.begin <= at && at < draft.end;
+        });
+      });
+    }
     if (!step.is_last) row.period_ns = step.period.length();
-    if (has_next(steps, i)) {
+    if (timeline::has_next(steps, i)) {
       row.gap_ns = timeline::total(timeline::idle_between(t, step, steps[i + 1]));
     }
     row.launches = step.launches;
@@ -153,25 +154,18 @@ std::vector<EngineKind> make_engine_kinds(const Report& report) {
     auto& kind = out.emplace_back();
     std::tie(kind.engine, kind.kind) = key;
     kind.count = places.size();
-    kind.skipped = places.size() >= kEnough ? kWarmUp : 0;
+    kind.skipped = places.size() >= timeline::kEnoughSteps ? timeline::kWarmUpSteps : 0;
     std::vector<const EngineStep*> kept;
     ByCategory sum{}, exposed{};
     std::array<std::int64_t, words_of(EnginePart()).size()> parts{};
-    std::size_t gaps = 0;
     std::int64_t real = 0, padded = 0;
     for (auto i = static_cast<std::size_t>(kind.skipped); i < places.size(); ++i) {
       const auto& row = rows[places[i]];
       kept.push_back(&row);
       sweep(t, steps[places[i]], sum, exposed);
-      if (has_next(steps, places[i])) {
-        ++gaps;
-        const auto of = timeline::divide_gap(t, steps[places[i]], steps[places[i] + 1]);
-        std::ranges::transform(parts, of, parts.begin(), std::plus());
-      }
-      if (row.padded_batch && row.batch) {
-        real += *row.batch;
-        padded += *row.padded_batch;
-      }
+      const auto [some, all] = steps[places[i]].scope.rows();
+      real += some;
+      padded += all;
     }
     const auto always = [&](auto field) {
       return *median_of(kept,
@@ -185,6 +179,15 @@ std::vector<EngineKind> make_engine_kinds(const Report& report) {
     kind.period_ns = if_any(&EngineStep::period_ns);
     kind.draft_ns = if_any(&EngineStep::draft_ns);
     kind.gap_ns = if_any(&EngineStep::gap_ns);
+    std::size_t gaps = 0;
+    for (auto i = static_cast<std::size_t>(kind.skipped); i < places.size(); ++i) {
+      if (!timeline::has_next(steps, places[i])) continue;
+      const auto &step = steps[places[i]], &next = steps[places[i] + 1];
+      if (is_pause(t, host_gap(t, step, next), next.lane, *kind.gap_ns)) continue;
+      ++gaps;
+      std::ranges::transform(parts, divide_gap(t, step, next), parts.begin(),
+                             std::plus());
+    }
     kind.gap_parts_ns = a_step<EnginePart>(parts, std::max<std::size_t>(gaps, 1));
     kind.host_ns = always(&EngineStep::host_ns);
     kind.device_ns = always(&EngineStep::device_ns);
@@ -192,14 +195,14 @@ std::vector<EngineKind> make_engine_kinds(const Report& report) {
     kind.launches = always(&EngineStep::launches);
     kind.graph_launches = always(&EngineStep::graph_launches);
     kind.work = always(&EngineStep::work);
-    if (padded > 0 && real <= padded) {
+    if (padded > 0) {
       kind.padding = 1 - static_cast<double>(real) / static_cast<double>(padded);
     }
     kind.sum_ns = a_step<WorkCategory>(sum, kept.size());
     kind.exposed_ns = a_step<WorkCategory>(exposed, kept.size());
   }
   for (const auto& wait : timeline::list_prompt_waits(steps)) {
-    const auto& before = rows[wait.first - 1];
+    const auto& before = rows[wait.before];
     const auto kind = std::ranges::find_if(out, [&](const EngineKind& one) {
       return one.kind == before.kind && one.engine == before.engine;
     });

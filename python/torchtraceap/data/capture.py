@@ -23,7 +23,7 @@ from torchtraceap.data.load import LoadPlan, read_trace
 from torchtraceap.data.source import CAPTURES, ENDINGS, natural
 
 DETAILS = "execution_details.json"
-_RANK = re.compile(r"rank[-_]?(\d{1,9})")
+_RANK = re.compile(r"(?:rank|(?<![A-Za-z])TP)[-_]?(\d{1,9})")
 _BATCH = re.compile(r"(?:^|[^a-z])bs[-_]?(\d{1,9})")
 _HINT = (
     "Pass the folder that vLLM or SGLang wrote the traces of the graph capture to, "
@@ -56,10 +56,14 @@ def read_captures(
     )
     if not names:
         raise trace_error(place, "capture", "no .json or .json.gz is in it", _HINT)
-    details = _read_details(os.path.join(place, DETAILS))
     plan = LoadPlan({"recover": recover}, progress=False)
     captures: list[_core.Capture] = []
     faults: list[TraceError | OSError] = []
+    details: dict[str, _Details] = {}
+    try:
+        details = _read_details(os.path.join(place, DETAILS))
+    except (TraceError, OSError) as fault:  # Names and kernels tell the captures.
+        faults.append(fault)
     own = _of_rank(names, rank)
     for tried in (own, _of_rank([name for name in names if name not in own], None)):
         if any(map(len, captures)):
@@ -68,6 +72,7 @@ def read_captures(
             found = _BATCH.search(name)
             of_name = _Details(int(found[1]) if found else None, "")
             batch_size, mode = details.get(name, of_name)
+            batch_size = of_name.batch_size if batch_size is None else batch_size
             try:
                 trace = read_trace(os.path.join(place, name), plan)
                 captures.append(_core.read_capture(trace, name, batch_size, mode))

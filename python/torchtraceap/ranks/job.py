@@ -69,8 +69,18 @@ def job_of_ranks(
     if files.order:
         read.sort(key=lambda one: files.order.index(one.file.path))
     job = join_ranks(files, read, notes)
-    if job.fault is not None and job.fault.kind != "one_rank" and not files.is_list:
+    if job.fault is None or files.is_list:
+        return job
+    if job.fault.kind != "one_rank":
         raise job.fault
+    if notes:  # The one that is left has no place for them.
+        raise trace_error(
+            read[0].file.path,
+            "rank_failed",
+            f"it is the only trace of {len(notes) + 1} that can be read: "
+            f"{notes[0].detail.rstrip('.')}",
+            "Record the others again or remove them, or name this file",
+        )
     return job
 
 

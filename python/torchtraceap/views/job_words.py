@@ -199,20 +199,23 @@ def decode_texts(job: JobData) -> list[str]:
     """Write who is late in the decode steps of a serving engine, unless the verdict
     names that rank."""
     of_answer = (row.index for row in job.answer.rows if row.of == "decode_skew")
-    return [_decode_text(job.decode_skew[index]) for index in of_answer]
+    skews = (job.decode_skew[index] for index in of_answer)
+    return [_decode_text(skew, skew.ranks == job.facts.ranks) for skew in skews]
 
 
-def _decode_text(skew: DecodeSkew) -> str:
+def _decode_text(skew: DecodeSkew, is_all: bool) -> str:
     cost = (
         f"{time_text(skew.step_wait_us)} in each, {share_text(skew.share, 1)} of the "
         "steps' device time"
     )
+    group = "" if is_all else " " + ", ".join(map(str, skew.members))
     if skew.rank is None:
         return (
-            f"Ranks wait for each other in {skew.kind} steps, {cost}: none comes last "
+            f"Ranks{group} wait for each other in {skew.kind} steps, {cost}: none comes last "
             f"in most of the {skew.steps:,}."
         )
-    others = "the other waits" if skew.ranks == 2 else "the others wait"
+    of = "" if is_all else f" of ranks{group}"
+    others = f"the other{of} waits" if skew.ranks == 2 else f"the others{of} wait"
     return (
         f"Rank {skew.rank} is late in {skew.kind} steps: it comes last in "
         f"{skew.last:,} of {skew.steps:,}, and {others} {cost}."

@@ -154,19 +154,25 @@ TEST(Join, CallsWithoutNamesByTheirNumber) {
 // The number of kernels is that of every batch size: only a batch that holds the one
 // of the launch is its capture's, and then what the graph computes.
 TEST(Join, ByNumberOfAnotherFileTheBatchDecides) {
-  const Captures files{file_of(Program().capture(kOps, 4), 4)};
-  const auto joined = [&](const std::string& range) {
-    return Graphs(Program().in(range, 100).replay(kKernels), files);
+  const auto small = file_of(Program().capture(kOps, 4), 4);
+  const auto joined = [&](const std::string& range, Captures files) {
+    return Graphs(Program().in(range, 100).replay(kKernels), std::move(files));
   };
-  const auto padded = joined("step[DECODE bs=3]");
+  const auto padded = joined("step[DECODE bs=3]", {small});
   EXPECT_EQ(padded.join().by, JoinedBy::kCount);
   EXPECT_TRUE(padded.join().sized);
   EXPECT_EQ(timeline::list_engine_steps(padded, &padded.args).at(0).scope.padded_batch,
             4);
-  const auto larger = joined("step[DECODE bs=5]");
+  // Not the next batch, which has other kernels.
+  const auto none = file_of(Program().capture({"aten::mm"}, 3), 3);
+  EXPECT_FALSE(joined("step[DECODE bs=3]", {small, none}).join().sized);
+  // Tokens of uneven drafts.
+  const auto uneven = joined("execute_context_0(0)_generation_2(3)", {small});
+  EXPECT_EQ(timeline::list_engine_steps(uneven, &uneven.args).at(0).scope.rows(),
+            (std::array<std::int64_t, 2>{3, 4}));
+  const auto larger = joined("step[DECODE bs=5]", {small});
   EXPECT_FALSE(larger.join().sized);
-  EXPECT_EQ(larger.join().note,
-            "joined by the number of its kernels: of which size is unknown");
+  EXPECT_EQ(larger.join().note, "captured for a batch of 4, and launched for 5");
   EXPECT_EQ(timeline::list_engine_steps(larger, &larger.args).at(0).scope.padded_batch,
             -1);
 }

@@ -109,43 +109,66 @@ TEST(EngineSteps, ThreadsAndPreparation) {
   EXPECT_EQ(steps[0].work.size(), 2u);
   EXPECT_EQ(steps[0].device, (Interval{20'000, 235'000}));
   EXPECT_EQ(steps[1].work.size(), 2u) << "with what prepared it, without its sampling";
-  EXPECT_EQ(steps[1].device, (Interval{910'000, 1'220'000}));
+  EXPECT_EQ(steps[1].device, (Interval{1'020'000, 1'220'000})) << "from the product on";
   EXPECT_EQ(steps[2].scope.batch, 2);
   EXPECT_EQ(steps[2].device, (Interval{520'000, 735'000}));
 }
 
-// SGLang's draft model decodes in passes of its own: an iteration begins with them.
+// EAGLE of SGLang: the draft model proposes, the model verifies, and the draft goes on
+// from that; the scheduler works after it.
 TEST(EngineSteps, PassesOfTheDraftBelongToTheOneThatVerifies) {
   TraceText text;
   text.note("step[EXTEND bs=2 toks=500]", 0, 50).launched(10, 20, 30, 1);
   text.note("draft_extend", 60, 10).launched(62, 64, 4, 2);
   int id = 2;
-  for (int i = 0; i < 3; ++i) {
-    const double at = 100 + 100 * i;
+  for (int i = 1; i < 4; ++i) {
+    const double at = 100 * i;
     text.note("draft", at, 20).note("step[DECODE bs=4]", at + 1, 15);
     text.launched(at + 2, at + 10, 8, ++id);
-    text.note("EAGLE_VERIFY", at + 30, 40)
-        .note("step[TARGET_VERIFY bs=4]", at + 31, 30);
-    text.launched(at + 32, at + 40, 30, ++id);
+    text.note("EAGLE_VERIFY", at + 22, 18)
+        .note("step[TARGET_VERIFY bs=4]", at + 23, 15);
+    text.launched(at + 24, at + 25, 20, ++id);
+    text.note("step[DRAFT_EXTEND bs=4]", at + 50, 10)
+        .launched(at + 52, at + 54, 4, ++id);
   }
+  text.note("step[DECODE bs=4]", 500, 10).launched(502, 504, 4, ++id);
   const auto trace = text.load();
   const auto t = make_timeline(trace);
   const auto steps = list_engine_steps(t);
-  ASSERT_EQ(steps.size(), 4u);
+  ASSERT_EQ(steps.size(), 5u);
   EXPECT_EQ(steps[0].scope.kind, EngineStepKind::kExtend);
-  EXPECT_EQ(steps[1].host, (Interval{60'000, 170'000})) << "the prompt's draft";
-  for (int i = 2; i < 4; ++i) {
+  EXPECT_EQ(steps[0].host, (Interval{0, 70'000}));
+  for (int i = 1; i < 4; ++i) {
     const std::int64_t at = 100'000 * i;
     EXPECT_EQ(steps[i].scope.kind, EngineStepKind::kVerify);
     EXPECT_EQ(steps[i].scope.batch, 4);
-    EXPECT_EQ(steps[i].host, (Interval{at, at + 70'000}));
-    EXPECT_EQ(steps[i].draft, (Interval{at, at + 20'000}));
-    EXPECT_EQ(steps[i].work.size(), 2u);
+    EXPECT_EQ(steps[i].host, (Interval{at, at + 60'000}));
+    EXPECT_EQ(steps[i].device, (Interval{at + 10'000, at + 58'000}));
+    EXPECT_EQ(steps[i].drafts,
+              (IntervalSet{{at, at + 20'000}, {at + 50'000, at + 60'000}}));
     EXPECT_EQ(steps[i - 1].period.end, at);
   }
+  EXPECT_EQ(steps[4].scope.kind, EngineStepKind::kDecode) << "no draft's";
   // Ranges of another program that are called the same.
   const auto other = TraceText().note("draft", 0, 50).launched(10, 20, 30, 1).load();
   EXPECT_TRUE(list_engine_steps(make_timeline(other)).empty());
+}
+
+// A pass begins with its first product, or the graph that has it: not with the copies
+// of its inputs, a vision encoder's or a draft's graph behind an eager pass.
+TEST(EngineSteps, WhereAPassBeginsOnTheDevice) {
+  const auto begin = [](bool in_graph) {
+    TraceText text;
+    text.note("step[DECODE bs=4]", 0, 100);
+    text.call("cudaLaunchKernel", 1, 2, 1).kernel(10, 2, 1, "arange");
+    text.call(in_graph ? "cudaGraphLaunch" : "cudaLaunchKernel", 5, 5, 2);
+    text.kernel(20, 3, 2, "rms_norm").kernel(30, 40, 2, "gemm");
+    text.call("cudaGraphLaunch", 60, 5, 3).kernel(80, 5, 3, "gemm");
+    const auto trace = text.load();
+    return list_engine_steps(make_timeline(trace)).at(0).device;
+  };
+  EXPECT_EQ(begin(true), (Interval{20'000, 85'000}));
+  EXPECT_EQ(begin(false), (Interval{30'000, 85'000}));
 }
 
 // The device idles from 200 to 900 us.
@@ -173,40 +196,49 @@ TEST(EngineSteps, GapsAreDividedByTheInnermostKnownName) {
   EXPECT_EQ(divide_gap(t, steps[1], steps[0]), (std::array<std::int64_t, 8>{}));
 }
 
-// Decode steps each 10 us, of 5 us on the device.
+// Steps whose device work follows that of the one before without a gap; `ahead`: the
+// host is one step ahead, as with SGLang's overlap schedule.
 struct Served : TraceText {
-  double at = 0;
+  double at = 10, host = 0;
+  bool ahead = false;
   int id = 0;
-  Served& step(const std::string& name, double period, int count = 1) {
-    for (int i = 0; i < count; ++i, at += period) {
-      note(name, at, period - 2);
-      launched(at + 1, at + 2, period - 5, ++id);
+  Served& step(const std::string& name, double device, int count = 1) {
+    for (int i = 0; i < count; ++i) {
+      note(name, ahead ? host : at - 3, 2);
+      launched(ahead ? host + 1 : at - 2, at, device, ++id);
+      host = at;  // The step before has ended.
+      at += device;
     }
     return *this;
   }
 };
 
 TEST(EngineSteps, WaitsForThePromptsOfOthers) {
-  Served text;
-  text.step("step[EXTEND bs=1 toks=9]", 90);  // No request waits for the first.
-  text.step("step[DECODE bs=8]", 10, 4);
-  text.step("step[EXTEND bs=1 toks=9]", 30).step("step[EXTEND bs=1 toks=9]", 40);
-  text.step("step[DECODE bs=8]", 10, 2);
-  text.step("step[EXTEND bs=1 toks=9]", 25);  // Not more than three periods.
-  text.step("step[DECODE bs=8]", 10);
-  text.step("step[MIXED bs=9]", 50).step("step[DECODE bs=9]", 10);
-  text.step("step[EXTEND bs=1 toks=9]", 90);  // No request is left.
-  const auto trace = text.load();
-  const auto t = make_timeline(trace);
-  const auto waits = list_prompt_waits(list_engine_steps(t));
-  ASSERT_EQ(waits.size(), 2u);
-  EXPECT_EQ(waits[0].first, 5u);
-  EXPECT_EQ(waits[0].last, 6u);
-  EXPECT_FALSE(waits[0].mixed);
-  EXPECT_EQ(waits[0].usual_ns, 10'000);
-  EXPECT_EQ(waits[0].extra_ns, 68'000) << "without the 2 us behind its last scope";
-  EXPECT_TRUE(waits[1].mixed);
-  EXPECT_EQ(waits[1].extra_ns, 38'000);
+  for (const bool ahead : {false, true}) {
+    Served text;
+    text.ahead = ahead;
+    text.step("step[EXTEND bs=8 toks=9]", 90);  // No request waits for the first.
+    text.step("step[DECODE bs=8]", 10, 4);
+    text.step("step[EXTEND bs=1 toks=9]", 30).step("step[EXTEND bs=1 toks=9]", 40);
+    text.step("step[DECODE bs=10]", 10, 2);
+    text.step("step[EXTEND bs=1 toks=9]", 25);  // Not more than three periods.
+    text.step("step[DECODE bs=9]", 10);
+    text.step("step[MIXED bs=9]", 50).step("step[DECODE bs=9]", 10);
+    text.step("step[EXTEND bs=4 toks=9]", 90);  // All others have their answers.
+    text.step("step[DECODE bs=4]", 10);
+    const auto trace = text.load();
+    const auto t = make_timeline(trace);
+    const auto waits = list_prompt_waits(list_engine_steps(t));
+    ASSERT_EQ(waits.size(), 2u) << ahead;
+    EXPECT_EQ(waits[0].before, 4u);
+    EXPECT_EQ(waits[0].first, 5u);
+    EXPECT_EQ(waits[0].last, 6u);
+    EXPECT_FALSE(waits[0].mixed);
+    EXPECT_EQ(waits[0].usual_ns, 10'000);
+    EXPECT_EQ(waits[0].extra_ns, 70'000);
+    EXPECT_TRUE(waits[1].mixed);
+    EXPECT_EQ(waits[1].extra_ns, 40'000);
+  }
 }
 
 // A kernel of another stream slipped in; the first of the step waits for what was

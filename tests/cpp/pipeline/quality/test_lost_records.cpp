@@ -248,6 +248,8 @@ TEST(ShortGraphs, LaunchesOfOneIdHaveTheSameKernels) {
   EXPECT_EQ(note_of(report, kShort).count, 3u);
   EXPECT_TRUE(report.quality.incomplete);
   EXPECT_FALSE(has_note(launches(5), kShort));
+  // Three with one more: a row that is tied to the wrong launch, or conditional nodes.
+  EXPECT_FALSE(has_note(launches(6), kShort));
 }
 
 // Ten steps whose work comes at once after the last of them.
@@ -262,6 +264,13 @@ TEST(LostRecords, WorkInABurstAfterTheSteps) {
   };
   EXPECT_EQ(note_of(steps(600), "work_after_steps").count, 6u);
   EXPECT_FALSE(has_note(steps(100), "work_after_steps"));
+  // A program that trains after it has decoded.
+  TraceText text;
+  for (int i = 0; i < 40; ++i) {
+    if (i < 10) text.note("step[DECODE bs=4]", 100 * i, 90);
+    text.launched(100 * i + 10, 100 * i + 20, 50, i + 1);
+  }
+  EXPECT_FALSE(has_note(analyze(text.load()), "work_after_steps"));
 }
 
 TEST(ShortGraphs, LaunchesWithNoKernelAtAll) {

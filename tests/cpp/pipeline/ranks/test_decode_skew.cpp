@@ -21,8 +21,8 @@ using replay::RankWork;
 
 constexpr std::size_t kSteps = 7;  // The first two are not compared.
 
-// Ranks whose steps have 1,000 ns of device work, `in_collectives` of it in two
-// collectives, by rank and step.
+// Ranks whose steps have 1,000 ns of device work, `in_collectives` of it in the first
+// of two collectives, by rank and step, which end at 400 and 600.
 template <typename Of>
 std::vector<RankWork> ranks_of(std::size_t ranks, Of in_collectives,
                                std::size_t steps = kSteps) {
@@ -32,12 +32,13 @@ std::vector<RankWork> ranks_of(std::size_t ranks, Of in_collectives,
     out[r].host = "node";
     out[r].recorded = {0, 100'000};
     for (std::size_t k = 0; k < steps; ++k) {
-      out[r].engine_steps.push_back({.name = "step[DECODE bs=8]",
-                                     .kind = "decode",
-                                     .device = 1000,
-                                     .in_collectives = in_collectives(r, k),
-                                     .collectives = 2,
-                                     .last_end = static_cast<std::int64_t>(k) * 2000});
+      const auto at = static_cast<std::int64_t>(k) * 2000;
+      out[r].engine_steps.push_back(
+          {.name = "step[DECODE bs=8]",
+           .kind = "decode",
+           .device = 1000,
+           .collectives = {{at + 400 - in_collectives(r, k), at + 400},
+                           {at + 590, at + 600}}});
     }
   }
   return out;
@@ -81,7 +82,7 @@ TEST(DecodeSkew, ARankIsNamedIfItIsLastInMostStepsAndThatCosts) {
   EXPECT_FALSE(late_in(6, 39).rank) << "1.95 % of the device time";
 }
 
-TEST(DecodeSkew, OnlyStepsOfOneSequenceWhoseCollectivesEndTogether) {
+TEST(DecodeSkew, OnlyStepsOfOneNameWhoseCollectivesEndTogether) {
   using Change = std::function<void(std::vector<RankEngineStep>&)>;
   const auto rows_with = [](const Change& change) {
     auto ranks =
@@ -91,19 +92,27 @@ TEST(DecodeSkew, OnlyStepsOfOneSequenceWhoseCollectivesEndTogether) {
   };
   ASSERT_EQ(rows_with([](auto&) {})[0].steps, 6u);
   // One of six steps may be of other collectives, as the last one is if it is cut.
-  EXPECT_EQ(rows_with([](auto& steps) { steps[7].collectives = 1; })[0].steps, 5u);
-  EXPECT_EQ(rows_with([](auto& steps) { steps[7].last_end += 100; })[0].steps, 6u);
+  EXPECT_EQ(rows_with([](auto& s) { s[7].collectives.pop_back(); })[0].steps, 5u);
+  EXPECT_EQ(rows_with([](auto& s) { s[7].collectives[1].end += 999; })[0].steps, 6u);
+  EXPECT_EQ(rows_with([](auto& s) { s[4].name = "step[DECODE bs=9]"; })[0].steps, 5u);
+  // Recorded for a step less, or from a step later on.
+  EXPECT_EQ(rows_with([](auto& s) { s.pop_back(); })[0].steps, 5u);
+  EXPECT_EQ(rows_with([](auto& s) { s.erase(s.begin()); })[0].steps, 5u);
   const std::pair<const char*, Change> nothing[] = {
-      {"another batch", [](auto& steps) { steps[4].name = "step[DECODE bs=9]"; }},
-      {"one step less", [](auto& steps) { steps.pop_back(); }},
+      {"other batches",
+       [](auto& steps) {
+         for (auto& step : steps) step.name = "step[DECODE bs=9]";
+       }},
       {"no steps", [](auto& steps) { steps.clear(); }},
       {"another group or moment",
        [](auto& steps) {
-         for (auto& step : steps) step.last_end += 101;
+         for (auto& step : steps) {
+           for (auto& one : step.collectives) one.end += 11;  // Of 200 in between.
+         }
        }},
       {"other collectives",
        [](auto& steps) {
-         for (auto& step : steps) step.collectives = 3;
+         for (auto& step : steps) step.collectives.push_back({});
        }},
   };
   for (const auto& [why, change] : nothing) {
@@ -112,6 +121,35 @@ TEST(DecodeSkew, OnlyStepsOfOneSequenceWhoseCollectivesEndTogether) {
   const auto even = [](auto, auto) { return 100; };
   EXPECT_TRUE(compared(ranks_of(2, even, kSteps - 1)).empty()) << "four steps";
   EXPECT_TRUE(compared(ranks_of(1, even)).empty()) << "one rank";
+}
+
+// Each is late in every other collective: all of their waiting counts, and no rank is
+// the last in a step.
+TEST(DecodeSkew, RanksThatAreLateInTurnWithinAStep) {
+  auto ranks = ranks_of(2, [](auto r, auto) { return r == 0 ? 100 : 20; });
+  for (auto& step : ranks[1].engine_steps) step.collectives[1].begin -= 80;
+  const auto rows = compared(std::move(ranks));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].waited_ns, 5 * 160);
+  EXPECT_EQ(rows[0].last, 0u);
+  EXPECT_FALSE(rows[0].rank);
+}
+
+// Two groups in lockstep, the second on a slower link: no one waits for the other.
+TEST(DecodeSkew, GroupsAreComparedByThemselves) {
+  auto ranks = ranks_of(4, [](auto r, auto) { return std::array{50, 90, 60, 60}[r]; });
+  for (auto r : {2, 3}) {
+    for (auto& step : ranks[r].engine_steps) {
+      for (auto& one : step.collectives) one.end += 40;
+    }
+  }
+  const auto rows = compared(std::move(ranks));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].members, (std::vector<std::int64_t>{4, 5}));
+  EXPECT_EQ(rows[0].rank, 4);
+  EXPECT_EQ(rows[0].waited_ns, 5 * 40);
+  EXPECT_EQ(rows[1].members, (std::vector<std::int64_t>{6, 7}));
+  EXPECT_EQ(rows[1].waited_ns, 0);
 }
 
 // Two graphs of a product of 100 us, an all-reduce of 30 us and an exchange of 40 us;
@@ -133,9 +171,9 @@ TEST(DecodeSkew, StepsOfATraceHaveTheTimeOfTheirCollectives) {
   EXPECT_EQ(steps[1].name, "decode[bs=7/8 tok=7 d=7]");
   EXPECT_EQ(steps[1].kind, "decode");
   EXPECT_EQ(steps[1].device, 210'000);
-  EXPECT_EQ(steps[1].in_collectives, 30'000);
-  EXPECT_EQ(steps[1].collectives, 1);
-  EXPECT_EQ(steps[1].last_end, 1'680'005);
+  ASSERT_EQ(steps[1].collectives.size(), 1u);
+  EXPECT_EQ(steps[1].collectives[0].begin, 1'650'005);
+  EXPECT_EQ(steps[1].collectives[0].end, 1'680'005);
 }
 
 }  // namespace
