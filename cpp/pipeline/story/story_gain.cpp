@@ -154,6 +154,17 @@ std::string costliest_operators(const timeline::Timeline& t,
 // If no pattern matters: the work itself, or the unknown rest.
 Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
   const auto busy = share(sum.busy_ns, sum.span_ns);
+  const auto pauses =
+      sum.idle.empty()
+          ? 0
+          : sum.idle[static_cast<std::size_t>(patterns::PatternId::kNoRequests)];
+  if (pauses > sum.span_ns / 2) {
+    s.answer = "No pattern costs 3 % or more; the server had no requests for " +
+               share_text(pauses, sum.span_ns) + " of the time. Record it under load.";
+    s.verdict = "no_requests";
+    s.figures = {{"no_requests", pauses}};
+    return s;
+  }
   if (sum.devices > 0 && share(sum.unattributed_ns, sum.span_ns) < busy) {
     const auto [kernel, ns] = longest_kernel(*r.timeline);
     s.answer = "No pattern costs 3 % or more; the work itself takes the time.";

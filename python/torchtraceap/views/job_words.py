@@ -211,8 +211,8 @@ def _decode_text(skew: DecodeSkew, is_all: bool) -> str:
     group = "" if is_all else " " + ", ".join(map(str, skew.members))
     if skew.rank is None:
         return (
-            f"Ranks{group} wait for each other in {skew.kind} steps, {cost}: none comes last "
-            f"in most of the {skew.steps:,}."
+            f"Ranks{group} wait for each other in {skew.kind} steps, {cost}: none "
+            f"comes last in most of the {skew.steps:,}."
         )
     of = "" if is_all else f" of ranks{group}"
     others = f"the other{of} waits" if skew.ranks == 2 else f"the others{of} wait"
