@@ -20,7 +20,9 @@ from torchtraceap.ranks.file_names import read_name
 # text 8 to 24 times smaller.
 _PROCESS, _PLAIN, _GZIPPED = 128 << 20, 4, 60
 
-_DATE = re.compile(r"(?<!\d)(20\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
+_DATE = re.compile(
+    r"(?<!\d)(20\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
+)
 _CLOCK = r"(?:[-_T. ]?\d{2}[-_:.h]?\d{2}(?:[-_:.m]?\d{2})?(?:\.\d+)?Z?(?!\d))?"
 _NUMBERED = (
     "run|iter|iteration|step|cycle|epoch|job|build|try|attempt|part|trace|profile|"
