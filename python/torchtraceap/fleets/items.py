@@ -126,6 +126,8 @@ def id_of(text: str) -> str:
 def program_of(relative: str) -> str:
     """Return what the traces of one program have in common: the path below the source,
     without dates, commits, ranks, processes and running numbers."""
+    if not relative:
+        return ""
     name = read_name(relative, os.curdir)
     text = "".join(piece for kind, piece in name.pieces if not kind)
     text = _VARIES.sub("", _ENDING.sub("", text))

@@ -7,6 +7,7 @@ or URLs. Results come back to this process, which alone writes.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ LOCAL = "local"
 # Tasks that wait in Ray for each that can run: more keep its scheduler busy, fewer the
 # machines that it adds.
 _AHEAD = 4
+_PATIENCE_S = 5.0
 _RETRIES = 1  # Of a task whose process ended.
 
 
@@ -70,6 +72,7 @@ def _connected(address: str, workers: int | None, memory: int | None) -> Any:
     if address == LOCAL:
         own = {"num_cpus": workers, "_memory": memory, "include_dashboard": False}
     try:
+        _reach(address)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         why = (str(error) or type(error).__name__).splitlines()[0]
@@ -78,6 +81,14 @@ def _connected(address: str, workers: int | None, memory: int | None) -> Any:
             f"cluster, such as auto or host:6379, or {LOCAL} to start Ray here."
         ) from error
     return ray
+
+
+def _reach(address: str) -> None:
+    """Raise OSError if nothing listens at host:port: Ray would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        with socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S):
+            pass
 
 
 def _answer(ray: Any, reference: object, item: Item) -> Done:

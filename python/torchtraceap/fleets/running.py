@@ -21,7 +21,7 @@ from torchtraceap.fleets.items import LABELS, Item
 from torchtraceap.fleets.local_pool import run_local
 from torchtraceap.fleets.ray_pool import run_ray
 from torchtraceap.fleets.sources import Found, find_items, problem_of
-from torchtraceap.fleets.tasks import Done, Failure, FleetPlan
+from torchtraceap.fleets.tasks import Done, FleetFailure, FleetPlan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -47,7 +47,7 @@ class FleetRun:
     known: int  #: Those that the data set had, unchanged.
     done: int  #: Those that were analyzed.
     others: int  #: Files of other contents with the name of a trace.
-    failures: tuple[Failure, ...]  #: Traces that could not be analyzed.
+    failures: tuple[FleetFailure, ...]  #: Traces that could not be analyzed.
     seconds: float  #: From the first to the last.
 
 
@@ -129,7 +129,7 @@ def fleet(
         failures = list(_collect(data, answers, len(todo), counted))
         seconds = time.monotonic() - begin
     skipped = [problem_of(one) for one in found.skipped]
-    failures += [Failure(one.path, one.kind, str(one)) for one in skipped]
+    failures += [FleetFailure(one.path, one.kind, str(one)) for one in skipped]
     known = len(found.items) - len(todo)
     return FleetRun(
         data.folder,
@@ -201,7 +201,7 @@ def _prepare(data: DataSet, items: Iterable[Item], retry_failed: bool) -> list[I
 
 def _collect(
     data: DataSet, answers: Iterator[Done], of: int, counted: Counted | None
-) -> Iterator[Failure]:
+) -> Iterator[FleetFailure]:
     """Write what is done, and yield the failures. Whatever ends it, what was done until
     then is kept if it can be written."""
     batch: list[Done] = []

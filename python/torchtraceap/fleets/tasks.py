@@ -52,7 +52,7 @@ class FleetPlan:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FleetFailure:
     """A trace that could not be analyzed."""
 
     url: str
@@ -68,7 +68,7 @@ class Done:
     day: str  #: Of its first trace, "2026-10-01" (UTC).
     traces: tuple[str, ...]  #: Their ids.
     tables: Mapping[str, pa.Table]
-    failures: tuple[Failure, ...]
+    failures: tuple[FleetFailure, ...]
 
 
 def run_task(item: Item, plan: FleetPlan) -> Done:
@@ -90,7 +90,7 @@ def failed_task(item: Item, kind: str, why: str) -> Done:
     """Return the rows of an item whose task ended without an answer."""
     work = _Work(item)
     for file in item.files:
-        work.failures.append(Failure(file.url, kind, f"{file.url}: {why}"))
+        work.failures.append(FleetFailure(file.url, kind, f"{file.url}: {why}"))
     return work.done()
 
 
@@ -102,7 +102,7 @@ class _Work:
         self._traces: list[dict[str, Any]] = []
         self._jobs: list[dict[str, Any]] = []
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in OF_REPORTS}
-        self.failures: list[Failure] = []
+        self.failures: list[FleetFailure] = []
 
     def run(self, paths: Mapping[str, FleetFile], plan: FleetPlan) -> None:
         """Analyze the files at these paths, and join them if they are of one job."""
@@ -152,7 +152,7 @@ class _Work:
         kind, why = _reason(file.url, error)
         if path and path != file.url:
             why = why.replace(path, file.url)
-        self.failures.append(Failure(file.url, kind, why))
+        self.failures.append(FleetFailure(file.url, kind, why))
 
     def done(self) -> Done:
         """Return what there is."""
