@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from torchtraceap.base.units import counted
-from torchtraceap.cli.options import Options, loading_parser, number
+from torchtraceap.cli.options import Options, loading_parser, number, quiet_option
 from torchtraceap.cli.output import (
     BAD_INPUT,
     FAILURES,
@@ -17,16 +17,31 @@ from torchtraceap.cli.output import (
     Commands,
     Refused,
     complain,
+    reason,
     say,
+    say_lines,
     stage,
 )
+from torchtraceap.cli.targets import (
+    prints_summary,
+    refuse_unwritable,
+    targets_of,
+    write,
+)
 from torchtraceap.data.config import project_file
+from torchtraceap.fleets.fleet_report import (
+    fleet_lines,
+    fleet_markdown,
+    fleet_page,
+    fleet_report,
+)
 from torchtraceap.fleets.running import FleetRun, fleet
 
 EXAMPLES = (
     ("torchtraceap fleet nightly/ --out results", "traces and jobs in a folder"),
     ("torchtraceap fleet s3://ci/traces --out results", "those of a bucket"),
     ("torchtraceap fleet /data --out results --ray auto", "on a cluster of Ray"),
+    ("torchtraceap fleet report results --html fleet.html", "what they say together"),
 )
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _NAMED = 10  # Failures.
@@ -35,14 +50,19 @@ _NAMED = 10  # Failures.
 def add(commands: Commands) -> None:
     command = commands.add_parser(
         "fleet",
-        help="analyze thousands of traces into a Parquet data set",
+        help="analyze thousands of traces into a Parquet data set, and report on it",
         description="Analyze the traces and jobs in folders, patterns and URLs (s3://, "
         "gs://, hf://, https://) into a Parquet data set. Called again, it analyzes "
-        "what is new, changed or was interrupted (docs/fleet.md).",
+        "what is new, changed or was interrupted. With the word report and such a "
+        "data set: the worst programs, regressions, what appeared when "
+        "(docs/fleet.md).",
         parents=[loading_parser()],
     )
     command.add_argument(
-        "sources", nargs="+", metavar="SOURCE", help="a folder, file, pattern or URL"
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="a folder, file, pattern or URL; or: report DIR",
     )
     add = Options(command)
     add("--out DIR", "folder of the results: a new one, or that of an earlier call")
@@ -72,13 +92,42 @@ def add(commands: Commands) -> None:
         "TOML file with thresholds; by default [tool.torchtraceap] of "
         "./pyproject.toml, if there is one",
     )
-    add("-q, --quiet", "print only errors")
+    report = Options(command, "of report DIR")
+    report("--html F", "write the report as one HTML page")
+    report("--markdown F", "write it in Markdown, for a pull request")
+    quiet_option(command)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.sources[0] == "report":
+        return _report(options)
+    if options.html or options.markdown:
+        raise Refused("--html and --markdown are of: torchtraceap fleet report DIR")
     if not options.out:
         raise Refused("name the folder of the results: --out DIR")
     return _analyze(options)
+
+
+def _report(options: argparse.Namespace) -> int:
+    if len(options.sources) != 2 or options.out:
+        raise Refused(
+            "name one data set: torchtraceap fleet report DIR. To analyze a folder "
+            "with the name report, call it ./report"
+        )
+    targets = targets_of(options, ("html", "markdown"))
+    refuse_unwritable(targets, [])
+    (folder,) = options.sources[1:]
+    try:
+        with stage("asking the data set", options.quiet):
+            report = fleet_report(folder)
+    except (*FAILURES, ImportError) as error:
+        raise Refused(reason(folder, error)) from error
+    if prints_summary(options, targets):
+        say_lines(fleet_lines(report))
+    for target in targets:
+        make = fleet_page if target.option == "html" else fleet_markdown
+        write(target, make(report))
+    return OK
 
 
 def _analyze(options: argparse.Namespace) -> int:

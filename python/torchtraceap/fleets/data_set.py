@@ -242,7 +242,10 @@ def _settings_of(folder: str) -> Any:
         version, settings = head["version"], head["settings"]
     except (FileNotFoundError, NotADirectoryError):
         if not os.path.exists(folder):
-            raise
+            raise ConfigError(
+                f"{folder}: there is no such folder. Give one that `torchtraceap "
+                "fleet` wrote."
+            ) from None
         raise ConfigError(
             f"{folder}: holds something else than the results of a fleet. Give a new "
             "or an empty folder, or one that `torchtraceap fleet` wrote."

@@ -205,6 +205,12 @@ def changed_step(
     return Change(before_us, after_us, noise, abs(after_us - before_us) > least)
 
 
+def changed_share(before: float, after: float) -> Change:
+    """Return the change of a share of recorded time."""
+    least = max(LEAST_SHARE, RELATIVE * max(before, after))
+    return Change(before, after, None, abs(after - before) > least)
+
+
 def _cause_error(side: Side, pattern: str, seen: Finding | None) -> float | None:
     values = side.step_causes.get(pattern, (0.0,) * side.steps)
     if len(values) < _FEWEST:

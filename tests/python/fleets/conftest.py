@@ -22,12 +22,16 @@ BASE_NS = 1_789_344_000_000_000_000
 DAY_NS = 86_400_000_000_000
 
 
-def starved(steps: int = 4, day: int = 0, **top: Any) -> bytes:
-    """A trace with steps whose device waits for a loader, recorded on a day from
-    2026-09-14 on."""
+def starved(steps: int = 4, day: int = 0, slow: float = 1, **top: Any) -> bytes:
+    """A trace with steps of 10 ms times ``slow`` whose device waits for a loader,
+    recorded on a day from 2026-09-14 on."""
     marks = [profiler_step(n, n * 10_000.0, 10_000) for n in range(steps)]
+    events = [
+        one | {"ts": one["ts"] * slow, "dur": one["dur"] * slow}
+        for one in (*starved_events(steps), *marks)
+    ]
     base = {"baseTimeNanoseconds": BASE_NS + day * DAY_NS}
-    return trace_of(*starved_events(steps), *marks, **base, **top)
+    return trace_of(*events, **base, **top)
 
 
 @pytest.fixture
