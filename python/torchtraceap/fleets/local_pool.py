@@ -20,9 +20,9 @@ from torchtraceap.base.children import (
 from torchtraceap.fleets.items import Item
 from torchtraceap.fleets.tasks import Done, FleetPlan, failed_task, run_task
 
-#: What is said of a task whose process ended twice.
+#: What is said of a task whose process ended each time.
 CRASHED = (
-    "the process that analyzed it ended twice without an answer. Analyze this file "
+    "the process that analyzed it ended each time that it was tried. Analyze this file "
     "alone; if memory ran out, load fewer categories or steps"
 )
 

@@ -22,7 +22,7 @@ LOCAL = "local"
 # machines that it adds.
 _AHEAD = 4
 _PATIENCE_S = 5.0
-_RETRIES = 1  # Of a task whose process ended.
+_RETRIES = 3  # Of a task whose process ended: machines of a cluster come and go.
 
 
 def run_ray(
