@@ -5,8 +5,8 @@
         [--sizes 100,1000,10000] [--workers 1,2] [--faults 1000] [--memory 4]
 
 The fleet is made of the traces in SOURCE (make.py). Each size is analyzed under Ray
-with this many gigabytes, and by processes without Ray. Under each fault all traces must be
-in the data set once, with the rows of an undisturbed run, bit for bit: workers are
+with this many gigabytes, and by processes without Ray. Under each fault all traces must
+be in the data set once, with the rows of an undisturbed run, bit for bit: workers are
 killed, the driver is killed and run again, the disk is full (a tmpfs, which needs
 root), and a trace crashes natively. 10,000 traces take 6 GB of disk.
 """
@@ -234,7 +234,7 @@ def workers_of(driver: int) -> list[int]:
 
 
 def descendants(parent: int) -> list[int]:
-    """Return the processes below one, whoever else runs here."""
+    """Return the processes below one, and none of other users."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

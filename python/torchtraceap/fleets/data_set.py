@@ -102,8 +102,7 @@ class DataSet:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the one process that writes; what an ended one left half done is removed.
-        Raises ConfigError if there is another one."""
+        """Be the one process that writes. Unfinished batches of an ended one go. ConfigError if there is another one."""
         import fcntl
 
         with open(os.path.join(self.folder, _LOCK), "ab") as lock:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""items.py: the traces and jobs of a fleet, and what their paths tell of them.
+"""items.py: the traces and jobs of a fleet; programs and times by their paths.
 
 An item is what one task analyzes: a trace, or the traces of the ranks of a job.
 """
@@ -74,8 +74,8 @@ class Item:
     url: str  #: Of the trace; of a job its folder, or the pattern of its files.
     top: str  #: The folder below which its files are.
     files: tuple[FleetFile, ...]
-    program: str
     labels: tuple[tuple[str, str], ...]  #: Of `LABELS`, those that the path tells.
+    fixed: frozenset[str]  #: Those of `--path`, which go before what a trace tells.
     name_time: datetime | None  #: As the path tells.
 
     @property
@@ -102,19 +102,14 @@ def item_of(
     relative = os.path.relpath(top if url == top else files[0].url, source)
     relative = "" if relative == os.curdir else relative
     found = pattern.search(url) if pattern is not None else None
-    told = {k: v for k, v in (found.groupdict() if found else {}).items() if v}
-    program = told.pop("program", "") or program_of(relative)
-    if "commit" not in told and (commit := _COMMIT.search(relative)):
-        told["commit"] = commit[0]
-    return Item(
-        id_of(url),
-        url,
-        top,
-        tuple(files),
-        program or program_of(os.path.basename(source)) or "program",
-        tuple(sorted(told.items())),
-        _time_of(relative),
-    )
+    given = {k: v for k, v in (found.groupdict() if found else {}).items() if v}
+    program = program_of(relative) or program_of(os.path.basename(source))
+    guessed = {"program": program or "program"}
+    if commit := _COMMIT.search(relative):
+        guessed["commit"] = commit[0]
+    labels = tuple(sorted((guessed | given).items()))
+    time = _time_of(relative)
+    return Item(id_of(url), url, top, tuple(files), labels, frozenset(given), time)
 
 
 def id_of(text: str) -> str:

@@ -20,7 +20,7 @@ from torchtraceap.base.children import (
 from torchtraceap.fleets.items import Item
 from torchtraceap.fleets.tasks import Done, FleetPlan, failed_task, run_task
 
-#: What is said of a task whose process ended each time.
+#: The failure of a task whose process ended each time.
 CRASHED = (
     "the process that analyzed it ended each time that it was tried. Analyze this file "
     "alone; if memory ran out, load fewer categories or steps"
@@ -33,7 +33,7 @@ def run_local(
     """Yield the rows of each item, in the order in which they are done.
 
     As many run at a time as there are workers, and as fit into ``memory`` bytes by
-    their estimates; what does not fit at all runs alone.
+    their estimates; an item that does not fit at all runs alone.
     """
     waiting = _Waiting(items, memory)
     answers: queue.Queue[Done | BaseException | None] = queue.Queue(2 * workers)

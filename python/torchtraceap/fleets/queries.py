@@ -112,7 +112,8 @@ ORDER BY traces DESC, kind LIMIT $most
 def connected(folder: str) -> duckdb.DuckDBPyConnection:
     """Return a connection to what the data set has now, with a view for each table.
 
-    Raises ConfigError if the folder is no data set; ImportError, which names the extra.
+    Raises ConfigError if the folder is not a data set, or ImportError, which names the
+    extra.
     """
     try:
         import duckdb

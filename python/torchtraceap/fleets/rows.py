@@ -136,10 +136,8 @@ def trace_row(
     devices = sorted({device.name or "GPU" for device in facts.working_devices})
     told = {name: metadata_of(trace, name) for name in LABELS}
     told = {k: v for k, v in told.items() if isinstance(v, str) and v.strip()}
-    place = dict(item.labels) | {"program": item.program}
-    # What `--path` or a trace says goes before what was guessed of a path.
-    named = {name for name, _ in item.labels}
-    place |= {k: v for k, v in told.items() if k not in named}
+    place = dict(item.labels)
+    place |= {k: v for k, v in told.items() if k not in item.fixed}
     if record.row.host:
         place.setdefault("host", record.row.host)
     time, time_from = _time_of(report, item, file)
@@ -168,7 +166,6 @@ def failed_row(item: Item, file: FleetFile, kind: str, why: str) -> dict[str, An
     time = item.name_time or item.time_of_file
     return {
         "trace": id_of(file.url),
-        "program": writable(item.program),
         **{name: writable(text) for name, text in item.labels},
         "url": writable(file.url),
         "time": time.replace(tzinfo=None),

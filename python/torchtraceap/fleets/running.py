@@ -77,9 +77,9 @@ def fleet(
         ray: The address of a Ray cluster, or ``"local"`` to start Ray on this machine.
             None: processes of this machine.
         workers: How many traces are analyzed at a time, at most. None: as many as
-            there are processors. Of a cluster, Ray decides.
+            there are processors. On a cluster Ray decides.
         memory: Bytes that they may take together, by estimates. None: half of what is
-            free. Of a cluster, Ray knows.
+            free. On a cluster Ray decides.
         path: A regular expression, searched in each path, whose groups ``program``,
             ``model``, ``commit`` and ``host`` name these.
         retry_failed: Also analyze again what failed in an earlier call.
@@ -92,7 +92,7 @@ def fleet(
         ConfigError: ``out`` is something else, of another version or settings, or being
             written by another process; ``path`` is invalid; Ray is not there.
         ImportError: pyarrow is not installed; the message names the extra.
-        OSError: ``out`` cannot be written. What was done before is kept.
+        OSError: ``out`` cannot be written. Finished batches are kept.
         TypeError: An option is of a wrong type.
         ValueError: An option is out of range.
     """

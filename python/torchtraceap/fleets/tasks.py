@@ -194,7 +194,7 @@ def _reason(url: str, error: Exception) -> tuple[str, str]:
 
 @contextmanager
 def _fetched(item: Item) -> Iterator[Mapping[str, FleetFile]]:
-    """Give the paths of the files; what is behind a URL is copied for the time."""
+    """Give the paths of the files; objects behind URLs are copied for the time."""
     if not is_url(item.url):
         yield {file.url: file for file in item.files}
         return

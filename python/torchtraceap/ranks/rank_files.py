@@ -44,7 +44,7 @@ class _Trace:
     first: FirstLook
 
 
-#: What tells of a file what its first bytes say.
+#: Returns the contents of the first bytes of a file.
 Look = Callable[[str], FirstLook]
 
 

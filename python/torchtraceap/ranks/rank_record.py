@@ -70,7 +70,7 @@ def record_of(report: ReportData) -> RankRecord:
 
 
 def metadata_of(trace: _core.Trace, key: str) -> Any:
-    """Return a top-level member of a trace's file; None if it has none, or no JSON."""
+    """Return a top-level member of a trace's file; None if it is missing or no JSON."""
     try:
         return json.loads(trace.metadata.get(key, "null"))
     except ValueError:

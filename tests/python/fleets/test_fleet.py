@@ -242,7 +242,9 @@ def test_memory_bounds_what_runs_at_a_time(traces: Path, tmp_path: Path) -> None
 
 def test_paths_name_what_they_tell(tmp_path: Path) -> None:
     put(tmp_path / "ci/llama7/0a1b2c3/host9/x.json", starved())
-    put(tmp_path / "ci/llama7/0a1b2c3/other.json", starved(model="by itself"))
+    told = {"model": "by itself", "commit": "told", "program": "told"}
+    put(tmp_path / "ci/llama7/0a1b2c3/other.json", starved(**told))
+    put(tmp_path / "ci/llama7/0a1b2c4/host8/y.json", starved(**told))
     torchtraceap.fleet(
         tmp_path / "ci",
         tmp_path / "out",
@@ -254,7 +256,8 @@ def test_paths_name_what_they_tell(tmp_path: Path) -> None:
     }
     assert found == {
         ("llama7/host/x", "llama7", "0a1b2c3", "host9"),
-        ("llama7/other", "by itself", "0a1b2c3", None),
+        ("told", "by itself", "told", None),
+        ("told", "llama7", "0a1b2c4", "host8"),
     }
 
 
