@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import os
 import resource
 import sys
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from torchtraceap.fleets.tasks import Done, FleetPlan
 
 def run_task(item: Item, plan: FleetPlan) -> Done:
     """Analyze an item; a poisoned one reads where there is no memory."""
-    if "poison" in item.url:
+    if "poison" in os.path.basename(item.url):
         ctypes.string_at(0)
     return tasks.run_task(item, plan)
 

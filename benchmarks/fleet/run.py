@@ -31,7 +31,7 @@ from benchmarks import ROOT
 from benchmarks.fleet.make import traces_in, write_fleet
 from benchmarks.lab.pages import machine
 from torchtraceap.fleets.queries import connected
-from torchtraceap.fleets.rows import TABLES
+from torchtraceap.fleets.rows import schemas
 
 Figures = dict[str, Any]
 _TASKS = ("ray::run_task", "benchmarks.fleet.driver")  # In the command of a worker.
@@ -84,25 +84,24 @@ def ended(driver: subprocess.Popen[str]) -> Figures:
 def differences(out: Path, wanted: Path) -> Figures:
     """Return what is wrong with a data set: traces that are there twice, rows that are
     missing, and rows that are not in the other one."""
-    connection = connected(str(out))
-    for table in TABLES:
-        files = str(wanted / table / "*" / "*.parquet")
-        connection.execute(
-            f"CREATE VIEW wanted_{table} AS SELECT * FROM read_parquet('{files}', "
-            "hive_partitioning = true, union_by_name = true)"
-        )
-    twice = (
-        "SELECT count(*) FROM (SELECT trace FROM traces GROUP BY 1 HAVING count(*) > 1)"
-    )
-    found: Figures = {"twice": connection.execute(twice).fetchone()[0]}
-    for name, first, second in (("lost", "wanted_", ""), ("more", "", "wanted_")):
-        found[name] = 0
-        for table in TABLES:
-            query = f"SELECT count(*) FROM (SELECT * FROM {first}{table} EXCEPT ALL "
-            query += f"SELECT * FROM {second}{table})"
-            found[name] += connection.execute(query).fetchone()[0]
-    found["traces"] = connection.execute("SELECT count(*) FROM traces").fetchone()[0]
+    connection, other = connected(str(out)), connected(str(wanted))
+    found: Figures = {"twice": 0, "lost": 0, "more": 0}
+    for table, schema in schemas().items():
+        names = ", ".join(f'"{name}"' for name in schema.names)
+        select = f"SELECT {names} FROM {table}"
+        connection.register("wanted", other.sql(select).to_arrow_table())
+        connection.sql(f"CREATE OR REPLACE VIEW made AS {select}")
+        for what, one, two in (("lost", "wanted", "made"), ("more", "made", "wanted")):
+            query = f"SELECT count(*) FROM (FROM {one} EXCEPT ALL FROM {two})"
+            found[what] += _number(connection, query)
+    twice = "(SELECT trace FROM traces GROUP BY trace HAVING count(*) > 1)"
+    found["twice"] = _number(connection, f"SELECT count(*) FROM {twice}")
+    found["traces"] = _number(connection, "SELECT count(*) FROM traces")
     return found
+
+
+def _number(connection: Any, query: str) -> int:
+    return int(connection.execute(query).fetchall()[0][0])
 
 
 # --- Cost -------------------------------------------------------------------------

@@ -102,7 +102,10 @@ class DataSet:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the one process that writes. Unfinished batches of an ended one go. ConfigError if there is another one."""
+        """Be the one process that writes, and remove unfinished batches of another one.
+
+        Raises ConfigError if there is another one.
+        """
         import fcntl
 
         with open(os.path.join(self.folder, _LOCK), "ab") as lock:

@@ -80,8 +80,9 @@ class Item:
 
     @property
     def time_of_file(self) -> datetime:
-        """When its first file was written."""
-        return _EPOCH + timedelta(seconds=min(one.modified for one in self.files))
+        """When its first file was written; 1970 if that is not known."""
+        first = min(one.modified for one in self.files)
+        return sensible_time(round(first * 1e9)) or _EPOCH
 
     @property
     def needed_bytes(self) -> int:

@@ -134,10 +134,10 @@ def connected(folder: str) -> duckdb.DuckDBPyConnection:
             connection.register(f"no_{table}", schemas()[table].empty_table())
             source = f"no_{table}"
         try:
-            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {source}")
+            connection.sql(f"CREATE VIEW {table} AS SELECT * FROM {source}")
         except (duckdb.IOException, duckdb.InvalidInputException) as error:
             raise _damaged(error) from error
-    connection.execute(_LOST)
+    connection.sql(_LOST)
     return connection
 
 

@@ -22,6 +22,7 @@ LOCAL = "local"
 # machines that it adds.
 _AHEAD = 4
 _PATIENCE_S = 5.0
+_STORE = 256 << 20  # Bytes of a Ray that is started here: results are kilobytes.
 _RETRIES = 3  # Of a task whose process ended: machines of a cluster come and go.
 
 
@@ -71,6 +72,7 @@ def _connected(address: str, workers: int | None, memory: int | None) -> Any:
     own: dict[str, Any] = {}
     if address == LOCAL:
         own = {"num_cpus": workers, "_memory": memory, "include_dashboard": False}
+        own["object_store_memory"] = _STORE
     try:
         _reach(address)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)

@@ -104,7 +104,9 @@ def fleet(
     checked_int("workers", count, 1, _MOST_WORKERS)
     if memory is not None:
         checked_int("memory", memory, 1, _MOST_MEMORY)
-    loading = {"threads": max(1, processors() // count), **loading, "progress": False}
+    if loading.get("threads") is None:
+        loading["threads"] = max(1, processors() // count)
+    loading["progress"] = False
     reading, analysis = plan_load(**loading), plan_analysis(config=config, detector=OFF)
     plan = FleetPlan(reading, analysis)
     kept = {name: v for name, v in reading.settings.items() if name != "threads"}
@@ -116,7 +118,7 @@ def fleet(
     }
     data = DataSet.create(os.fsdecode(out), settings)
     with data.writing():
-        found = find_items(texts, pattern)
+        found = find_items(texts, pattern, os.path.abspath(data.folder))
         if not found.items:
             raise _nothing(texts, found)
         todo = _prepare(data, found.items, retry_failed)

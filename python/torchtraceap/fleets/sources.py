@@ -60,8 +60,11 @@ class _Listing:
     is_exact: bool = False  # The caller named the file.
 
 
-def find_items(sources: Sequence[str], path: re.Pattern[str] | None = None) -> Found:
-    """Find the traces and jobs in folders, files, patterns and URLs.
+def find_items(
+    sources: Sequence[str], path: re.Pattern[str] | None = None, out: str = ""
+) -> Found:
+    """Find the traces and jobs in folders, files, patterns and URLs, without the files
+    below the folder ``out``.
 
     ``path`` has groups of `items.LABELS`. Raises TraceError for a source that is not
     there, cannot be listed, or needs a package that is not installed.
@@ -70,7 +73,11 @@ def find_items(sources: Sequence[str], path: re.Pattern[str] | None = None) -> F
     known: dict[str, FleetFile] = {}
     for text in sources:
         listing = _remote(text) if is_url(text) else _local(text, found.skipped)
-        files = {url: f for url, f in listing.files.items() if url not in known}
+        files = {
+            url: file
+            for url, file in listing.files.items()
+            if url not in known and not (out and url.startswith(f"{out}{os.sep}"))
+        }
         known |= files
         looks = _looks(files.values())
         traces = []

@@ -19,10 +19,11 @@ from torchtraceap.fleets.tasks import Done, FleetPlan
 
 def run_task(item: Item, plan: FleetPlan) -> Done:
     """Analyze an item, or end this process."""
-    if "poison" in item.url:
+    name = os.path.basename(item.url)
+    if "poison" in name:
         os.kill(os.getpid(), signal.SIGSEGV)
     mark = Path(item.files[0].url + ".met")
-    if "unlucky" in item.url and not mark.exists():
+    if "unlucky" in name and not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return tasks.run_task(item, plan)

@@ -104,7 +104,9 @@ def test_a_second_call_does_what_is_missing(traces: Path, tmp_path: Path) -> Non
     assert steps == [7, 0, 4, 4] and len(before) == 3
     found = Counter(row["trace"] for row in read(out, "findings"))
     assert max(found.values()) == 1 and len(found) == 3
-    # What is gone stays as it was.
+    # Rows of files that are gone stay, and results are not traces.
+    torchtraceap.fleet(traces, traces / "results")
+    assert torchtraceap.fleet(traces, traces / "results").others == 0
     (traces / "2026-09-15/serve/trace.json").unlink()
     assert torchtraceap.fleet(traces, out).known == 3
     assert len(read(out)) == 4
@@ -128,6 +130,8 @@ def test_a_trace_that_fails_is_a_row(traces: Path, tmp_path: Path, cli: Cli) -> 
     put(traces / "package.json", b'{"name": "no trace"}')
     for number in range(11):
         put(traces / f"empty{number}.json", b"")
+    put(traces / os.fsdecode(b"odd\xff\n.json"), starved())
+    os.utime(traces / "empty3.json", (1e15, 1e15))  # No year that Python knows.
     out = tmp_path / "out"
     done = cli("fleet", traces, "--out", out)
     assert done.code == 2 and "1 file left out" in done.out
@@ -137,11 +141,11 @@ def test_a_trace_that_fails_is_a_row(traces: Path, tmp_path: Path, cli: Cli) -> 
     assert by_url[str(cut)]["status"] == "failed"
     assert by_url[str(cut)]["error_kind"] == "truncated"
     assert str(cut) in by_url[str(cut)]["error"]
-    assert len(by_url) == 15
+    assert len(by_url) == 16
     # It is done, until the file changes or is to be tried again.
     assert cli("fleet", traces, "--out", out).code == 0
     assert cli("fleet", traces, "--out", out, "--retry-failed").code == 2
-    assert len(read(out)) == 15
+    assert len(read(out)) == 16
 
 
 @pytest.mark.parametrize("ray", [None, "local"])
