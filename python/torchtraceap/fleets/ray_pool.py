@@ -38,7 +38,7 @@ def run_ray(
     ``workers`` and ``memory`` are those of a Ray that is started here; a cluster has
     its own. Raises ConfigError if there is no such cluster, or no Ray installed.
     """
-    ray = _connected(address, workers, memory)
+    ray, is_ours = _connected(address, workers, memory)
     try:
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         most = int(max(node.get("memory", 0) for node in nodes)) or 1
@@ -58,10 +58,14 @@ def run_ray(
             for reference in ready:
                 yield _answer(ray, reference, running.pop(reference))
     finally:
-        ray.shutdown()
+        if is_ours:
+            ray.shutdown()
 
 
-def _connected(address: str, workers: int | None, memory: int | None) -> Any:
+def _connected(
+    address: str, workers: int | None, memory: int | None
+) -> tuple[Any, bool]:
+    """Return Ray, and whether the connection is one of this run alone."""
     try:
         import ray
     except ImportError as error:
@@ -69,6 +73,8 @@ def _connected(address: str, workers: int | None, memory: int | None) -> Any:
             "Ray is not installed. Install it with pip install 'torchtraceap[ray]', or "
             "leave --ray out: the traces are then analyzed by processes of this machine"
         ) from error
+    if ray.is_initialized():
+        return ray, False
     own: dict[str, Any] = {}
     if address == LOCAL:
         own = {"num_cpus": workers, "_memory": memory, "include_dashboard": False}
@@ -82,7 +88,7 @@ def _connected(address: str, workers: int | None, memory: int | None) -> Any:
             f"cannot use Ray at {address}: {why}. Give the address of a running "
             f"cluster, such as auto or host:6379, or {LOCAL} to start Ray here."
         ) from error
-    return ray
+    return ray, True
 
 
 def _reach(address: str) -> None:

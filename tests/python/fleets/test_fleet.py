@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,9 +20,10 @@ import pytest
 import torchtraceap
 from torchtraceap import ConfigError
 from torchtraceap.fleets import data_set, local_pool, ray_pool, running
-from torchtraceap.fleets.rows import TABLES
+from torchtraceap.fleets.rows import TABLES, schemas
 
 from ..conftest import Cli
+from ..pages import page, section
 from ..ranks.rank_folder import put
 from . import poisoned
 from .conftest import Rows, starved
@@ -306,6 +308,17 @@ def test_what_cannot_be_done_is_said(
     assert done.code == 2 and wanted in done.err, done.err
     assert "Traceback" not in done.err and len(done.err) < 1500
     assert done.out == ""
+
+
+def test_the_page_has_the_columns() -> None:
+    """Of the table of traces; of the others, all tables."""
+    text = section(page("fleet"), "The data set")
+    cells = re.findall(r"^\| (.*?) \|", text.partition("Columns of")[2], re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted([*schemas()["traces"].names, "day"])
+    cells = re.findall(r"^\| (.*?) \|", text.partition("Columns of")[0], re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert named == list(TABLES)
 
 
 def test_one_process_writes_at_a_time(traces: Path, tmp_path: Path) -> None:
