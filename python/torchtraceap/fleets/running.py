@@ -109,7 +109,8 @@ def fleet(
     loading["progress"] = False
     reading, analysis = plan_load(**loading), plan_analysis(config=config, detector=OFF)
     plan = FleetPlan(reading, analysis)
-    kept = {name: v for name, v in reading.settings.items() if name != "threads"}
+    # Those that rows depend on; recover is False by default.
+    kept = {k: v for k, v in reading.settings.items() if k != "threads" and v}
     settings = {
         "path": path,
         "config": analysis.changes,

@@ -146,6 +146,7 @@ def test_a_trace_that_fails_is_a_row(traces: Path, tmp_path: Path, cli: Cli) -> 
     assert len(by_url) == 16
     # It is done, until the file changes or is to be tried again.
     assert cli("fleet", traces, "--out", out).code == 0
+    assert torchtraceap.fleet(traces, out, recover=False).known == 16
     assert cli("fleet", traces, "--out", out, "--retry-failed").code == 2
     assert len(read(out)) == 16
 
