@@ -22,7 +22,7 @@ from torchtraceap.fleets.regressions import regressions
 
 from ..conftest import Cli
 from ..ranks.rank_folder import put
-from ..trace_builder import launched, op, trace_of
+from ..trace_builder import launched, loader_trace, op, trace_of
 from .conftest import starved
 
 pytest.importorskip("duckdb")
@@ -31,13 +31,15 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
-    """A data set of a program that gets slower, one that does not, and a failure."""
+    """A data set of a program that gets slower, one that does not, one without a GPU,
+    and a failure."""
     for day, slow in enumerate((1.0, 1.01, 1.5, 1.6)):
         path = tmp_path / f"nightly/run-{day}/train.json"
         more = {"commit": f"abc{day}", "model": HOSTILE, "host_name": "node7"}
         put(path, starved(day=day, slow=slow, **more))
         put(tmp_path / f"nightly/run-{day}/even.json", starved(day=day, steps=9))
     put(tmp_path / "nightly/cut.json", starved()[:-200])
+    put(tmp_path / "nightly/run-0/host.json", loader_trace())
     torchtraceap.fleet(tmp_path / "nightly", tmp_path / "out")
     return tmp_path / "out"
 
@@ -45,14 +47,13 @@ def fleet(tmp_path: Path) -> Path:
 def test_programs_and_what_they_lose(fleet: Path) -> None:
     connection = queries.connected(str(fleet))
     facts = queries.facts(connection)
-    reports = [
-        torchtraceap.analyze(path) for path in fleet.parent.glob("nightly/*/*.json")
-    ]
+    found = fleet.parent.glob("nightly/*/[et]*.json")
+    reports = [torchtraceap.analyze(path) for path in found]
     lost_us = sum(f.wasted_us for report in reports for f in report.findings)
     assert facts["lost_us"] == pytest.approx(lost_us)
     assert facts["device_us"] == sum(r.trace.device_time_us for r in reports)
-    assert (facts["traces"], facts["programs"], facts["failed"]) == (9, 3, 1)
-    first, second, _ = queries.worst_programs(connection)
+    assert (facts["traces"], facts["programs"], facts["failed"]) == (10, 4, 1)
+    first, second, *_ = queries.worst_programs(connection)
     assert (first["program"], second["program"]) == ("even", "train")
     assert first["pattern"] == "dataloader_bound" and first["traces"] == 4
     assert second["url"].endswith("run-3/train.json")
@@ -113,6 +114,7 @@ def test_what_appeared_when(tmp_path: Path) -> None:
     put(tmp_path / "ci/run-0/train.json", base + fine[1:])
     for day in (1, 2):
         put(tmp_path / f"ci/run-{day}/train.json", starved(day=day, commit=f"c{day}"))
+        put(tmp_path / f"ci/run-{day}/always.json", starved(day=day))
     torchtraceap.fleet(tmp_path / "ci", tmp_path / "out")
     (row,) = queries.appeared(queries.connected(str(tmp_path / "out")))
     assert (row["pattern"], row["commit"], row["traces"]) == (
@@ -128,8 +130,7 @@ def test_text_markdown_and_page_say_the_same(fleet: Path, cli: Cli) -> None:
     text = cli("fleet", "report", fleet).fine()
     assert cli("fleet", "report", fleet, "-q", "--html", page).fine() == ""
     cli("fleet", "report", fleet, "-q", "--markdown", markdown).fine()
-    head, share = "9 traces", "8 traces"
-    assert text.startswith(f"{head}: ") and share not in text
+    assert text.startswith("10 traces: ")
     for form in (text, markdown.read_text(), page.read_text()):
         for wanted in ("Regressions", "dataloader_bound", "abc1", "truncated", "node7"):
             assert wanted in form
