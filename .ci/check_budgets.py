@@ -83,7 +83,7 @@ BUDGETS = [
     ),
     Budget("cpp", 66_100, 48_000, ("cpp",)),
     Budget("cpp", 484, 350, ("cpp",), unit="files"),
-    Budget("tests", 68_220, 50_000, ("tests",)),
+    Budget("tests", 68_260, 50_000, ("tests",)),
     Budget("benchmarks", 34_860, 30_000, ("benchmarks",)),
     Budget("docs", 68, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 15, 14, ("docs",), (".md",), "pages", deep=False),
