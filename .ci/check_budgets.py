@@ -56,13 +56,14 @@ def package(name: str, budget: int, goal: int) -> Budget:
 
 
 PARTS = [
-    package("base", 1_240, 800),
+    package("base", 1_410, 800),
     package("checking", 1_750, 1_400),
-    package("cli", 2_830, 1_800),
+    package("cli", 3_060, 1_800),
     package("data", 2_090, 1_200),
     package("detection", 420, 400),
     package("explain", 3_220, 2_000),
-    package("gate", 2_590, 1_500),
+    package("fleets", 2_200, 1_800),
+    package("gate", 2_610, 1_500),
     package("integrations", 1_160, 800),
     package("mcp_server", 940, 400),
     package("profiling", 1_850, 1_600),
@@ -71,7 +72,7 @@ PARTS = [
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 28_300, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 30_900, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_720, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -82,10 +83,10 @@ BUDGETS = [
     ),
     Budget("cpp", 67_100, 48_000, ("cpp",)),
     Budget("cpp", 492, 350, ("cpp",), unit="files"),
-    Budget("tests", 68_200, 50_000, ("tests",)),
-    Budget("benchmarks", 34_300, 30_000, ("benchmarks",)),
-    Budget("docs", 69, 55, ("docs",), (".md",), "pages"),
-    Budget("docs/*.md", 14, 14, ("docs",), (".md",), "pages", deep=False),
+    Budget("tests", 69_200, 50_000, ("tests",)),
+    Budget("benchmarks", 34_900, 30_000, ("benchmarks",)),
+    Budget("docs", 70, 55, ("docs",), (".md",), "pages"),
+    Budget("docs/*.md", 15, 14, ("docs",), (".md",), "pages", deep=False),
     Budget("benchmarks/results", 15, 15, ("benchmarks/results",), (".md",), "pages"),
 ]
 

@@ -28,6 +28,7 @@ SUBPACKAGES = [
     "report",  # the class Report: the data and the views of it
     "analysis_plan",
     "ranks",  # the ranks of one job
+    "fleets",  # thousands of traces as one data set
     "profiling",  # live profilers
     "analysis",
     "edits",

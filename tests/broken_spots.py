@@ -63,6 +63,28 @@ SPOTS = (
         "return number;",
         ("trace",),
     ),
+    # --- Fleets ---
+    Spot(
+        "retry-alone",
+        f"{PACKAGE}/fleets/local_pool.py",
+        "            if item.id in self._tried:\n                return False\n",
+        "            if True:\n                return False\n",
+        (f"{TESTS}/fleets/test_fleet.py",),
+    ),
+    Spot(
+        "orphans-of-a-kill",
+        f"{PACKAGE}/fleets/data_set.py",
+        "            self._remove_rest()\n            yield\n",
+        "            yield\n",
+        (f"{TESTS}/fleets/test_fleet.py",),
+    ),
+    Spot(
+        "last-green",
+        f"{PACKAGE}/fleets/regressions.py",
+        "since = since or run",
+        "since = run",
+        (f"{TESTS}/fleets/test_fleet_report.py",),
+    ),
     # --- Perfetto's packets ---
     Spot(
         "ends-of-a-group",

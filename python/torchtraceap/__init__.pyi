@@ -72,6 +72,9 @@ from torchtraceap.explain.explanation import CodeChange as CodeChange
 from torchtraceap.explain.explanation import Explanation as Explanation
 from torchtraceap.explain.explanation import Explanations as Explanations
 from torchtraceap.explain.explanation import Usage as Usage
+from torchtraceap.fleets.running import FleetRun as FleetRun
+from torchtraceap.fleets.running import fleet as fleet
+from torchtraceap.fleets.tasks import FleetFailure as FleetFailure
 from torchtraceap.gate.budget import Budget as Budget
 from torchtraceap.gate.budget import read_budget as read_budget
 from torchtraceap.gate.budget_data import PatternLimits as PatternLimits

@@ -23,6 +23,14 @@ def test_import_loads_nothing_heavy(module: str) -> None:
     assert HEAVY.isdisjoint(out.stdout.split())
 
 
+def test_the_program_loads_no_extra_to_start() -> None:
+    """Ray alone takes two seconds."""
+    code = "import sys, torchtraceap.cli.program as p; p.make_parser().format_help()"
+    out = python("-c", f"{code}; print(*sys.modules)", check=True)
+    extras = {"duckdb", "fsspec", "mcp", "openai", "pyarrow", "ray", "torch"}
+    assert extras.isdisjoint(out.stdout.split())
+
+
 SCORES = """
 import sys
 if sys.argv[2] == "first":

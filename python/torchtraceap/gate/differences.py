@@ -91,9 +91,10 @@ class _Differences:
         if not self.per_step:
             return None
         before, after = self._sides
-        noise = _both(*(median_error(side.steps_us) for side in self._sides))
-        least = STEP_RELATIVE * max(before.step_us, after.step_us)
-        return self._change(before.step_us, after.step_us, noise, least, edge=0.0)
+        if self._simulated:
+            return self._change(before.step_us, after.step_us, edge=0.0)
+        errors = (median_error(side.steps_us) for side in self._sides)
+        return changed_step(before.step_us, after.step_us, *errors)
 
     def busy(self) -> Change | None:
         """Return the change of the busy share, if both have it of the same thing."""
@@ -190,6 +191,24 @@ class _Differences:
             noise, least = 0.0, share * max(before, after)
         counts = abs(after - before) > max(least, noise or 0.0)
         return Change(before, after, noise, counts)
+
+
+def changed_step(
+    before_us: float,
+    after_us: float,
+    before_error: float | None,
+    after_error: float | None,
+) -> Change:
+    """Return the change of a recorded median step; the errors are of `median_error`."""
+    noise = _both(before_error, after_error)
+    least = max(STEP_RELATIVE * max(before_us, after_us), noise or 0.0)
+    return Change(before_us, after_us, noise, abs(after_us - before_us) > least)
+
+
+def changed_share(before: float, after: float) -> Change:
+    """Return the change of a share of recorded time."""
+    least = max(LEAST_SHARE, RELATIVE * max(before, after))
+    return Change(before, after, None, abs(after - before) > least)
 
 
 def _cause_error(side: Side, pattern: str, seen: Finding | None) -> float | None:

@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,8 @@ _TRACE = re.compile(
 # Not 0, as rows that name threads may have.
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?([1-9]\d*(?:\.\d+)?)')
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d+)')
+#: The trouble with a file that is something else, and no damaged trace.
+NO_TRACE = "it has no list of events near its beginning"
 #: A rank is below it, and no job has more: lists of missing ranks stay short.
 MOST_RANKS = 1 << 17
 
@@ -59,13 +62,27 @@ def look(path: str) -> FirstLook:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return FirstLook("it is not a regular file")
-        head, tail = _ends(path, _HEAD)
-        if _EVENTS not in head and len(head) >= _HEAD:
-            head, tail = _ends(path, _LONG_HEAD)
+        with open(path, "rb") as file:
+            length = file.seek(0, os.SEEK_END)
+
+            def read(begin: int, end: int) -> bytes:
+                file.seek(begin)
+                return file.read(end - begin)
+
+            return look_at(path, length, read)
     except OSError as error:
         return FirstLook(f"it cannot be read: {error.strerror or error}")
     except ValueError:  # A NUL byte.
         return FirstLook("this is not a file name")
+
+
+def look_at(path: str, length: int, read: Callable[[int, int], bytes]) -> FirstLook:
+    """Do as `look` with a file of this length of which ``read`` returns the bytes from
+    a place to another. Raises what that does."""
+    try:
+        head, tail = _ends(length, read, _HEAD)
+        if _EVENTS not in head and len(head) >= _HEAD:
+            head, tail = _ends(length, read, _LONG_HEAD)
     except zlib.error:
         return FirstLook("its gzip data is damaged")
     if not head.strip():
@@ -73,7 +90,7 @@ def look(path: str) -> FirstLook:
     if head.startswith(b"\n") and path.removesuffix(".gz").endswith(".pftrace"):
         return FirstLook()  # Perfetto's packets say nothing of ranks near there.
     if _EVENTS not in head + tail and not _TRACE.match(head.removeprefix(_MARK)):
-        return FirstLook("it has no list of events near its beginning")
+        return FirstLook(NO_TRACE)
     info, odd = _distributed_info(head, tail)
     return FirstLook(
         "",
@@ -113,18 +130,19 @@ def _integer(value: object, least: int) -> int | None:
     return value if least <= value < MOST_RANKS + least else None
 
 
-def _ends(path: str, size: int) -> tuple[bytes, bytes]:
+def _ends(
+    length: int, read: Callable[[int, int], bytes], size: int
+) -> tuple[bytes, bytes]:
     """Return the first and the last `size` bytes of the text; no tail of gzip data that
     goes on."""
-    with open(path, "rb") as file:
-        stored = file.read(size)
-        if stored.startswith(_GZIP):
-            # A cut is harmless here: the part before it is read.
-            inflater = zlib.decompressobj(wbits=31)
-            return inflater.decompress(stored, size), b""
-        length = file.seek(0, os.SEEK_END)
-        file.seek(max(len(stored), length - size))
-        return stored, file.read(size)
+    stored = read(0, size)[:size]
+    if stored.startswith(_GZIP):
+        # A cut is harmless here: the part before it is read.
+        inflater = zlib.decompressobj(wbits=31)
+        return inflater.decompress(stored, size), b""
+    if length <= len(stored):
+        return stored, b""
+    return stored, read(max(len(stored), length - size), length)
 
 
 def _distributed_info(head: bytes, tail: bytes) -> tuple[dict[str, int | None], str]:

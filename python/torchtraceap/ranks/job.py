@@ -131,7 +131,7 @@ def _reduced(
                 continue
             yield [
                 AnalyzedRank(
-                    _file_of(file, record, len(answer)),
+                    file_of(file, record, len(answer)),
                     record,
                     partial(_analyzed, file.path, loading, plan, place),
                 )
@@ -143,7 +143,7 @@ def _reduced(
             reports = list(analyzed_ranks(file.path, loading, plan))
             pairs = [(report, record_of(report)) for report in reports]
             yield [
-                _kept(report, _file_of(file, record, len(pairs)), record)
+                _kept(report, file_of(file, record, len(pairs)), record)
                 for report, record in pairs
             ]
         except FAULTS as error:
@@ -152,7 +152,7 @@ def _reduced(
             counted(done, len(files))
 
 
-def _file_of(file: RankFile, record: RankRecord, ranks: int) -> RankFile:
+def file_of(file: RankFile, record: RankRecord, ranks: int) -> RankFile:
     """Return the file of one rank; of a merged file each has its own number."""
     if ranks == 1:
         return file

@@ -6,7 +6,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -44,10 +44,15 @@ class _Trace:
     first: FirstLook
 
 
-def find_ranks(source: RankPaths) -> RankFiles:
+#: Returns the contents of the first bytes of a file.
+Look = Callable[[str], FirstLook]
+
+
+def find_ranks(source: RankPaths, look: Look = look) -> RankFiles:
     """Find the traces among files that are to be of one job, and their ranks.
 
-    Reads at most 64 KiB at both ends of each file (1 MiB where the header is longer).
+    Reads at most 64 KiB at both ends of each file (1 MiB where the header is longer),
+    by ``look``.
     What only the loader sees is put right by `settle`.
 
     Raises TraceError if none of them is a trace, or one that the caller named is not or
@@ -60,7 +65,7 @@ def find_ranks(source: RankPaths) -> RankFiles:
             hint = "Name the files of one recording, each once"
             raise trace_error(path, "rank_clash", "it is named twice", hint)
     skipped = list(source.skipped)
-    traces = _traces(source, skipped)
+    traces = _traces(source, skipped, look)
     alike: dict[str, list[_Trace]] = defaultdict(list)
     for trace in traces:
         alike[trace.name.pattern()].append(trace)
@@ -88,10 +93,10 @@ def trace_paths(source: RankPaths) -> tuple[list[str], list[Skipped]]:
     Raises TraceError if none of them can, or one that the caller named cannot.
     """
     skipped = list(source.skipped)
-    return [trace.path for trace in _traces(source, skipped)], skipped
+    return [trace.path for trace in _traces(source, skipped, look)], skipped
 
 
-def _traces(source: RankPaths, skipped: list[Skipped]) -> list[_Trace]:
+def _traces(source: RankPaths, skipped: list[Skipped], look: Look) -> list[_Trace]:
     """Return the files that can be traces; of a folder or glob, the rest is added to
     ``skipped``."""
     with ThreadPoolExecutor(_READERS) as readers:

@@ -33,9 +33,9 @@ class RankRecord:
 
 def record_of(report: ReportData) -> RankRecord:
     """Reduce a report. O(n log n) in its trace, see ``_core.Report.rank_work``."""
-    distributed = _metadata(report.loaded, "distributedInfo")
-    host = _metadata(report.loaded, "host_name")
-    begin = _metadata(report.loaded, "baseTimeNanoseconds")
+    distributed = metadata_of(report.loaded, "distributedInfo")
+    host = metadata_of(report.loaded, "host_name")
+    begin = metadata_of(report.loaded, "baseTimeNanoseconds")
     facts = report.trace
     rank = -1 if facts.rank is None else facts.rank
     work, refusal = None, ""
@@ -71,7 +71,8 @@ def record_of(report: ReportData) -> RankRecord:
     )
 
 
-def _metadata(trace: _core.Trace, key: str) -> Any:
+def metadata_of(trace: _core.Trace, key: str) -> Any:
+    """Return a top-level member of a trace's file; None if it is missing or no JSON."""
     try:
         return json.loads(trace.metadata.get(key, "null"))
     except ValueError:

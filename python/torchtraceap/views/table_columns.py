@@ -91,7 +91,7 @@ _NUMBERS = (
 
 def _windows(report: ReportData) -> list[Column]:
     wasted = [window.wasted_us for window in report.windows]
-    return [*_columns(Window, report.windows), Column("wasted_us", "float", wasted)]
+    return [*columns_of(Window, report.windows), Column("wasted_us", "float", wasted)]
 
 
 def _labels(report: ReportData) -> list[Column]:
@@ -99,13 +99,13 @@ def _labels(report: ReportData) -> list[Column]:
         (window.index, label) for window in report.windows for label in window.labels
     ]
     window = Column("window", "int", [index for index, _ in rows])
-    return [window, *_columns(Label, [label for _, label in rows])]
+    return [window, *columns_of(Label, [label for _, label in rows])]
 
 
 def _steps(report: ReportData) -> list[Column]:
     counts = report.kernel_counts.steps
     kernels = list(counts.each) if counts else [None] * len(report.steps)
-    steps = [c for c in _columns(Step, report.steps) if c.name != "busy_us"]
+    steps = [c for c in columns_of(Step, report.steps) if c.name != "busy_us"]
     own = {column.name for column in steps}  # The pid also without a balance.
     balances = _balances(report, [step.balance for step in report.steps])
     return [
@@ -123,7 +123,7 @@ def _balances(report: ReportData, rows: Sequence[Balance | None]) -> list[Column
         values = [getattr(row, kind)[name] if row is not None else None for row in rows]
         return Column(title, "float", values)
 
-    own = _columns(Balance, rows, absent=True)
+    own = columns_of(Balance, rows, absent=True)
     (rest,) = (c for c in own if c.name == "unattributed_us")
     rest.name = "idle_unattributed_us"  # So that all idle_* add up.
     return [
@@ -143,10 +143,10 @@ def _memory_parts(kind: type[Any], name: str) -> Callable[[ReportData], list[Col
         rows = [part for _, part in parts]
         columns = [
             Column("memory", "int", [i for i, _ in parts]),
-            *_columns(kind, rows),
+            *columns_of(kind, rows),
         ]
         if kind is MemoryHolder:
-            where = _columns(Location, [row.location for row in rows], absent=True)
+            where = columns_of(Location, [row.location for row in rows], absent=True)
             columns += [column for column in where if column.name in _LOCATION]
         return columns
 
@@ -156,8 +156,8 @@ def _memory_parts(kind: type[Any], name: str) -> Callable[[ReportData], list[Col
 def _with_location(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
     def table(report: ReportData) -> list[Column]:
         rows = getattr(report, name)
-        where = _columns(Location, [row.location for row in rows], absent=True)
-        return _columns(kind, rows) + [c for c in where if c.name in _LOCATION]
+        where = columns_of(Location, [row.location for row in rows], absent=True)
+        return columns_of(kind, rows) + [c for c in where if c.name in _LOCATION]
 
     return table
 
@@ -165,11 +165,11 @@ def _with_location(kind: type[Any], name: str) -> Callable[[ReportData], list[Co
 def _graph_parts(report: ReportData) -> list[Column]:
     parts = [(graph.number, part) for graph in report.graphs for part in graph.parts]
     number = Column("graph", "int", [of for of, _ in parts])
-    return [number, *_columns(GraphPart, [part for _, part in parts])]
+    return [number, *columns_of(GraphPart, [part for _, part in parts])]
 
 
 def _all_of(kind: type[Any], name: str) -> Callable[[ReportData], list[Column]]:
-    return lambda report: _columns(kind, getattr(report, name))
+    return lambda report: columns_of(kind, getattr(report, name))
 
 
 TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
@@ -198,7 +198,7 @@ TABLES: dict[str, Callable[[ReportData], list[Column]]] = {
 }
 
 
-def _columns(
+def columns_of(
     record: type[Any], rows: Sequence[Any], absent: bool = False
 ) -> list[Column]:
     """Return the fields of records that a column can hold; ``absent``: some rows may be

@@ -139,7 +139,7 @@ def arrow_tables(
 def _array(pa: Any, column: Column) -> Any:
     values = column.values
     if isinstance(values, list):
-        return pa.array(values, pa.type_for_alias(_DTYPES[column.kind].lower()))
+        return pa.array(values, arrow_type(column))
     # Without a copy, so the gaps are bits beside the numbers; pa.array would copy.
     gaps = None
     if column.missing is not None and column.missing.any():
@@ -149,6 +149,13 @@ def _array(pa: Any, column: Column) -> Any:
     if column.words is None:
         return array
     return pa.DictionaryArray.from_arrays(array, pa.array(column.words, pa.string()))
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """Return Arrow's type of a column that is a list."""
+    import pyarrow
+
+    return pyarrow.type_for_alias(_DTYPES[column.kind].lower())
 
 
 def write_parquet(report: ReportData, folder: str | os.PathLike[str]) -> None:

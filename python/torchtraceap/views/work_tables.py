@@ -23,10 +23,11 @@ _NAME, _THREAD, _LABELS = 44, 24, 400  # Characters of a text that are shown the
 
 
 class Cell(NamedTuple):
-    """The text of a cell, and for a number its sort key."""
+    """The text of a cell, for a number its sort key, and on a page where it leads."""
 
     text: str
     value: float | None = None
+    link: str = ""
 
 
 NO_CELL = Cell("-", -1.0)  # Below every number.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchtraceap.analysis_plan import AnalysisPlan, plan_analysis
-from torchtraceap.base import program_files
+from torchtraceap.base import children, program_files
 from torchtraceap.base.errors import TraceError
 from torchtraceap.base.roots import Roots
 from torchtraceap.data.load import plan_load
@@ -54,8 +54,8 @@ def test_as_many_at_a_time_as_memory_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [str(put(tmp_path / f"{n}.json", b" " * 1000)) for n in range(4)]
-    monkeypatch.setattr(reducing, "_CGROUP", tmp_path)
-    monkeypatch.setattr(reducing, "_processors", lambda: 8)
+    monkeypatch.setattr(children, "_CGROUP", tmp_path)
+    monkeypatch.setattr(reducing, "processors", lambda: 8)
     (tmp_path / "memory.max").write_text("max\n")
     assert reducing._workers(paths) == 4
     (tmp_path / "memory.max").write_text("120000\n")
@@ -106,8 +106,8 @@ def test_what_is_no_fault_of_a_file_is_raised(
 
 
 _CHILD = (
-    "import os, time; from torchtraceap.ranks import reducing; "
-    "reducing.watch_parent(os.getppid())"
+    "import os, time; from torchtraceap.base import children; "
+    "children.watch_parent(os.getppid())"
 )
 _PARENT = f"""
 import subprocess, sys, time
@@ -132,7 +132,7 @@ def test_a_child_ends_when_its_parent_is_killed() -> None:
 def started_by(parent: int) -> subprocess.Popen[bytes]:
     """Start a child as `reduce_files` does, which takes this process for its parent."""
     pipe = subprocess.PIPE
-    command = [sys.executable, "-c", reducing._CHILD, str(parent), *sys.path]
+    command = children.command_of("torchtraceap.ranks.reducing", parent)
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
@@ -150,8 +150,8 @@ def test_a_child_says_nothing_when_nobody_reads_it(when: str, path: str) -> None
         assert child.stdout is not None
         child.stdout.close()
         if when == "before the answer":
-            reducing.send(child.stdin, (plan_load(), plan(), None))
-            reducing.send(child.stdin, path)
+            children.send(child.stdin, (plan_load(), plan(), None))
+            children.send(child.stdin, path)
         child.stdin.close()
         assert child.stderr.read() == b""
 

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""queries.py: questions over a fleet's data set, in DuckDB's SQL over its Parquet.
+
+`connected` gives a connection with a view for each table; each other function asks one
+question and returns its rows, the most important first. Lost time is GPU time that
+findings waste; traces without a GPU count none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.fleets.data_set import DataSet
+from torchtraceap.fleets.rows import TABLES, schemas
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: A row by the names of its columns.
+Row = dict[str, Any]
+
+#: What findings can be summed up by.
+KEYS = ("pattern", "model", "commit", "host", "gpu")
+
+_LOST = """
+CREATE VIEW lost AS
+SELECT f.trace, f.pattern, f.id, f.file, f.line, f.function, f.operator, f.message,
+  f.count, t.program, t.model, t.commit, t.host, t.gpu, t.time, t.url,
+  coalesce(t.job, t.trace) AS item,
+  min(t.time) OVER (PARTITION BY coalesce(t.job, t.trace)) AS began,
+  CASE WHEN t.gpu IS NULL THEN 0 ELSE f.wasted_us END AS lost_us
+FROM findings f JOIN traces t USING (trace)
+"""
+_FACTS = """
+SELECT count(*) AS traces, count(DISTINCT job) AS jobs,
+  count(DISTINCT program) AS programs, count(*) FILTER (status = 'failed') AS failed,
+  strftime(min(time), '%Y-%m-%d') AS first, strftime(max(time), '%Y-%m-%d') AS last,
+  coalesce(sum(device_us) FILTER (gpu IS NOT NULL), 0) AS device_us,
+  coalesce(sum(busy_us) FILTER (gpu IS NOT NULL), 0) AS busy_us,
+  coalesce((SELECT sum(lost_us) FROM lost), 0) AS lost_us
+FROM traces
+"""
+_PROGRAMS = """
+WITH wasted AS (
+  SELECT trace, sum(lost_us) AS lost_us FROM lost GROUP BY trace
+), worst AS (
+  SELECT program, max_by(pattern, us) AS pattern FROM (
+    SELECT program, pattern, sum(lost_us) AS us FROM lost GROUP BY ALL
+  ) GROUP BY program
+), each AS (
+  SELECT program, count(*) AS traces, count(*) FILTER (status = 'failed') AS failed,
+    coalesce(sum(lost_us), 0) AS lost_us,
+    coalesce(sum(device_us) FILTER (gpu IS NOT NULL), 0) AS device_us,
+    coalesce(sum(busy_us) FILTER (gpu IS NOT NULL), 0) AS busy_us,
+    string_agg(DISTINCT gpu, ', ' ORDER BY gpu) AS gpu, max(time) AS last,
+    max_by(url, coalesce(lost_us, 0)) AS url
+  FROM traces LEFT JOIN wasted USING (trace) GROUP BY program
+)
+SELECT * FROM each LEFT JOIN worst USING (program)
+ORDER BY lost_us DESC, program LIMIT $most
+"""
+_BY = """
+SELECT {key} AS name, sum(lost_us) AS lost_us, count(*) AS findings,
+  count(DISTINCT trace) AS traces, count(DISTINCT program) AS programs,
+  max_by(url, lost_us) AS url
+FROM lost WHERE {key} IS NOT NULL GROUP BY ALL
+ORDER BY lost_us DESC, name LIMIT $most
+"""
+_APPEARED = """
+WITH began AS (
+  SELECT program, min(time) AS begin FROM traces WHERE status <> 'failed' GROUP BY ALL
+), each AS (
+  SELECT program, id, any_value(pattern) AS pattern, any_value(file) AS file,
+    any_value(line) AS line, any_value(function) AS function,
+    any_value(operator) AS operator, min(began) AS first, max(began) AS last,
+    min_by(commit, time) AS commit, min_by(url, time) AS url,
+    count(DISTINCT trace) AS traces, sum(lost_us) AS lost_us
+  FROM lost GROUP BY program, id
+)
+SELECT each.* FROM each JOIN began USING (program) WHERE first > begin
+ORDER BY lost_us DESC, first DESC, program, id LIMIT $most
+"""
+_RUNS = """
+WITH wasted AS (
+  SELECT trace, sum(lost_us) AS lost_us FROM lost GROUP BY trace
+)
+SELECT program, gpu, coalesce(job, trace) AS item, min(time) AS time,
+  min_by(commit, time) AS commit, min_by(url, time) AS url,
+  median(step_us) AS step_us,
+  CASE WHEN count(step_error_us) = count(*) THEN max(step_error_us) END
+    AS step_error_us,
+  coalesce(sum(lost_us), 0) / nullif(sum(device_us), 0) AS lost_share
+FROM traces LEFT JOIN wasted USING (trace)
+WHERE status NOT IN ('failed', 'unusable') AND gpu IS NOT NULL
+GROUP BY ALL ORDER BY program, gpu, time, item
+"""
+_GROWN = """
+SELECT pattern, sum(CASE WHEN item = $after THEN lost_us ELSE -lost_us END) AS us
+FROM lost WHERE item IN ($before, $after) GROUP BY pattern
+HAVING us > 0 ORDER BY us DESC, pattern LIMIT 1
+"""
+_FAILURES = """
+SELECT error_kind AS kind, count(*) AS traces, min(url) AS url,
+  min_by(error, url) AS error
+FROM traces WHERE status = 'failed' GROUP BY ALL
+ORDER BY traces DESC, kind LIMIT $most
+"""
+
+
+def connected(folder: str) -> duckdb.DuckDBPyConnection:
+    """Return a connection to what the data set has now, with a view for each table.
+
+    Raises ConfigError if the folder is not a data set, or ImportError, which names the
+    extra.
+    """
+    try:
+        import duckdb
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "questions over a fleet need DuckDB: pip install 'torchtraceap[fleet]'"
+        ) from error
+    data = DataSet(folder)
+    connection = duckdb.connect()
+    for table in TABLES:
+        # The files of whole batches alone: another process may be writing one.
+        if parts := data.parts(table):
+            files = ", ".join("'" + part.replace("'", "''") + "'" for part in parts)
+            source = f"read_parquet([{files}], hive_partitioning = true, "
+            source += "union_by_name = true)"
+        else:
+            connection.register(f"no_{table}", schemas()[table].empty_table())
+            source = f"no_{table}"
+        try:
+            connection.sql(f"CREATE VIEW {table} AS SELECT * FROM {source}")
+        except (duckdb.IOException, duckdb.InvalidInputException) as error:
+            raise _damaged(error) from error
+    connection.sql(_LOST)
+    return connection
+
+
+def _asked(
+    connection: duckdb.DuckDBPyConnection, query: str, **values: Any
+) -> Iterator[Row]:
+    import duckdb
+
+    try:
+        found = connection.execute(query, values or None)
+        names = [column[0] for column in found.description]
+        rows = found.fetchall()
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        raise _damaged(error) from error
+    for row in rows:
+        yield dict(zip(names, row, strict=True))
+
+
+def _damaged(error: Exception) -> ConfigError:
+    why = str(error).splitlines()[0]
+    return ConfigError(
+        f"a file of the data set is gone or damaged: {why}. Remove the batch in "
+        "_batches that names it, and run the fleet again"
+    )
+
+
+def facts(connection: duckdb.DuckDBPyConnection) -> Row:
+    """Return the counts of traces, jobs, programs and failures, the days, and the time
+    of devices, busy and lost."""
+    (row,) = _asked(connection, _FACTS)
+    return row
+
+
+def worst_programs(
+    connection: duckdb.DuckDBPyConnection, most: int = 2000
+) -> list[Row]:
+    """Return programs by the GPU time that they lost."""
+    return list(_asked(connection, _PROGRAMS, most=most))
+
+
+def findings_by(
+    connection: duckdb.DuckDBPyConnection, key: str, most: int = 2000
+) -> list[Row]:
+    """Return the time lost by each pattern, model, commit, host or GPU: ``key`` is one
+    of `KEYS`."""
+    if key not in KEYS:
+        raise ValueError(f"{key!r} is not one of {', '.join(KEYS)}")
+    return list(_asked(connection, _BY.format(key=key), most=most))
+
+
+def appeared(connection: duckdb.DuckDBPyConnection, most: int = 2000) -> list[Row]:
+    """Return the findings that a program did not have in its first trace, with the
+    first trace and commit that have them."""
+    return list(_asked(connection, _APPEARED, most=most))
+
+
+def runs(connection: duckdb.DuckDBPyConnection) -> list[Row]:
+    """Return each trace or job with a GPU, by program, GPU and time: its median step,
+    and the share of its time that is lost."""
+    return list(_asked(connection, _RUNS))
+
+
+def grown(connection: duckdb.DuckDBPyConnection, before: str, after: str) -> str | None:
+    """Return the pattern that lost the most more in one item than in another."""
+    rows = list(_asked(connection, _GROWN, before=before, after=after))
+    return rows[0]["pattern"] if rows else None
+
+
+def failures(connection: duckdb.DuckDBPyConnection, most: int = 2000) -> list[Row]:
+    """Return the kinds of failures, with an example each."""
+    return list(_asked(connection, _FAILURES, most=most))

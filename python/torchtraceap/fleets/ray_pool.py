@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ray_pool.py: the tasks of a fleet as tasks of Ray, here or on a cluster.
+
+Each machine of the cluster must have this package, and see the files by the same paths
+or URLs. Results come back to this process, which alone writes.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.fleets.items import Item
+from torchtraceap.fleets.local_pool import CRASHED
+from torchtraceap.fleets.tasks import Done, FleetPlan, failed_task, run_task
+
+#: The address of a Ray that is started for this run, on this machine.
+LOCAL = "local"
+# Tasks that wait in Ray for each that can run: more keep its scheduler busy, fewer the
+# machines that it adds.
+_AHEAD = 4
+_PATIENCE_S = 5.0
+_STORE = 256 << 20  # Bytes of a Ray that is started here: results are kilobytes.
+_RETRIES = 3  # Of a task whose process ended: machines of a cluster come and go.
+
+
+def run_ray(
+    items: Sequence[Item],
+    plan: FleetPlan,
+    address: str,
+    workers: int | None,
+    memory: int | None,
+) -> Iterator[Done]:
+    """Yield the rows of each item, in the order in which they are done.
+
+    ``workers`` and ``memory`` are those of a Ray that is started here; a cluster has
+    its own. Raises ConfigError if there is no such cluster, or no Ray installed.
+    """
+    ray, is_ours = _connected(address, workers, memory)
+    try:
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        most = int(max(node.get("memory", 0) for node in nodes)) or 1
+        ahead = _AHEAD * max(1, int(sum(node.get("CPU", 0) for node in nodes)))
+        task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_task)
+        shared = ray.put(plan)
+        waiting = iter(items)
+        running: dict[Any, Item] = {}
+        while True:
+            while len(running) < ahead and (item := next(waiting, None)) is not None:
+                # More than any machine has would wait forever.
+                own = task.options(memory=min(item.needed_bytes, most))
+                running[own.remote(item, shared)] = item
+            if not running:
+                return
+            ready, _ = ray.wait(list(running), num_returns=1)
+            for reference in ready:
+                yield _answer(ray, reference, running.pop(reference))
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _connected(
+    address: str, workers: int | None, memory: int | None
+) -> tuple[Any, bool]:
+    """Return Ray, and whether the connection is one of this run alone."""
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            "Ray is not installed. Install it with pip install 'torchtraceap[ray]', or "
+            "leave --ray out: the traces are then analyzed by processes of this machine"
+        ) from error
+    if ray.is_initialized():
+        return ray, False
+    own: dict[str, Any] = {}
+    if address == LOCAL:
+        own = {"num_cpus": workers, "_memory": memory, "include_dashboard": False}
+        own["object_store_memory"] = _STORE
+    try:
+        _reach(address)
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        raise ConfigError(
+            f"cannot use Ray at {address}: {why}. Give the address of a running "
+            f"cluster, such as auto or host:6379, or {LOCAL} to start Ray here."
+        ) from error
+    return ray, True
+
+
+def _reach(address: str) -> None:
+    """Raise OSError if nothing listens at host:port: Ray would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        with socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S):
+            pass
+
+
+def _answer(ray: Any, reference: object, item: Item) -> Done:
+    try:
+        done: Done = ray.get(reference)
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
+        return failed_task(item, "crashed", CRASHED)
+    except ray.exceptions.RayError as error:  # A machine is gone, or cannot run it.
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        return failed_task(item, "internal", f"Ray could not run its task: {why}")
+    return done
