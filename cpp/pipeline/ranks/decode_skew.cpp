@@ -111,8 +111,9 @@ class Comparison {
     return job_.clocks()[b].shift - job_.clocks()[a].shift;
   }
 
-  // The step of `b` whose last collective ends next to that of each step of `a`, if it
-  // has the same name: one of them may have been recorded for longer.
+  // The step of `b` whose last collective ends next to that of each step of `a`, within
+  // half a step, if it has the same name: one of them may have been recorded for
+  // longer.
   Pairs pairs(std::size_t a, std::size_t b) const {
     Pairs out;
     std::size_t at = 0;
@@ -126,7 +127,9 @@ class Comparison {
         ++at;
       }
       const auto* other = steps_[b][at];
-      out.push_back(other->name == one->name ? other : nullptr);
+      const bool same =
+          other->name == one->name && distance(*one, at) <= one->device / 2;
+      out.push_back(same ? other : nullptr);
     }
     return out;
   }

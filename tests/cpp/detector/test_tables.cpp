@@ -38,7 +38,7 @@ TEST(Tables, ThoseOfThisVersionAreItsFeatures) {
   }
   EXPECT_EQ(tables.figures.size() + tables.roles.size(),
             features::token_columns().size());
-  EXPECT_EQ(tables.patterns[1], (NamedPattern{{"dataloader_bound"}, 0}));
+  EXPECT_EQ(tables.patterns[2], (NamedPattern{{"dataloader_bound"}, 0}));
   EXPECT_EQ(tables.outputs(), tables.patterns.size() + 3);
 }
 

@@ -90,14 +90,15 @@ TEST(DecodeSkew, OnlyStepsOfOneNameWhoseCollectivesEndTogether) {
     change(ranks[1].engine_steps);
     return compared(std::move(ranks));
   };
-  ASSERT_EQ(rows_with([](auto&) {})[0].steps, 6u);
+  ASSERT_EQ(rows_with([](auto&) {}).at(0).steps, 6u);
   // One of six steps may be of other collectives, as the last one is if it is cut.
-  EXPECT_EQ(rows_with([](auto& s) { s[7].collectives.pop_back(); })[0].steps, 5u);
-  EXPECT_EQ(rows_with([](auto& s) { s[7].collectives[1].end += 999; })[0].steps, 6u);
-  EXPECT_EQ(rows_with([](auto& s) { s[4].name = "step[DECODE bs=9]"; })[0].steps, 5u);
+  EXPECT_EQ(rows_with([](auto& s) { s[7].collectives.pop_back(); }).at(0).steps, 5u);
+  EXPECT_EQ(rows_with([](auto& s) { s[7].collectives[0].end += 999; }).at(0).steps, 6u);
+  EXPECT_EQ(rows_with([](auto& s) { s[4].name = "step[DECODE bs=9]"; }).at(0).steps,
+            5u);
   // Recorded for a step less, or from a step later on.
-  EXPECT_EQ(rows_with([](auto& s) { s.pop_back(); })[0].steps, 5u);
-  EXPECT_EQ(rows_with([](auto& s) { s.erase(s.begin()); })[0].steps, 5u);
+  EXPECT_EQ(rows_with([](auto& s) { s.pop_back(); }).at(0).steps, 5u);
+  EXPECT_EQ(rows_with([](auto& s) { s.erase(s.begin()); }).at(0).steps, 5u);
   const std::pair<const char*, Change> nothing[] = {
       {"other batches",
        [](auto& steps) {
