@@ -58,7 +58,7 @@ def package(name: str, budget: int, goal: int) -> Budget:
 PARTS = [
     package("base", 1_410, 800),
     package("checking", 1_750, 1_400),
-    package("cli", 3_060, 1_800),
+    package("cli", 3_200, 1_800),
     package("data", 2_090, 1_200),
     package("detection", 420, 400),
     package("explain", 3_220, 2_000),
@@ -68,11 +68,12 @@ PARTS = [
     package("mcp_server", 940, 400),
     package("profiling", 1_850, 1_600),
     package("ranks", 1_870, 1_000),
-    package("views", 5_670, 2_900),
+    package("service", 1_600, 1_200),
+    package("views", 5_700, 2_900),
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 30_900, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 32_600, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_720, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -83,10 +84,10 @@ BUDGETS = [
     ),
     Budget("cpp", 67_100, 48_000, ("cpp",)),
     Budget("cpp", 492, 350, ("cpp",), unit="files"),
-    Budget("tests", 69_200, 50_000, ("tests",)),
-    Budget("benchmarks", 34_900, 30_000, ("benchmarks",)),
-    Budget("docs", 70, 55, ("docs",), (".md",), "pages"),
-    Budget("docs/*.md", 15, 14, ("docs",), (".md",), "pages", deep=False),
+    Budget("tests", 70_100, 50_000, ("tests",)),
+    Budget("benchmarks", 35_100, 30_000, ("benchmarks",)),
+    Budget("docs", 71, 55, ("docs",), (".md",), "pages"),
+    Budget("docs/*.md", 16, 14, ("docs",), (".md",), "pages", deep=False),
     Budget("benchmarks/results", 15, 15, ("benchmarks/results",), (".md",), "pages"),
 ]
 
