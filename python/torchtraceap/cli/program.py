@@ -30,6 +30,7 @@ from torchtraceap.cli import (
     patterns,
     perfetto,
     record,
+    serve,
     train,
     what_if,
 )
@@ -61,6 +62,7 @@ _COMMANDS = (
     record,
     train,
     mcp,
+    serve,
 )
 _EXAMPLES = (
     ("torchtraceap analyze trace.json.gz", "time wasted, by line and anti-pattern"),

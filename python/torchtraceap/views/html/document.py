@@ -43,10 +43,18 @@ _MOST_TEXT = 400  # Names of kernels have hundreds of characters, hostile ones m
 
 
 def document(
-    template: str, values: Mapping[str, Any], scripts: Sequence[str], timeline: str
+    template: str,
+    values: Mapping[str, Any],
+    scripts: Sequence[str],
+    timeline: str,
+    shows: Sequence[Sequence[str]] = (),
 ) -> str:
     """Return a page: a template, with the scripts of these names and the JSON of its
-    timeline."""
+    timeline.
+
+    ``shows``: the scripts of each kind of page that it frames. Only such a page may ask
+    its server for anything.
+    """
     light, dark = colors.variables("light"), colors.variables("dark")
     sheet = style(
         f":root{{{light}}}",
@@ -54,9 +62,12 @@ def document(
     )
     sheet += "\n" + asset("page.css")  # Last, as it has the last word.
     script = "".join(map(asset, scripts))
+    # A framed page without an address has the policy of the page around it, too.
+    framed = (_source("".join(map(asset, names))) for names in shows)
     policy = (
         "default-src 'none'",
-        f"script-src {_source(script)}",
+        f"script-src {' '.join((_source(script), *framed))}",
+        *(["connect-src 'self'"] if shows else []),
         f"style-src {_source(sheet)}",
         "base-uri 'none'",
         "form-action 'none'",

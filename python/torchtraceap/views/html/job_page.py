@@ -27,7 +27,7 @@ from torchtraceap.views.job_words import (
 
 _MOST_LATE = 50  # Cards: of causes of at least 1 % of the waiting.
 _LEAST_SHARE = 0.01
-_SCRIPTS = (
+SCRIPTS = (
     *("slices.js", "time_view.js", "rank_timeline.js", "viewer.js"),
     "job_page.js",
 )
@@ -60,7 +60,7 @@ def job_page(job: JobData) -> str:
         "span_us": max((row.end_us for row in job.ranks), default=0.0),
         "left_out": _left_out(drawing.left_out, drawing.left_out_us),
     }
-    return document("job.html", values, _SCRIPTS, job_timeline_json(job, drawing))
+    return document("job.html", values, SCRIPTS, job_timeline_json(job, drawing))
 
 
 def job_notebook(job: JobData) -> str:

@@ -34,7 +34,7 @@ from torchtraceap.views.stretches import ranges_text
 from torchtraceap.views.summary import detector_text
 from torchtraceap.views.work_tables import window_table, work_tables
 
-_SCRIPTS = ("slices.js", "time_view.js", "timeline.js", "viewer.js", "page.js")
+SCRIPTS = ("slices.js", "time_view.js", "timeline.js", "viewer.js", "page.js")
 _IN_NOTEBOOK = 20  # Findings.
 
 
@@ -45,7 +45,7 @@ def page_html(report: ReportData) -> str:
     """
     values = _values(report) | _page_values(report)
     timeline = timeline_json(report, values["lanes"])
-    return document("page.html", values, _SCRIPTS, timeline)
+    return document("page.html", values, SCRIPTS, timeline)
 
 
 def notebook_html(report: ReportData) -> str:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""server.py: the process of the server: its socket, its signals and its end."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from torchtraceap.base.errors import ConfigError
+from torchtraceap.service.app import make_app
+from torchtraceap.service.settings import TOKEN_VARIABLE, Settings
+
+# Of connections; more get 503 at once. Each may hold an answer.
+_MOST_CONNECTIONS = 1000
+_BACKLOG = 2048
+
+
+def serve(
+    settings: Settings,
+    host: str,
+    port: int,
+    end_seconds: float,
+    begun: Callable[[str], object],
+) -> None:
+    """Answer requests until SIGTERM or Ctrl-C. Then none is accepted, what was begun is
+    finished in ``end_seconds``, and what takes longer is canceled.
+
+    ``begun`` is called with the address once it can be connected to. Raises ConfigError
+    for an address that cannot be had, or that others reach while there is no token;
+    KeyboardInterrupt after Ctrl-C.
+    """
+    app = make_app(settings)
+    with listening(host, port, settings.token is not None) as bound:
+        name, number = bound.getsockname()[:2]
+        begun(f"http://{f'[{name}]' if ':' in name else name}:{number}/")
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=max(1, round(end_seconds)),
+        )
+        # uvicorn raises the signal again once it has ended, and this one ends well.
+        before = signal.signal(signal.SIGTERM, _nothing)
+        try:
+            uvicorn.Server(config).run([bound])
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def listening(host: str, port: int, has_token: bool) -> socket.socket:
+    """Return a socket that listens. Raises ConfigError as `serve` does."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, _, _, _, address = found[0]
+        if not (has_token or ipaddress.ip_address(address[0]).is_loopback):
+            raise ConfigError(
+                f"{host}: others reach this address, so the server needs a token: "
+                f"--token-file FILE, or the environment variable {TOKEN_VARIABLE}"
+            )
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ConfigError(
+            f"cannot listen on {host}, port {port}: {why}. Give another --host or "
+            "--port"
+        ) from error
+
+
+def _nothing(*_: Any) -> None:
+    """Heed a signal, and go on."""
