@@ -68,6 +68,7 @@ PARTS = [
     package("mcp_server", 940, 400),
     package("profiling", 1_850, 1_600),
     package("ranks", 1_815, 1_000),
+    package("service", 1_520, 1_200),
     package("views", 5_610, 2_900),
     package("waits", 990, 800),
 ]

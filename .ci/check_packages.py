@@ -37,6 +37,7 @@ SUBPACKAGES = [
     "torchtraceap_dryrun",  # runs code for a GPU without one
     "torchtraceap_train",  # trains the detector
     "mcp_server",  # analyses for agents
+    "service",  # analyses over HTTP
     "integrations",  # trainers, and destinations of reports
     "checking",  # pytest and SyncCheck
     "cli",  # the program
@@ -71,6 +72,12 @@ ON_FIRST_USE = {
     "torchtraceap.mcp_server.server",
     "torchtraceap.mcp_server.tools",
     "torchtraceap.profiling.recorder",
+    "torchtraceap.service.app",
+    "torchtraceap.service.examples",
+    "torchtraceap.service.guard",
+    "torchtraceap.service.problems",
+    "torchtraceap.service.server",
+    "torchtraceap.service.uploads",
     "torchtraceap.waits.written",
 }
 # A dry run is built on torch, so all of its modules are of this kind, except these and

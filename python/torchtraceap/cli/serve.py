@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refuse_fleet(folder: str) -> None:
-    """Raise ConfigError or Refused for what is no data set, or cannot be asked."""
+    """Raise ConfigError or Refused for another folder than that of a data set."""
     from torchtraceap.fleets.queries import connected
 
     try:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Query
 from fastapi.security import HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
@@ -32,31 +33,63 @@ from torchtraceap.service.tasks import MEDIA, Fault, FleetTask, Reply, TraceTask
 from torchtraceap.service.uploads import Upload
 
 _MOST = 2**53  # Of a number in JSON.
-_MOST_ROWS = 2000
-_Form = Annotated[
-    Literal["json", "text", "html"],
-    Query(description="JSON (docs/reference/formats.md), plain text, or one page."),
-]
-_Recover = Annotated[bool, Query(description="Read what is sound of a damaged file.")]
-_Step = Annotated[
-    int | None, Query(ge=0, le=_MOST, description="Only the time of this ProfilerStep.")
-]
-_LastStep = Annotated[
-    int | None,
-    Query(ge=0, le=_MOST, description="With step: up to the end of this one."),
-]
-_Path = Annotated[
-    str,
-    Query(
+_Number = Annotated[int, Field(ge=0, le=_MOST)]
+
+
+class Strict(BaseModel):  # type: ignore[misc]
+    """Parameters of a query, of which none is let pass that is not known."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class How(Strict):
+    """How a trace is analyzed, and in which form the report is."""
+
+    form: Literal["json", "text", "html"] = Field(
+        "json", description="JSON (docs/reference/formats.md), plain text, or one page."
+    )
+    recover: bool = Field(False, description="Read what is sound of a damaged file.")
+    step: _Number | None = Field(None, description="Only the time of this step.")
+    last_step: _Number | None = Field(
+        None, description="With step: up to the end of this one."
+    )
+
+    def steps(self) -> tuple[int, int] | None:
+        """Return the first and the last step. Raises Problem."""
+        last = self.step if self.last_step is None else self.last_step
+        if last is not None and (self.step is None or last < self.step):
+            text = "last_step is of use with a step before it only."
+            raise Problem(422, "invalid", text)
+        return None if self.step is None or last is None else (self.step, last)
+
+
+class Named(How):
+    """The same, of a trace that the server can read."""
+
+    path: str = Field(
         min_length=1,
         max_length=4096,
         description="Relative to the first root of the server, or absolute.",
         examples=["runs/trace.json.gz"],
-    ),
-]
-_FleetForm = Annotated[
-    Literal["text", "html", "markdown"], Query(description="The form of the report.")
-]
+    )
+
+
+class FleetForm(Strict):
+    """The form of a report on a data set."""
+
+    form: Literal["text", "html", "markdown"] = "html"
+
+
+class Rows(Strict):
+    """How much is answered."""
+
+    rows: int = Field(100, ge=1, le=2000, description="Of the answer, at most.")
+
+
+_How = Annotated[How, Query()]
+_Named = Annotated[Named, Query()]
+_FleetForm = Annotated[FleetForm, Query()]
+_Rows = Annotated[Rows, Query()]
 _Question = Literal[
     "facts",
     "programs",
@@ -69,7 +102,6 @@ _Question = Literal[
     "regressions",
     "failures",
 ]
-_Rows = Annotated[int, Query(ge=1, le=_MOST_ROWS, description="Of the answer.")]
 
 
 def make_app(settings: Settings) -> FastAPI:
@@ -107,16 +139,18 @@ class Service:
 
     def _add_routes(self, app: FastAPI) -> None:
         token = self._settings.token
-        guarded = {}
+        guarded: dict[str, Any] = {}
         if token is not None:
             # The scheme is for OpenAPI; Token compares.
             scheme = HTTPBearer(auto_error=False)
             guarded["dependencies"] = [Depends(scheme), Depends(Token(token))]
-        faults = (401,) if token is not None else ()
+        faults = (401,) if token is not None else (403,)
         work = (422, 429, 500, 504, *faults)
 
         def add(path: str, endpoint: Any, tag: str, method: str, **more: Any) -> None:
-            app.add_api_route(path, endpoint, methods=[method], tags=[tag], **more)
+            # Its default would add JSON to what OpenAPI says about each answer.
+            more = {"response_class": Response, "tags": [tag], **more}
+            app.add_api_route(path, endpoint, methods=[method], **more)
 
         for path, upload, named, example in (
             ("/v1/reports", self.report, self.named_report, examples.REPORT),
@@ -148,100 +182,63 @@ class Service:
         add("/healthz", self.health, "server", "GET", responses=examples.HEALTH)
         more = {**examples.HEALTH, **responses(503)}
         add("/readyz", self.readiness, "server", "GET", responses=more)
-        page = HTMLResponse
-        add("/", self.page, "server", "GET", response_class=page)
+        add("/", self.page, "server", "GET", responses=examples.PAGE)
 
     # --- Analyses ---------------------------------------------------------------------
 
-    async def report(
-        self,
-        request: Request,
-        form: _Form = "json",
-        recover: _Recover = False,
-        step: _Step = None,
-        last_step: _LastStep = None,
-    ) -> Response:
+    async def report(self, request: Request, how: _How) -> Response:
         """Analyze a trace that is sent. It is deleted afterwards."""
-        return await self._upload(request, False, form, recover, step, last_step)
+        return await self._sent(request, how, False)
 
-    async def job(
-        self,
-        request: Request,
-        form: _Form = "json",
-        recover: _Recover = False,
-        step: _Step = None,
-        last_step: _LastStep = None,
-    ) -> Response:
+    async def job(self, request: Request, how: _How) -> Response:
         """Analyze the traces of the ranks of one job together: a file each, or a merged
         one. They are deleted afterwards."""
-        return await self._upload(request, True, form, recover, step, last_step)
+        return await self._sent(request, how, True)
 
-    async def named_report(
-        self,
-        request: Request,
-        path: _Path,
-        form: _Form = "json",
-        recover: _Recover = False,
-        step: _Step = None,
-        last_step: _LastStep = None,
-    ) -> Response:
+    async def named_report(self, request: Request, how: _Named) -> Response:
         """Analyze a trace below the roots of the server."""
-        return await self._named(request, path, False, form, recover, step, last_step)
+        return await self._named(request, how, False)
 
-    async def named_job(
-        self,
-        request: Request,
-        path: _Path,
-        form: _Form = "json",
-        recover: _Recover = False,
-        step: _Step = None,
-        last_step: _LastStep = None,
-    ) -> Response:
+    async def named_job(self, request: Request, how: _Named) -> Response:
         """Analyze the traces of a job's ranks below the roots of the server: those in a
         folder, or in a merged file."""
-        return await self._named(request, path, True, form, recover, step, last_step)
+        return await self._named(request, how, True)
 
-    async def _upload(self, request: Request, is_job: bool, *how: Any) -> Response:
-        settings, headers = self._settings, request.headers
+    async def _sent(self, request: Request, how: How, is_job: bool) -> Response:
+        most, headers = self._settings.upload_bytes, request.headers
+        how.steps()  # Before a body is read.
         with (
             self._pool.seat(),
             tempfile.TemporaryDirectory(prefix="torchtraceap-") as folder,
         ):
-            kind = headers.get("content-type", "")
-            upload = Upload(folder, kind, settings.upload_bytes, is_job)
+            upload = Upload(folder, headers.get("content-type", ""), most, is_job)
             upload.refuse(headers.get("content-length"))
             receiving = upload.receive(request.stream())
-            await asyncio.wait_for(receiving, settings.seconds)
-            task = self._task((folder,), tuple(upload.names), is_job, *how)
+            await asyncio.wait_for(receiving, self._settings.seconds)
+            task = self._task((folder,), tuple(upload.names), how, is_job)
             return await self._answered(request, task)
 
-    async def _named(
-        self, request: Request, path: str, is_job: bool, *how: Any
-    ) -> Response:
+    async def _named(self, request: Request, how: Named, is_job: bool) -> Response:
         if not self._roots:
             text = "this server reads no files. Send the trace, or start it with --root"
             raise Problem(404, "no_roots", f"{text} DIR.")
+        task = self._task(self._roots, (how.path,), how, is_job)
         with self._pool.seat():
-            task = self._task(self._roots, (path,), is_job, *how)
             return await self._answered(request, task)
 
     def _task(
-        self,
-        roots: tuple[str, ...],
-        names: tuple[str, ...],
-        is_job: bool,
-        form: str,
-        recover: bool,
-        step: int | None,
-        last_step: int | None,
+        self, roots: tuple[str, ...], names: tuple[str, ...], how: How, is_job: bool
     ) -> TraceTask:
-        if last_step is not None and (step is None or last_step < step):
-            text = "last_step is of use with a step before it only."
-            raise Problem(422, "invalid", text)
-        last = step if last_step is None else last_step
-        steps = None if step is None or last is None else (step, last)
-        most, threads = self._settings.text_bytes, self._threads
-        return TraceTask(roots, names, is_job, form, recover, steps, most, threads)
+        return TraceTask(
+            roots,
+            names,
+            is_job,
+            how.form,
+            how.recover,
+            how.steps(),
+            self._settings.text_bytes,
+            self._threads,
+        )
 
     async def _answered(
         self, request: Request, task: TraceTask | FleetTask
@@ -254,16 +251,16 @@ class Service:
 
     # --- A fleet ----------------------------------------------------------------------
 
-    async def fleet(self, request: Request, form: _FleetForm = "html") -> Response:
+    async def fleet(self, request: Request, how: _FleetForm) -> Response:
         """Report on the data set of the server, made by ``torchtraceap fleet``."""
-        return await self._asked(request, None, form, _MOST_ROWS)
+        return await self._asked(request, None, how.form, 0)
 
     async def fleet_question(
-        self, request: Request, question: _Question, rows: _Rows = 100
+        self, request: Request, question: _Question, how: _Rows
     ) -> Response:
         """Ask the data set one question: its facts, the worst programs, lost time by
         pattern, model, commit, host or GPU, new findings, regressions, failures."""
-        return await self._asked(request, question, "json", rows)
+        return await self._asked(request, question, "json", how.rows)
 
     async def _asked(
         self, request: Request, question: str | None, form: str, most: int

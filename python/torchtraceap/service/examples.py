@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples.py: what OpenAPI says of bodies and answers, with an example of each."""
+"""examples.py: what OpenAPI says about bodies and answers, with an example of each."""
 
 from __future__ import annotations
 
@@ -81,6 +81,7 @@ QUESTION = _response(
 METRICS = _response(
     "Metrics", {"text/plain": 'torchtraceap_serve_children_lost{why="time"} 0.0'}
 )
+PAGE = _response("The page", {"text/html": "<!DOCTYPE html>"})
 HEALTH = _response("It does", {"application/json": {"status": "ok"}})
 
 
@@ -96,5 +97,8 @@ def body(is_job: bool) -> dict[str, Any]:
     content: dict[str, Any] = {MULTIPART: {"schema": parts}}
     for kind in MEDIA_TYPES:
         content[kind] = {"schema": file}
-    content["application/json"] = {"schema": {"type": "object"}, "example": _TRACE}
+    events = {"type": "array", "items": {"type": "object"}}
+    trace = {"type": "object", "properties": {"traceEvents": events}}
+    trace["required"] = ["traceEvents"]
+    content["application/json"] = {"schema": trace, "example": _TRACE}
     return {"required": True, "content": content}

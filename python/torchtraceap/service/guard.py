@@ -8,6 +8,7 @@ from noticing that its client is gone.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from torchtraceap.service.pool import Pool
-from torchtraceap.service.problems import Problem
+from torchtraceap.service.problems import GONE, Problem
 
 # No page of another site may frame, read or sniff an answer, nor may one be kept. A
 # page is what a trace made: it may run its own script, and has an origin of its own.
@@ -34,6 +35,8 @@ _HEADERS = {
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Of `Sec-Fetch-Site`: a page of our own, and what a person typed.
 _OURS = ("same-origin", "none")
+_ENDING = Problem(503, "ending", "the server ends. Ask again once there is a new one.")
+_METHODS = ("GET", "POST")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
@@ -96,7 +99,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.monotonic(), 499  # Unless an answer begins.
+        began, status = time.monotonic(), GONE  # Unless an answer begins.
 
         async def received() -> Message:
             message = await receive()
@@ -117,9 +120,13 @@ class Guard:
                 await problem.response()(scope, received, sent)
             else:
                 await self._app(scope, received, sent)
+        except asyncio.CancelledError:  # By the server, whose time to end is over.
+            if status == GONE:
+                await _ENDING.response()(scope, received, sent)
         finally:
             route = getattr(scope.get("route"), "path", "other")
-            method = scope["method"] if route != "other" else "other"
+            # A client may name any method, and none of them is a label of its own.
+            method = scope["method"] if scope["method"] in _METHODS else "other"
             self._metrics.requests.labels(method, route, str(status)).inc()
             seconds = time.monotonic() - began
             self._metrics.seconds.labels(method, route).observe(seconds)

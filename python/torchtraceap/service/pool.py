@@ -48,6 +48,7 @@ class Pool:
         self._seconds = seconds
         self._turn = asyncio.Semaphore(workers)
         self._idle: list[Child] = []
+        self._working: set[_Work] = set()
         self._threads = threads_for_children(workers, "child")
 
     @property
@@ -88,6 +89,7 @@ class Pool:
     async def _asked(self, task: TraceTask | FleetTask) -> Reply:
         work = _Work(self._idle.pop() if self._idle else None)
         loop = asyncio.get_running_loop()
+        self._working.add(work)
         answer = loop.run_in_executor(self._threads, work.run, task)
         why = "canceled"
         try:
@@ -101,6 +103,7 @@ class Pool:
                 work.kill()
                 with suppress(ChildEnded):
                     await answer
+            self._working.discard(work)
         try:
             reply = answer.result()
         except ChildEnded as ended:
@@ -116,7 +119,9 @@ class Pool:
         return reply
 
     def close(self) -> None:
-        """End the children, which are idle by now."""
+        """End the children, also those that work."""
+        for work in self._working:
+            work.kill()
         for child in self._idle:
             child.close()
         self._idle.clear()

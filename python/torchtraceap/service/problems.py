@@ -23,13 +23,15 @@ from torchtraceap.service.pool import Full, Overtime
 
 MEDIA_TYPE = "application/problem+json"
 _WIDTH = 1900  # Of a detail; names of files may be long.
-_GONE = 499  # As nginx logs a client that did not wait. It is never sent.
+GONE = 499  #: As nginx logs a client that did not wait. It is never sent.
 _RETRY_S = 5  # About as long as an analysis of a large trace.
 _AGAIN = {"Retry-After": str(_RETRY_S)}
 #: What may go wrong with a request, by status, for OpenAPI: title and kind.
 EXAMPLES: Mapping[int, tuple[str, str]] = {
     400: ("invalid", "the body is not multipart/form-data: it has no boundary."),
     401: ("token", "this server needs its token: Authorization: Bearer TOKEN."),
+    403: ("host", "a server without a token is called localhost, 127.0.0.1 or [::1] "
+          "only."),
     404: ("no_such_file", "runs/a.json: there is no such file. Give a path relative "
           "to the first root of this server, or an absolute one."),
     408: ("time_limit", "the body did not arrive within 300 s. Send less, or start "
@@ -128,7 +130,7 @@ def add_handlers(app: FastAPI, seconds: float) -> None:
 
     async def answer(request: Request, error: Exception) -> Response:
         if isinstance(error, ClientDisconnect):
-            return Response(status_code=_GONE)
+            return Response(status_code=GONE)
         return problem_of(error, seconds).response()
 
     kinds = (Problem, Full, Overtime, ChildEnded, ClientDisconnect)
@@ -138,7 +140,7 @@ def add_handlers(app: FastAPI, seconds: float) -> None:
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return what OpenAPI says of these statuses."""
+    """Return what OpenAPI says about these statuses."""
     made: dict[int | str, dict[str, Any]] = {}
     for status in statuses:
         kind, detail = EXAMPLES[status]

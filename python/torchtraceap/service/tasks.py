@@ -159,7 +159,7 @@ def _trace(task: TraceTask) -> str:
 def _ranks(roots: Roots, paths: list[str], is_folder: bool) -> RankPaths:
     if not is_folder:
         text = paths[0] if len(paths) == 1 else "upload"
-        return RankPaths(text, tuple(paths), os.curdir, is_list=True)
+        return RankPaths(text, tuple(paths), os.curdir, is_list=len(paths) == 1)
     left = _MOST_FILES
 
     def may_read(path: str) -> bool:

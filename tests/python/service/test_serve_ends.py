@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_serve_ends.py: crashes, limits of time, full queues, lost clients, SIGTERM."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ..trace_builder import op, trace_of
+from .conftest import Server, serving
+
+GOOD = ("good.json", trace_of(op("aten::mm", 5, 9)))
+CRASH, HANG = ("crash.json", b"{}"), ("hang.json", b"{}")
+LOST = 'torchtraceap_serve_children_lost{why="'
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+def test_a_crash_costs_one_request(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", 1, poisoned=True) as server:
+        for _ in range(2):
+            assert server.send(GOOD).status_code == 200
+            answer = server.send(CRASH)
+            assert (answer.status_code, answer.json()["kind"]) == (500, "crashed")
+        assert server.metric(f'{LOST}crashed"') == 2
+        assert not [*tmp_path.iterdir()]
+
+
+def test_an_analysis_that_takes_too_long(tmp_path: Path) -> None:
+    limit = ("--max-seconds", 0.3)
+    with serving(tmp_path, "--workers", 1, *limit, poisoned=True) as server:
+        answer = server.send(HANG)
+        assert (answer.status_code, answer.json()["kind"]) == (504, "time_limit")
+        assert server.metric(f'{LOST}time"') == 1
+        assert server.load() == (0, 0)
+        # So does a body that never ends.
+        with socket.create_connection(("127.0.0.1", int(server.url[-5:]))) as slow:
+            slow.sendall(
+                b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+            )
+            assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
+        assert not [*tmp_path.iterdir()]
+
+
+def test_a_full_queue(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
+    mark = tmp_path / "mark"
+    wait = ("wait.json", str(mark).encode())
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    arguments = ("--workers", 1, "--queue", 1)
+    with serving(scratch, *arguments, poisoned=True) as server:
+        sent = [threads.submit(server.send, wait) for _ in range(2)]
+        server.until(lambda: server.load() == (1, 1))
+        answer = server.send(GOOD)
+        assert (answer.status_code, answer.json()["kind"]) == (429, "busy")
+        assert int(answer.headers["retry-after"]) > 0
+        assert server.client.get("/healthz").status_code == 200
+        mark.touch()
+        assert [one.result().text for one in sent] == ["done", "done"]
+        assert server.send(GOOD).status_code == 200
+
+
+def test_a_client_that_goes(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
+    with serving(tmp_path, "--workers", 1, poisoned=True) as server:
+        for number in (1, 2):
+            with httpx.Client(base_url=server.url, timeout=0.5) as client:
+                files = [("trace", HANG)]
+                sent = threads.submit(client.post, "/v1/reports", files=files)
+                with pytest.raises(httpx.ReadTimeout):
+                    sent.result()
+            server.until(
+                lambda n=number: server.metric(f'{LOST}canceled"') == n  # type: ignore[misc]
+            )
+        server.until(lambda: not [*tmp_path.iterdir()])
+        assert server.send(GOOD).status_code == 200
+        # In the middle of a body, too.
+        with socket.create_connection(("127.0.0.1", int(server.url[-5:]))) as gone:
+            gone.sendall(
+                b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+            )
+            server.until(lambda: server.load() == (0, 1))
+        server.until(lambda: server.load() == (0, 0))
+        assert not [*tmp_path.iterdir()]
+
+
+def test_sigterm_finishes_what_was_begun(
+    tmp_path: Path, threads: ThreadPoolExecutor
+) -> None:
+    mark = tmp_path / "mark"
+    wait = ("wait.json", str(mark).encode())
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with serving(scratch, "--workers", 1, poisoned=True) as server:
+        sent = [threads.submit(server.send, wait) for _ in range(2)]
+        server.until(lambda: server.load() == (1, 1))
+        ended = threads.submit(server.end)
+        server.until(lambda: not answers(server))
+        mark.touch()
+        assert [one.result().text for one in sent] == ["done", "done"]
+        assert ended.result() == 0
+        assert server.stderr() == "" and not [*scratch.iterdir()]
+
+
+def test_sigterm_does_not_wait_for_ever(
+    tmp_path: Path, threads: ThreadPoolExecutor
+) -> None:
+    with serving(tmp_path, "--workers", 1, "--end-seconds", 1, poisoned=True) as server:
+        sent = threads.submit(server.send, HANG)
+        server.until(lambda: server.load() == (1, 0))
+        assert server.end() == 0
+        with pytest.raises(httpx.HTTPError):  # 503, unless it is closed before.
+            sent.result().raise_for_status()
+        assert "Traceback" not in server.stderr() and not [*tmp_path.iterdir()]
+
+
+def answers(server: Server) -> bool:
+    """Whether a new connection is accepted."""
+    try:
+        socket.create_connection(("127.0.0.1", int(server.url[-5:]))).close()
+    except OSError:
+        return False
+    return True
