@@ -40,7 +40,13 @@ MEDIA = {
     "markdown": "text/markdown; charset=utf-8",
 }
 _MOST_FILES = 20_000  # Files and folders below the folder of a job.
-_TOO_LARGE = ("gzip_limit", "gzip_bomb", "too_large")
+_TOO_LARGE = (
+    "gzip_bomb",
+    "gzip_limit",
+    "pftrace_limit",
+    "too_large",
+    "too_many_events",
+)
 
 
 @dataclass(frozen=True)
@@ -151,8 +157,11 @@ def _trace(task: TraceTask) -> str:
             )
         report = plan.report(read_trace(paths[0], loading), loading.steps)
         made = _REPORT_FORMS[task.form](of_torch(report))
-    for file in found:
-        roots.refuse_changed(file)
+    try:
+        for file in found:
+            roots.refuse_changed(file)
+    except RootsError as error:
+        raise TraceError(str(error), kind="changed") from error
     return made
 
 

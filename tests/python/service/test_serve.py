@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from torchtraceap.service.uploads import safe_name
 
 from ..conftest import Cli
 from ..fleets.conftest import traces as traces
+from ..pages import page
 from .conftest import Server, serving
 
 pytest.importorskip("duckdb")
@@ -188,6 +190,17 @@ def test_openapi_has_examples(server: Server) -> None:
             for kind, content in route["responses"].items():
                 for one in content["content"].values():
                     assert "example" in one, (path, kind)
+
+
+def test_the_page_lists_every_route(server: Server) -> None:
+    form = server.client.get("/openapi.json").json()
+    routes = {
+        f"{method.upper()} {path}"
+        for path, methods in form["paths"].items()
+        for method in methods
+    }
+    listed = re.findall(r"`((?:GET|POST) /[^`?]*)", page("serve").partition("```")[0])
+    assert {*listed} == routes | {"GET /openapi.json"}
 
 
 # --- A fleet --------------------------------------------------------------------------
