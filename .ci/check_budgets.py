@@ -58,7 +58,7 @@ def package(name: str, budget: int, goal: int) -> Budget:
 PARTS = [
     package("base", 1_410, 800),
     package("checking", 1_750, 1_400),
-    package("cli", 2_960, 1_800),
+    package("cli", 3_080, 1_800),
     package("data", 2_050, 1_200),
     package("detection", 420, 400),
     package("explain", 3_220, 2_000),
@@ -69,11 +69,11 @@ PARTS = [
     package("profiling", 1_850, 1_600),
     package("ranks", 1_815, 1_000),
     package("service", 1_520, 1_200),
-    package("views", 5_610, 2_900),
+    package("views", 5_620, 2_900),
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 30_550, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 32_200, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_710, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -84,10 +84,10 @@ BUDGETS = [
     ),
     Budget("cpp", 66_100, 48_000, ("cpp",)),
     Budget("cpp", 484, 350, ("cpp",), unit="files"),
-    Budget("tests", 68_260, 50_000, ("tests",)),
-    Budget("benchmarks", 34_860, 30_000, ("benchmarks",)),
-    Budget("docs", 68, 55, ("docs",), (".md",), "pages"),
-    Budget("docs/*.md", 15, 14, ("docs",), (".md",), "pages", deep=False),
+    Budget("tests", 69_220, 50_000, ("tests",)),
+    Budget("benchmarks", 35_000, 30_000, ("benchmarks",)),
+    Budget("docs", 69, 55, ("docs",), (".md",), "pages"),
+    Budget("docs/*.md", 16, 14, ("docs",), (".md",), "pages", deep=False),
     Budget("benchmarks/results", 15, 15, ("benchmarks/results",), (".md",), "pages"),
 ]
 
