@@ -85,6 +85,35 @@ SPOTS = (
         "since = run",
         (f"{TESTS}/fleets/test_fleet_report.py",),
     ),
+    # --- Server ---
+    Spot(
+        "any-token",
+        f"{PACKAGE}/service/guard.py",
+        "if not secrets.compare_digest(found, self._token) or ",
+        "if ",
+        (f"{TESTS}/service/test_serve.py",),
+    ),
+    Spot(
+        "endless-body",
+        f"{PACKAGE}/service/uploads.py",
+        "                if self._left < 0:\n",
+        "                if False:\n",
+        (f"{TESTS}/service/test_serve.py",),
+    ),
+    Spot(
+        "endless-queue",
+        f"{PACKAGE}/service/pool.py",
+        "        if not self._left:\n",
+        "        if False:\n",
+        (f"{TESTS}/service/test_serve_ends.py",),
+    ),
+    Spot(
+        "work-for-no-one",
+        f"{PACKAGE}/service/app.py",
+        "        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n",
+        "        await asyncio.wait({done})\n",
+        (f"{TESTS}/service/test_serve_ends.py",),
+    ),
     # --- Perfetto's packets ---
     Spot(
         "ends-of-a-group",

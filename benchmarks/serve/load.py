@@ -62,7 +62,7 @@ def ask(client: http.client.HTTPConnection, body: bytes) -> Asked:
 
 
 def ask_all(port: int, bodies: Sequence[bytes], clients: int, most: int) -> list[Asked]:
-    """Have clients send traces until that number of requests was sent."""
+    """Have clients send traces until there were as many requests."""
     left = iter(range(most))
     lock = threading.Lock()
 

@@ -22,6 +22,12 @@ for needed in ("fastapi", "uvicorn", "python_multipart", "prometheus_client"):
     pytest.importorskip(needed, reason="the extra server is not installed")
 
 
+def has_ended(pid: int) -> bool:
+    """Tell whether all threads of a child are gone, which has not been waited for."""
+    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return state == "Z" and len(os.listdir(f"/proc/{pid}/task")) == 1
+
+
 class Server:
     """A server that runs, and its client."""
 
@@ -52,6 +58,12 @@ class Server:
         """Return how many requests run, and how many wait."""
         running, waiting = (f"torchtraceap_serve_{x}" for x in ("running", "waiting"))
         return self.metric(running), self.metric(waiting)
+
+    def children(self) -> list[int]:
+        """Return its processes that run."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        pids = [int(pid) for task in tasks for pid in task.read_text().split()]
+        return [pid for pid in pids if not has_ended(pid)]
 
     def until(self, met: Callable[[], bool]) -> None:
         """Wait for something."""

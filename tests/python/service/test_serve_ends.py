@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +34,12 @@ def test_a_crash_costs_one_request(tmp_path: Path) -> None:
             answer = server.send(CRASH)
             assert (answer.status_code, answer.json()["kind"]) == (500, "crashed")
         assert server.metric(f'{LOST}crashed"') == 2
+        # So does one that the system ends while it is idle.
+        server.send(GOOD)
+        (child,) = server.children()
+        os.kill(child, signal.SIGKILL)
+        server.until(lambda: server.children() != [child])
+        assert server.send(GOOD).status_code == 200
         assert not [*tmp_path.iterdir()]
 
 
