@@ -35,7 +35,8 @@ from torchtraceap.views.work_tables import (
 
 _NAME = 48  # Characters of a text in plain text.
 _SHOWN = 20  # Rows of a table in Markdown.
-_ON_PAGE = 600  # Rows of a table there, which keeps the page under 5 MB.
+_ON_PAGE = 4000  # Rows of a table there, as far as it stays under these bytes.
+_PAGE_BYTES = 4_900_000
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ def fleet_report(folder: str | os.PathLike[str]) -> FleetReport:
             " against the last green trace of the same program",
             regressions(connection),
             _REGRESSIONS,
-            legend="a trace is green if it is not worse than the last green one by "
-            "more than noise (docs/ci.md)",
+            legend="a trace is green if it is not worse than the last green one, nor "
+            "than the median of the last 30, by more than noise (docs/ci.md)",
         ),
         Table(
             "Programs",
@@ -138,14 +139,20 @@ def _in_markdown(column: Column, cell: Cell) -> str:
 
 
 def fleet_page(report: FleetReport) -> str:
-    """Return a report as one HTML page."""
+    """Return a report as one HTML page of under 5 MB."""
     values = {
         "name": report.folder.replace("\\", "/").rstrip("/").rpartition("/")[2],
         "report": report,
         "facts": fact_texts(report),
-        "most": _ON_PAGE,
     }
-    return document("fleet.html", values, ("viewer.js", "fleet_page.js"), "")
+    most = _ON_PAGE
+    while True:
+        values["most"] = most
+        page = document("fleet.html", values, ("viewer.js", "fleet_page.js"), "")
+        size = len(page.encode())
+        if size <= _PAGE_BYTES or most <= 10:
+            return page
+        most = max(10, min(most - 1, int(0.9 * most * _PAGE_BYTES / size)))
 
 
 # --- Columns ----------------------------------------------------------------------

@@ -8,7 +8,7 @@ findings waste; traces without a GPU count none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.base.errors import ConfigError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: A row by the names of its columns.
 Row = dict[str, Any]
 
+#: Rows of an answer: more than any data set has programs.
+MOST = 1_000_000
 #: What findings can be summed up by.
 KEYS = ("pattern", "model", "commit", "host", "gpu")
 
@@ -91,15 +93,21 @@ SELECT program, gpu, coalesce(job, trace) AS item, min(time) AS time,
   median(step_us) AS step_us,
   CASE WHEN count(step_error_us) = count(*) THEN max(step_error_us) END
     AS step_error_us,
-  coalesce(sum(lost_us), 0) / nullif(sum(device_us), 0) AS lost_share
+  coalesce(sum(lost_us), 0) / nullif(sum(device_us), 0) AS lost_share,
+  count(*) AS ranks
 FROM traces LEFT JOIN wasted USING (trace)
 WHERE status NOT IN ('failed', 'unusable') AND gpu IS NOT NULL
-GROUP BY ALL ORDER BY program, gpu, time, item
+  AND time < (now() AT TIME ZONE 'UTC') + INTERVAL 1 DAY -- A wrong clock is no news.
+GROUP BY ALL ORDER BY program, gpu, ranks, count(step_us) = 0, time, item
 """
 _GROWN = """
-SELECT pattern, sum(CASE WHEN item = $after THEN lost_us ELSE -lost_us END) AS us
-FROM lost WHERE item IN ($before, $after) GROUP BY pattern
-HAVING us > 0 ORDER BY us DESC, pattern LIMIT 1
+SELECT number, max_by(pattern, us) AS pattern FROM (
+  SELECT number, pattern, sum(us) AS us FROM (
+    SELECT number, pattern, lost_us AS us FROM pairs JOIN lost ON item = after
+    UNION ALL
+    SELECT number, pattern, -lost_us AS us FROM pairs JOIN lost ON item = before
+  ) GROUP BY ALL HAVING sum(us) > 0
+) GROUP BY number
 """
 _FAILURES = """
 SELECT error_kind AS kind, count(*) AS traces, min(url) AS url,
@@ -128,8 +136,8 @@ def connected(folder: str) -> duckdb.DuckDBPyConnection:
         # The files of whole batches alone: another process may be writing one.
         if parts := data.parts(table):
             files = ", ".join("'" + part.replace("'", "''") + "'" for part in parts)
-            source = f"read_parquet([{files}], hive_partitioning = true, "
-            source += "union_by_name = true)"
+            source = f"read_parquet([{files}], union_by_name = true, "
+            source += "hive_partitioning = false)"  # "k=v" in a folder's own path.
         else:
             connection.register(f"no_{table}", schemas()[table].empty_table())
             source = f"no_{table}"
@@ -172,14 +180,14 @@ def facts(connection: duckdb.DuckDBPyConnection) -> Row:
 
 
 def worst_programs(
-    connection: duckdb.DuckDBPyConnection, most: int = 2000
+    connection: duckdb.DuckDBPyConnection, most: int = MOST
 ) -> list[Row]:
     """Return programs by the GPU time that they lost."""
     return list(_asked(connection, _PROGRAMS, most=most))
 
 
 def findings_by(
-    connection: duckdb.DuckDBPyConnection, key: str, most: int = 2000
+    connection: duckdb.DuckDBPyConnection, key: str, most: int = MOST
 ) -> list[Row]:
     """Return the time lost by each pattern, model, commit, host or GPU: ``key`` is one
     of `KEYS`."""
@@ -188,24 +196,37 @@ def findings_by(
     return list(_asked(connection, _BY.format(key=key), most=most))
 
 
-def appeared(connection: duckdb.DuckDBPyConnection, most: int = 2000) -> list[Row]:
+def appeared(connection: duckdb.DuckDBPyConnection, most: int = MOST) -> list[Row]:
     """Return the findings that a program did not have in its first trace, with the
     first trace and commit that have them."""
     return list(_asked(connection, _APPEARED, most=most))
 
 
 def runs(connection: duckdb.DuckDBPyConnection) -> list[Row]:
-    """Return each trace or job with a GPU, by program, GPU and time: its median step,
-    and the share of its time that is lost."""
+    """Return each trace or job with a GPU, by program, GPU, number of ranks, whether it
+    has steps, and time: its median step, and the share of its time that is lost. Those
+    of tomorrow are left out."""
     return list(_asked(connection, _RUNS))
 
 
-def grown(connection: duckdb.DuckDBPyConnection, before: str, after: str) -> str | None:
-    """Return the pattern that lost the most more in one item than in another."""
-    rows = list(_asked(connection, _GROWN, before=before, after=after))
-    return rows[0]["pattern"] if rows else None
+def grown(
+    connection: duckdb.DuckDBPyConnection, pairs: Sequence[tuple[str, str]]
+) -> dict[int, str]:
+    """Return the pattern that lost the most more in the second item of each pair than
+    in the first, by the place of the pair; none if nothing did."""
+    import pyarrow as pa
+
+    before, after = zip(*pairs, strict=True) if pairs else ((), ())
+    text, number = pa.string(), pa.int64()
+    table = {
+        "number": pa.array(range(len(pairs)), number),
+        "before": pa.array(before, text),
+        "after": pa.array(after, text),
+    }
+    connection.register("pairs", pa.table(table))
+    return {row["number"]: row["pattern"] for row in _asked(connection, _GROWN)}
 
 
-def failures(connection: duckdb.DuckDBPyConnection, most: int = 2000) -> list[Row]:
+def failures(connection: duckdb.DuckDBPyConnection, most: int = MOST) -> list[Row]:
     """Return the kinds of failures, with an example each."""
     return list(_asked(connection, _FAILURES, most=most))

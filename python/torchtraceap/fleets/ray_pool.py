@@ -22,6 +22,7 @@ LOCAL = "local"
 # machines that it adds.
 _AHEAD = 4
 _PATIENCE_S = 5.0
+_WAIT_S = 5.0
 _STORE = 256 << 20  # Bytes of a Ray that is started here: results are kilobytes.
 _RETRIES = 3  # Of a task whose process ended: machines of a cluster come and go.
 
@@ -32,8 +33,9 @@ def run_ray(
     address: str,
     workers: int | None,
     memory: int | None,
-) -> Iterator[Done]:
-    """Yield the rows of each item, in the order in which they are done.
+) -> Iterator[Done | None]:
+    """Yield the rows of each item, in the order in which they are done; None while
+    nothing is.
 
     ``workers`` and ``memory`` are those of a Ray that is started here; a cluster has
     its own. Raises ConfigError if there is no such cluster, or no Ray installed.
@@ -54,7 +56,9 @@ def run_ray(
                 running[own.remote(item, shared)] = item
             if not running:
                 return
-            ready, _ = ray.wait(list(running), num_returns=1)
+            ready, _ = ray.wait(list(running), num_returns=1, timeout=_WAIT_S)
+            if not ready:
+                yield None
             for reference in ready:
                 yield _answer(ray, reference, running.pop(reference))
     finally:
@@ -77,7 +81,13 @@ def _connected(
         return ray, False
     own: dict[str, Any] = {}
     if address == LOCAL:
-        own = {"num_cpus": workers, "_memory": memory, "include_dashboard": False}
+        own = {
+            "num_cpus": workers,
+            "_memory": memory,
+            "include_dashboard": False,
+            # Ray would try a task that is killed for memory for ever.
+            "_system_config": {"task_oom_retries": _RETRIES},
+        }
         own["object_store_memory"] = _STORE
     try:
         _reach(address)
@@ -105,6 +115,6 @@ def _answer(ray: Any, reference: object, item: Item) -> Done:
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
         return failed_task(item, "crashed", CRASHED)
     except ray.exceptions.RayError as error:  # A machine is gone, or cannot run it.
-        why = (str(error) or type(error).__name__).splitlines()[0]
+        why = (str(error).strip() or type(error).__name__).splitlines()[-1]
         return failed_task(item, "internal", f"Ray could not run its task: {why}")
     return done

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """regressions.py: programs that are worse now than when they last were green.
 
-The traces of a program on one kind of GPU are gone through in order of time. The first
-is green. Each later one is compared with the last green one by the rule of ``compare``
-(docs/ci.md): it is red if it is worse by more than noise, else the new last green one.
+The traces of a program on one kind of GPU, with as many ranks, and with steps or
+without, are gone through in order of time. The first is green. Each later one is
+compared by the rule of ``compare`` (docs/ci.md) with the last green one, and with the
+median of the last 30, which small losses of many nights do not move: it is red if it
+is worse than either by more than noise, else green.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from torchtraceap.fleets.queries import Row, grown, runs
@@ -20,6 +24,8 @@ from torchtraceap.gate.side import Change
 if TYPE_CHECKING:
     import duckdb
 
+_GREENS = 30  # A month of nights.
+
 
 @dataclass(frozen=True)
 class Regression:
@@ -28,7 +34,7 @@ class Regression:
     program: str
     gpu: str
     measure: str  #: "step": microseconds; "lost": share of the time.
-    green: Row  #: The last green trace or job, a row of `queries.runs`.
+    green: Row  #: The green trace or job it is worse than, a row of `queries.runs`.
     since: Row  #: The first red one after it.
     now: Row  #: The newest one.
     change: Change  #: From the green one to the newest.
@@ -37,32 +43,48 @@ class Regression:
 
 def regressions(connection: duckdb.DuckDBPyConnection) -> list[Regression]:
     """Return the programs that are red now, the greatest change first."""
-    found = []
-    by_program = groupby(runs(connection), lambda run: (run["program"], run["gpu"]))
-    for (program, gpu), each in by_program:
-        for green, since, now, measure, change in _red(each):
-            pattern = grown(connection, green["item"], now["item"])
-            found.append(
-                Regression(program, gpu, measure, green, since, now, change, pattern)
-            )
+    by_program = groupby(
+        runs(connection),
+        lambda run: (run["program"], run["gpu"], run["ranks"], run["step_us"] is None),
+    )
+    red = [one for _, each in by_program for one in _red(each)]
+    patterns = grown(connection, [(one.green["item"], one.now["item"]) for one in red])
+    found = [replace(one, pattern=patterns.get(i)) for i, one in enumerate(red)]
     return sorted(found, key=lambda one: -(one.change.relative or 0.0))
 
 
-def _red(each: Iterable[Row]) -> Iterator[tuple[Row, Row, Row, str, Change]]:
-    """Yield the last green run, the first and the last red one, if it is red now."""
-    green, since, last = None, None, None
+def _red(each: Iterable[Row]) -> Iterator[Regression]:
+    """Yield what the newest run is worse than, if it is red."""
+    greens: deque[Row] = deque(maxlen=_GREENS)
+    since: Row | None = None
+    last: Regression | None = None
     for run in each:
-        if green is None:
-            green = run
+        worse = _worse(greens, run)
+        if worse is None:
+            greens.append(run)
+            since, last = None, None
             continue
-        measure, change = _compared(green, run)
-        if change is not None and change.counts and change.after > change.before:
-            since = since or run
-            last = (green, since, run, measure, change)
-        else:
-            green, since, last = run, None, None
+        since = since or run
+        green, measure, change = worse
+        last = Regression(
+            *(run["program"], run["gpu"], measure, green, since, run, change, None)
+        )
     if last is not None:
         yield last
+
+
+def _worse(greens: Sequence[Row], run: Row) -> tuple[Row, str, Change] | None:
+    if not greens:
+        return None
+    name = "lost_share" if run["step_us"] is None else "step_us"
+    known = sorted(
+        (one for one in greens if one[name] is not None), key=itemgetter(name)
+    )
+    for green in (greens[-1], *known[len(known) // 2 :][:1]):
+        measure, change = _compared(green, run)
+        if change is not None and change.counts and change.after > change.before:
+            return green, measure, change
+    return None
 
 
 def _compared(before: Row, after: Row) -> tuple[str, Change | None]:

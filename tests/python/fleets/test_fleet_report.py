@@ -79,6 +79,8 @@ def test_programs_and_what_they_lose(fleet: Path) -> None:
         ((1, 1.5, 1), None),
         ((1, 0.8, 0.9), (1, 2, 2)),
         ((1, 1.3, 1, 1.1), (2, 3, 3)),
+        # Within noise of the night before, each time.
+        ((1, 1.03, 1.06, 1.09, 1.12, 1.15), (2, 3, 5)),
     ],
 )
 def test_regressions_are_against_the_last_green_trace(
@@ -157,8 +159,10 @@ def test_a_page_of_thousands_of_rows_is_small(fleet: Path) -> None:
             row = row | long
         tables.append(replace(table, rows=[row] * 10_000))
     whole = FleetReport(report.folder, report.facts, tuple(tables))
-    assert len(tables) == 8 and len(fleet_page(whole).encode()) < 5_000_000
-    assert "and 9,400 more" in fleet_page(whole)
+    page = fleet_page(whole)
+    # As many rows as there is room for.
+    assert len(tables) == 8 and 4_000_000 < len(page.encode()) < 5_000_000
+    assert re.search(r"and \d,\d{3} more", page)
     assert len(fleet_markdown(whole).encode()) < 65_536
 
 
