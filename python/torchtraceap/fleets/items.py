@@ -127,7 +127,7 @@ def place_of(url: str) -> str:
 def below(url: str, folder: str) -> str:
     """Return the path of a file or folder below another; "" if it is that itself.
 
-    Keys of a store are no paths: ``a//b`` is not ``a/b``.
+    Keys of a store differ from paths: ``a//b`` is not ``a/b``.
     """
     return f"{place_of(url)}/".removeprefix(f"{folder}/").strip("/")
 
