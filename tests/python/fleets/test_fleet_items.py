@@ -130,5 +130,5 @@ def test_files_behind_file_urls_are_those(here: Path) -> None:
     lay(here, ["n/x.json"])
     (item,) = find_items([f"file://{here}/n"]).items
     assert item.url == f"file://{here}/n/x.json"
-    lay(here, ["n/y.json"])  # Also within one process.
+    lay(here, ["n/y.json"])
     assert len(find_items([f"file://{here}/n/*"]).items) == 2
