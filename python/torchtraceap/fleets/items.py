@@ -19,6 +19,9 @@ from torchtraceap.ranks.file_names import read_name
 # text. Of 74 traces the most beyond 128 MiB was 2.6 times the text, and gzip makes the
 # text 8 to 24 times smaller.
 _PROCESS, _PLAIN, _GZIPPED = 128 << 20, 4, 60
+# Of the other ranks of a job tables and records are kept: 32 of 0.26 MB of text took
+# 0.4 MB each, 64 of 3 kB took 0.1 MB.
+_KEPT, _SHARE = 256 << 10, 4
 
 _DATE = re.compile(
     r"(?<!\d)(20\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
@@ -58,12 +61,12 @@ class FleetFile:
     size: int
     stamp: str  #: Of a file its time of change, of an object its etag if it has one.
     modified: float  #: Seconds since 1970; 0 if unknown.
+    is_gzipped: bool = False
 
     @property
     def needed_bytes(self) -> int:
         """About the memory that its analysis takes."""
-        times = _GZIPPED if self.url.endswith(".gz") else _PLAIN
-        return _PROCESS + self.size * times
+        return _PROCESS + self.size * (_GZIPPED if self.is_gzipped else _PLAIN)
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Item:
 
     id: str  #: The same for the same place.
     url: str  #: Of the trace; of a job its folder, or the pattern of its files.
-    top: str  #: The folder below which its files are.
+    top: str  #: The innermost folder below which its files are.
     files: tuple[FleetFile, ...]
     labels: tuple[tuple[str, str], ...]  #: Of `LABELS`, those that the path tells.
     fixed: frozenset[str]  #: Those of `--path`, which go before what a trace tells.
@@ -86,8 +89,10 @@ class Item:
 
     @property
     def needed_bytes(self) -> int:
-        """About the memory that its analysis takes: that of its largest trace."""
-        return max(one.needed_bytes for one in self.files)
+        """About the memory that its analysis takes: that of its largest trace, and what
+        is kept of the others."""
+        largest, *others = sorted((f.needed_bytes for f in self.files), reverse=True)
+        return largest + sum(_KEPT + (one - _PROCESS) // _SHARE for one in others)
 
 
 def item_of(
@@ -99,18 +104,32 @@ def item_of(
 ) -> Item:
     """Return an item; ``source`` is the folder as it was given, below which the path
     names the program, and ``pattern`` has groups of `LABELS`."""
-    # A folder of ranks names itself; of a pattern the first file does.
-    relative = os.path.relpath(top if url == top else files[0].url, source)
-    relative = "" if relative == os.curdir else relative
-    found = pattern.search(url) if pattern is not None else None
+    relative = below(files[0].url, source)
+    found = pattern.search(files[0].url) if pattern is not None else None
     given = {k: v for k, v in (found.groupdict() if found else {}).items() if v}
-    program = program_of(relative) or program_of(os.path.basename(source))
+    # A folder of ranks names itself; of a pattern the first file does.
+    program = program_of(below(top, source) if url == top else relative)
+    program = program or program_of(source.rpartition(os.sep)[2])
     guessed = {"program": program or "program"}
     if commit := _COMMIT.search(relative):
         guessed["commit"] = commit[0]
     labels = tuple(sorted((guessed | given).items()))
     time = _time_of(relative)
     return Item(id_of(url), url, top, tuple(files), labels, frozenset(given), time)
+
+
+def place_of(url: str) -> str:
+    """Return a URL without the query that one of the web may have, such as a
+    signature; a path as it is."""
+    return url.partition("?")[0] if url.startswith(("http://", "https://")) else url
+
+
+def below(url: str, folder: str) -> str:
+    """Return the path of a file or folder below another; "" if it is that itself.
+
+    Keys of a store differ from paths: ``a//b`` is not ``a/b``.
+    """
+    return f"{place_of(url)}/".removeprefix(f"{folder}/").strip("/")
 
 
 def id_of(text: str) -> str:

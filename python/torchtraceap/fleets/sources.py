@@ -8,18 +8,19 @@ are read, of a URL with a range request: they tell which files are ranks of one 
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
+from itertools import takewhile
 from typing import Any
 
-from torchtraceap.base.errors import TraceError, trace_error
+from torchtraceap.base.errors import ConfigError, TraceError, trace_error
 from torchtraceap.data.source import (
     ENDINGS,
     RankPaths,
@@ -28,10 +29,17 @@ from torchtraceap.data.source import (
     natural,
     source_of,
 )
-from torchtraceap.fleets.items import FleetFile, Item, item_of
+from torchtraceap.fleets.items import (
+    FleetFile,
+    Item,
+    below,
+    item_of,
+    place_of,
+    program_of,
+)
 from torchtraceap.ranks.file_names import read_name
 from torchtraceap.ranks.first_look import NO_TRACE, FirstLook, look, look_at
-from torchtraceap.ranks.jobs_below import is_job, jobs_and_traces
+from torchtraceap.ranks.jobs_below import common_folder, is_job, jobs_and_traces
 
 # Looking at a file waits for a disk or a network.
 _LOOKERS = 32
@@ -58,6 +66,8 @@ class _Listing:
     source: str  # Below it paths name programs.
     files: Mapping[str, FleetFile]
     is_exact: bool = False  # The caller named the file.
+    system: Any = None  # fsspec's, of URLs.
+    paths: Mapping[str, str] = field(default_factory=dict)  # What it calls them.
 
 
 def find_items(
@@ -67,28 +77,47 @@ def find_items(
     below the folder ``out``.
 
     ``path`` has groups of `items.LABELS`. Raises TraceError for a source that is not
-    there, cannot be listed, or needs a package that is not installed.
+    there, cannot be listed, or needs a package that is not installed; ConfigError if
+    ``path`` matches none of them.
     """
     found = Found()
     known: dict[str, FleetFile] = {}
+    looks: dict[str, FirstLook] = {}
+    traces: dict[str, list[str]] = {}  # By their source.
+    named: dict[str, list[str]] = defaultdict(list)  # Those that the caller named.
     for text in sources:
         listing = _remote(text) if is_url(text) else _local(text, found.skipped)
-        files = {
-            url: file
+        files = [
+            file
             for url, file in listing.files.items()
             if url not in known and not (out and url.startswith(f"{out}{os.sep}"))
-        }
-        known |= files
-        looks = _looks(files.values())
-        traces = []
-        for url, first in looks.items():
+        ]
+        for file, first in _looks(listing, files):
             if first.trouble == NO_TRACE and not listing.is_exact:
                 found.others += 1
+                continue
+            is_gzipped = first.is_gzipped
+            if first.trouble:
+                is_gzipped = place_of(file.url).lower().endswith(".gz")
+            known[file.url] = replace(file, is_gzipped=is_gzipped)
+            looks[file.url] = first
+            if listing.is_exact:
+                named[_store_of(file.url)].append(file.url)
             else:
-                traces.append(url)
-        for name, top, urls in _grouped(listing.source, traces, looks):
-            of_item = [files[url] for url in urls]
-            found.items.append(item_of(name, of_item, top, listing.source, path))
+                traces.setdefault(listing.source, []).append(file.url)
+    of_source = [*traces.items()]
+    of_source += [(common_folder([*map(place_of, of)]), of) for of in named.values()]
+    made = [
+        (source, item_of(name, [known[url] for url in urls], top, source, path))
+        for source, urls_of_source in of_source
+        for name, top, urls in _grouped(urls_of_source, looks)
+    ]
+    if path is not None and made and not any(item.fixed for _, item in made):
+        raise ConfigError(
+            f"path {path.pattern!r}: names nothing in any of {len(made):,} paths, such "
+            f"as {made[0][1].files[0].url}. Try it on that path."
+        )
+    found.items += _told_apart(made)
     # So that a part of the data set is of few days.
     found.items.sort(
         key=lambda i: ((i.name_time or i.time_of_file).timestamp(), natural(i.url))
@@ -98,65 +127,105 @@ def find_items(
 
 def is_url(text: str) -> bool:
     """Tell whether a source is for fsspec, and not for the file system."""
-    return re.match(r"[a-z][a-z0-9+.-]*://", text) is not None
+    return re.match(r"([a-z][a-z0-9+.-]*::)*[a-z][a-z0-9+.-]*://", text) is not None
 
 
 def file_system(url: str) -> Any:
     """Return fsspec's file system of a URL. Raises TraceError if there is none."""
+    return _system_and_path(url)[0]
+
+
+def _system_and_path(url: str) -> tuple[Any, str]:
     try:
-        import fsspec
+        from fsspec.core import url_to_fs
     except ImportError as error:
         hint = "Install it with pip install 'torchtraceap[fleet]'"
         raise trace_error(url, "no_fsspec", "a URL needs fsspec", hint) from error
-    protocol = url.partition("://")[0]
+    if "::" in url:
+        hint = "Copy or unpack what it names to a folder, and give that"
+        cause = "a URL of a file in another one cannot be read"
+        raise trace_error(url, "chained_url", cause, hint)
     try:
-        return fsspec.filesystem(protocol)
-    except (ImportError, ValueError) as error:
-        hint = "Install the package that it names, or copy the files to a folder"
-        cause = f"fsspec cannot open it ({error})"
+        system, path = url_to_fs(url)
+    except Exception as error:  # Of any store's library, from a network.
+        hint = "Check the URL and the credentials, install the package that it names"
+        cause = f"fsspec cannot open it ({_first_line(error)})"
         raise trace_error(url, "no_protocol", cause, hint) from error
+    return system, path
+
+
+def _store_of(url: str) -> str:
+    """Return the part of a URL that says where its paths are; "" of a path."""
+    return "/".join(url.split("/", 3)[:3]) if is_url(url) else ""
+
+
+def _told_apart(made: Sequence[tuple[str, Item]]) -> Iterator[Item]:
+    """Put the name of the source before programs that several sources have."""
+    parent = common_folder([f"{source}/" for source, _ in made])
+    names = {source: program_of(below(source, parent)) for source, _ in made}
+    having: dict[str, set[str]] = defaultdict(set)
+    for source, item in made:
+        if "program" not in item.fixed:
+            having[dict(item.labels)["program"]].add(names[source])
+    for source, item in made:
+        labels = dict(item.labels)
+        program, name = labels["program"], names[source]
+        if "program" not in item.fixed and len(having[program]) > 1 and name:
+            labels["program"] = f"{name}/{program}"
+            item = replace(item, labels=tuple(labels.items()))
+        yield item
 
 
 def _local(text: str, skipped: list[Skipped]) -> _Listing:
-    if is_of_ranks(text):
-        listed = source_of(os.path.abspath(text))
+    is_exact = not is_of_ranks(text)
+    source = os.path.abspath(text)
+    paths: Sequence[str] = [source]
+    if not is_exact:
+        listed = source_of(source)
         assert isinstance(listed, RankPaths)
         skipped += listed.skipped
-        top, paths = os.path.abspath(listed.top), listed.paths
-    else:
-        paths = (os.path.abspath(text),)
-        top = os.path.dirname(paths[0])
+        paths = listed.paths
+        if not os.path.isdir(source):
+            source = _before(source, glob.has_magic)
     files = {}
     for path in paths:
         try:
             state = os.stat(path)
         except (OSError, ValueError) as error:  # ValueError: a NUL byte.
             why = getattr(error, "strerror", None) or str(error)
-            if not is_of_ranks(text):
+            if is_exact:
                 hint = "Check the path and its read permission"
                 raise trace_error(text, "missing", why, hint) from error
             skipped.append(Skipped(path, f"it cannot be read: {why}"))
             continue
         stamp = str(state.st_mtime_ns)
         files[path] = FleetFile(path, state.st_size, stamp, state.st_mtime)
-    return _Listing(top, files, is_exact=not is_of_ranks(text))
+    return _Listing(source, files, is_exact)
+
+
+def _before(pattern: str, has_magic: Callable[[str], bool]) -> str:
+    """Return the folder of a pattern that is there whatever matches it."""
+    parts = pattern.split("/")
+    return "/".join(takewhile(lambda part: not has_magic(part), parts))
 
 
 def _remote(text: str) -> _Listing:
-    protocol = text.partition("://")[0]
-    system = file_system(text)
+    system, given = _system_and_path(text)
+    magic = "*[" if text.startswith(("http://", "https://")) else "*?["
+
+    def has_magic(part: str) -> bool:
+        return any(c in part for c in magic)
+
+    def is_named(path: str) -> bool:
+        return place_of(path).lower().endswith(ENDINGS)
+
+    is_exact = is_pattern = False
     try:
-        given = system._strip_protocol(text)
-        top = given
-        if has_magic := any(c in given for c in "*[") or (
-            "?" in given and protocol not in ("http", "https")
-        ):
+        system.invalidate_cache()
+        if is_pattern := has_magic(place_of(given)):
             listed = system.glob(given, detail=True)
-            while any(c in top for c in "*?["):
-                top = top.rpartition("/")[0]
-        elif system.isfile(given) and given.lower().endswith(ENDINGS):
+        elif is_exact := is_named(given) and system.isfile(given):
             listed = {given: system.info(given)}
-            top = given.rpartition("/")[0]
         else:
             listed = system.find(given, detail=True)
             if not listed and not system.exists(given):
@@ -164,7 +233,7 @@ def _remote(text: str) -> _Listing:
         listed = {
             path: info
             for path, info in listed.items()
-            if info.get("type") != "directory" and path.lower().endswith(ENDINGS)
+            if info.get("type") != "directory" and is_named(path)
         }
         if any(info.get("size") is None for info in listed.values()):  # Of a web page.
             with ThreadPoolExecutor(_LOOKERS) as askers:
@@ -174,14 +243,21 @@ def _remote(text: str) -> _Listing:
         cause = f"it cannot be listed ({_first_line(error)})"
         hint = "Check the URL, the credentials and the network"
         raise trace_error(text, "unreachable", cause, hint) from error
-    is_exact = not has_magic and top != given
-    files = {}
-    for path, info in listed.items():
-        url = path if is_url(path) else f"{protocol}://{path.lstrip('/')}"
-        files[url] = _file_of(url, info)
-    return _Listing(
-        top if is_url(top) else f"{protocol}://{top.lstrip('/')}", files, is_exact
-    )
+    source = _before(text, has_magic) if is_pattern else text.rstrip("/")
+    paths = {_url_of(path, system, text, given): path for path in listed}
+    files = {url: _file_of(url, listed[path]) for url, path in paths.items()}
+    return _Listing(source, files, is_exact, system, paths)
+
+
+def _url_of(path: str, system: Any, text: str, given: str) -> str:
+    """Return the URL of a file in what ``text`` names, which is ``given`` to the file
+    system: with its host, which some forget."""
+    base, whole = given.rstrip("/"), text.rstrip("/")
+    if base and whole.endswith(base):
+        return f"{whole.removesuffix(base)}{path}"
+    if base or not text.partition("://")[2].strip("/"):
+        return str(system.unstrip_protocol(path))
+    return f"{whole}/{path.lstrip('/')}"
 
 
 def _file_of(url: str, info: Mapping[str, Any]) -> FleetFile:
@@ -197,70 +273,71 @@ def _file_of(url: str, info: Mapping[str, Any]) -> FleetFile:
     return FleetFile(url, int(info.get("size") or 0), stamp, modified)
 
 
-def _looks(files: Iterable[FleetFile]) -> dict[str, FirstLook]:
-    """Return what the beginning of each file tells."""
-    files = list(files)
-    with ThreadPoolExecutor(_LOOKERS) as lookers:
-        looks = lookers.map(_look, files)
-        return {file.url: first for file, first in zip(files, looks, strict=True)}
+def _looks(
+    listing: _Listing, files: Sequence[FleetFile]
+) -> Iterator[tuple[FleetFile, FirstLook]]:
+    """Yield each file with what its beginning tells."""
 
-
-def _look(file: FleetFile) -> FirstLook:
-    if not is_url(file.url):
-        return look(file.url)
-    try:
-        system = _system_of(file.url.partition("://")[0])
+    def look_of(file: FleetFile) -> FirstLook:
+        if listing.system is None:
+            return look(file.url)
+        path = listing.paths[file.url]
 
         def read(begin: int, end: int) -> bytes:
-            data: bytes = system.cat_file(file.url, start=begin, end=end)
+            data: bytes = listing.system.cat_file(path, start=begin, end=end)
             return data if len(data) <= end - begin else data[begin:end]
 
-        return look_at(file.url, file.size, read)
-    except Exception as error:  # The task says in full what is wrong.
-        return FirstLook(f"it cannot be read: {_first_line(error)}")
+        try:
+            return look_at(place_of(path), file.size, read)
+        except Exception as error:  # The task says in full what is wrong.
+            return FirstLook(f"it cannot be read: {_first_line(error)}")
 
-
-@cache
-def _system_of(protocol: str) -> Any:
-    return file_system(f"{protocol}://")
+    with ThreadPoolExecutor(_LOOKERS) as lookers:
+        yield from zip(files, lookers.map(look_of, files), strict=True)
 
 
 def _grouped(
-    source: str, traces: Sequence[str], looks: Mapping[str, FirstLook]
+    traces: Sequence[str], looks: Mapping[str, FirstLook]
 ) -> Iterator[tuple[str, str, Sequence[str]]]:
     """Yield for each item its name, the folder that it is in, and its files."""
-    sound = [url for url in traces if not looks[url].trouble]
-    loose: dict[str, list[str]] = defaultdict(list)
-    for place, urls in jobs_and_traces(source, sound, looks.__getitem__):
-        if place != urls[0]:
-            yield place, place, urls
-        else:
-            loose[os.path.dirname(place)].append(place)
-    for folder, urls in loose.items():
-        yield from _recordings(folder, urls, looks)
+    alone = [url for url in traces if looks[url].trouble]
+    urls: dict[str, str] = {}  # By their places.
     for url in traces:
-        if looks[url].trouble:
-            yield url, os.path.dirname(url), [url]
+        if not looks[url].trouble and urls.setdefault(place_of(url), url) != url:
+            alone.append(url)  # The same of the web with another query.
+    of_places = {place: looks[url] for place, url in urls.items()}
+    loose: dict[str, list[str]] = defaultdict(list)
+    for place, files in jobs_and_traces([*urls], of_places.__getitem__):
+        if place != files[0]:
+            yield place, place, [urls[file] for file in files]
+        else:
+            loose[common_folder(files)].append(place)
+    for folder, places in loose.items():
+        for name, files in _recordings(folder, places, of_places):
+            found = [urls[file] for file in files]
+            yield name if found[1:] else found[0], folder, found
+    for url in alone:
+        yield url, common_folder([place_of(url)]), [url]
 
 
 def _recordings(
-    folder: str, urls: Sequence[str], looks: Mapping[str, FirstLook]
-) -> Iterator[tuple[str, str, Sequence[str]]]:
+    folder: str, places: Sequence[str], looks: Mapping[str, FirstLook]
+) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield the jobs among the files of one folder, by their names, and the rest."""
-    names = {url: read_name(url, folder, looks[url].rank) for url in urls}
-    waiting = list(urls)
+    names = {place: read_name(place, folder, looks[place].rank) for place in places}
+    waiting = list(places)
     for fixed in _APART:
         groups: dict[str, list[str]] = defaultdict(list)
-        for url in waiting:
-            groups[names[url].pattern(fixed)].append(url)
+        for place in waiting:
+            groups[names[place].pattern(fixed)].append(place)
         waiting = []
         for pattern, group in groups.items():
-            if len(group) > 1 and is_job(folder, group, looks.__getitem__):
-                yield os.path.join(folder, pattern), folder, group
+            if is_job(folder, group, looks.__getitem__):
+                yield f"{folder}{os.sep}{pattern}", group
             else:
                 waiting += group
-    for url in waiting:
-        yield url, folder, [url]
+    for place in waiting:
+        yield place, [place]
 
 
 def _first_line(error: BaseException) -> str:

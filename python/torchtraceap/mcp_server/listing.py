@@ -25,7 +25,7 @@ def rows_of(
         go_on()
         if not look(path).trouble:
             traces.append(path)
-    for path, files in jobs_and_traces(folder, traces):
+    for path, files in jobs_and_traces(traces):
         states = [os.stat(file) for file in files]
         moment = datetime.fromtimestamp(max(state.st_mtime for state in states), UTC)
         yield {

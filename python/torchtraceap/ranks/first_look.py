@@ -51,6 +51,7 @@ class FirstLook:
     start_us: float | None = None
     #: What is wrong with the rank in it; "" if nothing is.
     odd_rank: str = ""
+    is_gzipped: bool = False  #: By its contents, whatever its name.
 
 
 def look(path: str) -> FirstLook:
@@ -80,15 +81,16 @@ def look_at(path: str, length: int, read: Callable[[int, int], bytes]) -> FirstL
     """Do as `look` with a file of this length of which ``read`` returns the bytes from
     a place to another. Raises what that does."""
     try:
-        head, tail = _ends(length, read, _HEAD)
+        head, tail, is_gzipped = _ends(length, read, _HEAD)
         if _EVENTS not in head and len(head) >= _HEAD:
-            head, tail = _ends(length, read, _LONG_HEAD)
+            head, tail, is_gzipped = _ends(length, read, _LONG_HEAD)
     except zlib.error:
         return FirstLook("its gzip data is damaged")
     if not head.strip():
         return FirstLook("it is empty")
     if head.startswith(b"\n") and path.removesuffix(".gz").endswith(".pftrace"):
-        return FirstLook()  # Perfetto's packets say nothing of ranks near there.
+        # Perfetto's packets say nothing of ranks near there.
+        return FirstLook(is_gzipped=is_gzipped)
     if _EVENTS not in head + tail and not _TRACE.match(head.removeprefix(_MARK)):
         return FirstLook(NO_TRACE)
     info, odd = _distributed_info(head, tail)
@@ -98,6 +100,7 @@ def look_at(path: str, length: int, read: Callable[[int, int], bytes]) -> FirstL
         info.get("world_size"),
         _start_us(head, tail),
         odd,
+        is_gzipped,
     )
 
 
@@ -132,17 +135,17 @@ def _integer(value: object, least: int) -> int | None:
 
 def _ends(
     length: int, read: Callable[[int, int], bytes], size: int
-) -> tuple[bytes, bytes]:
-    """Return the first and the last `size` bytes of the text; no tail of gzip data that
-    goes on."""
+) -> tuple[bytes, bytes, bool]:
+    """Return the first and the last `size` bytes of the text, no tail of gzip data that
+    goes on, and whether it is gzip data."""
     stored = read(0, size)[:size]
     if stored.startswith(_GZIP):
         # A cut is harmless here: the part before it is read.
         inflater = zlib.decompressobj(wbits=31)
-        return inflater.decompress(stored, size), b""
+        return inflater.decompress(stored, size), b"", True
     if length <= len(stored):
-        return stored, b""
-    return stored, read(max(len(stored), length - size), length)
+        return stored, b"", False
+    return stored, read(max(len(stored), length - size), length), False
 
 
 def _distributed_info(head: bytes, tail: bytes) -> tuple[dict[str, int | None], str]:
