@@ -62,7 +62,7 @@ PARTS = [
     package("data", 2_090, 1_200),
     package("detection", 420, 400),
     package("explain", 3_220, 2_000),
-    package("fleets", 2_200, 1_800),
+    package("fleets", 2_450, 1_800),
     package("gate", 2_610, 1_500),
     package("integrations", 1_160, 800),
     package("mcp_server", 940, 400),
@@ -73,7 +73,7 @@ PARTS = [
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 32_600, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 32_650, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_720, 1_200, (PACKAGE,), deep=False),
     Budget(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis_plan import AnalysisPlan
-from torchtraceap.base.errors import TraceError
+from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.base.program_files import read_below
 from torchtraceap.base.roots import Roots
 from torchtraceap.data.load import LoadPlan
@@ -205,6 +205,12 @@ def _fetched(item: Item) -> Iterator[Mapping[str, FleetFile]]:
             # With its folders below the item's, which may tell its rank.
             path = os.path.join(folder, os.path.relpath(file.url, item.top))
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            system.get_file(file.url, path)
+            try:
+                system.get_file(file.url, path)
+            except Exception as error:  # Of any store's library, from a network.
+                why = (str(error) or type(error).__name__).splitlines()[0]
+                cause = f"it cannot be copied ({why})"
+                hint = "Check the store and the network, and run the fleet again"
+                raise trace_error(file.url, "unreachable", cause, hint) from error
             paths[path] = file
         yield paths
