@@ -392,6 +392,18 @@ def test_what_was_done_before_the_disk_is_full_is_kept(
     assert len(read(tmp_path / "out")) == 3
 
 
+def test_other_errors_of_the_system_are_not_of_the_folder(
+    traces: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(running, "run_local", full)
+    done = cli("fleet", traces, "--out", tmp_path / "out")
+    assert done.code == 2 and "Too many open files" in done.err
+    assert "cannot write" not in done.err
+
+
 def test_memory_bounds_what_runs_at_a_time(traces: Path, tmp_path: Path) -> None:
     """What does not fit at all runs alone."""
     waiting = local_pool._Waiting(
