@@ -62,7 +62,7 @@ PARTS = [
     package("data", 2_090, 1_200),
     package("detection", 420, 400),
     package("explain", 3_220, 2_000),
-    package("fleets", 2_290, 1_800),
+    package("fleets", 2_600, 1_800),
     package("gate", 2_610, 1_500),
     package("integrations", 1_160, 800),
     package("mcp_server", 940, 400),
@@ -73,7 +73,7 @@ PARTS = [
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 32_600, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 33_400, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_720, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -84,7 +84,7 @@ BUDGETS = [
     ),
     Budget("cpp", 67_100, 48_000, ("cpp",)),
     Budget("cpp", 492, 350, ("cpp",), unit="files"),
-    Budget("tests", 70_100, 50_000, ("tests",)),
+    Budget("tests", 70_900, 50_000, ("tests",)),
     Budget("benchmarks", 35_100, 30_000, ("benchmarks",)),
     Budget("docs", 71, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 16, 14, ("docs",), (".md",), "pages", deep=False),

@@ -29,6 +29,7 @@ from torchtraceap.cli.targets import (
     write,
 )
 from torchtraceap.data.config import project_file
+from torchtraceap.fleets.data_set import NotWritten
 from torchtraceap.fleets.fleet_report import (
     fleet_lines,
     fleet_markdown,
@@ -163,14 +164,14 @@ def _analyze(options: argparse.Namespace) -> int:
                 counted=count,
                 **given,
             )
-    except OSError as error:
-        why = error.strerror or str(error)
+    except NotWritten as error:
         raise Refused(
-            f"cannot write {options.out}: {why}. Free space, or give --out a folder "
-            "that may be written to, and run the command again: what was done is kept."
+            f"cannot write {options.out}: {error.strerror}. Free space, or give --out "
+            "a folder that may be written to, and run the command again: what was done "
+            "is kept."
         ) from error
     except (*FAILURES, ImportError) as error:
-        raise Refused(str(error)) from error
+        raise Refused(reason(options.sources[0], error)) from error
     if not options.quiet:
         say(_told(ran))
     return _complain(ran)
@@ -189,6 +190,11 @@ def _told(ran: FleetRun) -> str:
 
 
 def _complain(ran: FleetRun) -> int:
+    for why in ran.skipped[:_NAMED]:
+        complain(why)
+    if ran.skipped:
+        files = counted(len(ran.skipped), "file or folder", "files and folders")
+        complain(f"{files} left out, without rows, for they cannot be read")
     for failure in ran.failures[:_NAMED]:
         complain(failure.why)
     if not ran.failures:

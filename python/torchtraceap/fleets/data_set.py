@@ -4,10 +4,13 @@
     DIR/fleet.json                          what the folder is, and how traces were read
     DIR/<table>/day=2026-10-01/000012.parquet
     DIR/_batches/000012.json                the items of a batch, and its files
+    DIR/_new/                               files that are not whole yet
 
 A batch counts once its file in ``_batches`` is there, which is moved into place after
-its tables were written and synced. So whatever ends a run, an item is in the data set
-once or not at all: files that no batch names are removed when the next run begins.
+its tables were written, synced and moved. It may replace earlier batches: their other
+rows are written again with it. So whatever ends a run, an item is in the data set once
+or not at all, and never lost to a later run: files that no batch names are removed when
+the next run begins.
 """
 
 from __future__ import annotations
@@ -17,12 +20,19 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.base.files import write_text
-from torchtraceap.fleets.items import Item
+from torchtraceap.fleets.batches import (
+    BATCHES,
+    Batch,
+    Mark,
+    batches_of,
+    form_of,
+    path_of,
+)
 from torchtraceap.fleets.rows import TABLES
 from torchtraceap.fleets.tasks import Done
 
@@ -30,35 +40,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FORMAT, _VERSION = "torchtraceap fleet", 1
-_HEAD, _BATCHES, _LOCK = "fleet.json", "_batches", "_lock"
+_HEAD, _LOCK, _NEW = "fleet.json", "_lock", "_new"
 
 
-@dataclass(frozen=True)
-class Mark:
-    """An item of the data set."""
-
-    files: tuple[tuple[str, int, str], ...]  #: URL, size and stamp of each.
-    traces: tuple[str, ...]  #: The ids of its traces.
-    failed: bool  #: One of its traces could not be analyzed.
-
-    @classmethod
-    def of(cls, done: Done) -> Mark:
-        """Return the mark of a finished item."""
-        return cls(_states(done.item), done.traces, bool(done.failures))
-
-    def is_of(self, item: Item) -> bool:
-        """Tell whether the item is unchanged."""
-        return self.files == _states(item)
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """A file in ``_batches``."""
-
-    number: int
-    items: Mapping[str, Mark]
-    parts: tuple[str, ...]
-    replaces: int | None = None
+class NotWritten(OSError):
+    """The folder of a data set cannot be written."""
 
 
 class DataSet:
@@ -69,24 +55,30 @@ class DataSet:
         another version; OSError."""
         self.folder = folder
         self.settings = _settings_of(folder)
-        self._batches = _batches_of(folder)
+        self._batches = batches_of(folder)
 
     @classmethod
     def create(cls, folder: str, settings: Mapping[str, Any]) -> DataSet:
         """Open a data set that these settings made, or begin one in a new or an empty
-        folder. Raises what `DataSet` does."""
-        os.makedirs(folder, exist_ok=True)
-        if not set(os.listdir(folder)) - {_LOCK}:
-            head = {"format": _FORMAT, "version": _VERSION, "settings": settings}
-            write_text(os.path.join(folder, _HEAD), json.dumps(head, indent=2))
+        folder, which is one with its first batch. Raises what `DataSet` does."""
+        with _told(folder):
+            os.makedirs(folder, exist_ok=True)
+            is_new = not set(os.listdir(folder)) - {_LOCK}
+        if is_new:
+            found = cls.__new__(cls)
+            found.folder, found.settings, found._batches = folder, settings, {}
+            return found
         found = cls(folder)
-        if found.settings != settings:
-            was, now = (json.dumps(one) for one in (found.settings, settings))
-            raise ConfigError(
-                f"{folder}: its traces were analyzed with the settings {was}, and now "
-                f"they are {now}. Use the same, or give another folder."
-            )
+        found._refuse_others(settings)
         return found
+
+    def _refuse_others(self, settings: Any) -> None:
+        if self.settings != settings:
+            was, now = (json.dumps(one) for one in (self.settings, settings))
+            raise ConfigError(
+                f"{self.folder}: its traces were analyzed with the settings {was}, and "
+                f"now they are {now}. Use the same, or give another folder."
+            )
 
     @property
     def marks(self) -> dict[str, Mark]:
@@ -95,7 +87,8 @@ class DataSet:
         return {id: mark for batch in batches for id, mark in batch.items.items()}
 
     def parts(self, table: str) -> list[str]:
-        """Return the paths of the files of a table, in the order of writing."""
+        """Return the paths of the files of a table, in the order of writing: each trace
+        once, also while a run writes."""
         names = [p for _, batch in sorted(self._batches.items()) for p in batch.parts]
         start = f"{table}/"
         return [os.path.join(self.folder, p) for p in names if p.startswith(start)]
@@ -104,11 +97,14 @@ class DataSet:
     def writing(self) -> Iterator[None]:
         """Be the one process that writes, and remove unfinished batches of another one.
 
-        Raises ConfigError if there is another one.
+        Batches of which a file is gone or cut off count as lost, so their items are
+        analyzed again. Raises ConfigError if there is another process; NotWritten.
         """
         import fcntl
 
-        with open(os.path.join(self.folder, _LOCK), "ab") as lock:
+        with _told(self.folder):
+            lock = open(os.path.join(self.folder, _LOCK), "ab")  # noqa: SIM115
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -116,122 +112,183 @@ class DataSet:
                     f"{self.folder}: another process writes there. Wait until it is "
                     "done, or give another folder."
                 ) from error
-            self._batches = _batches_of(self.folder)  # As they are by now.
-            self._remove_rest()
+            if os.path.exists(os.path.join(self.folder, _HEAD)):
+                now, self.settings = self.settings, _settings_of(self.folder)
+                self._refuse_others(now)
+            self._batches = batches_of(self.folder)  # As they are by now.
+            with _told(self.folder):
+                self._mark_lost()
+                self._remove_rest()
             yield
 
-    def add(self, done: Sequence[Done]) -> None:
-        """Write finished items as one batch: all of them, or none and an OSError."""
-        import pyarrow as pa
+    def add(
+        self, done: Sequence[Done], replaced: Mapping[str, Collection[str]]
+    ) -> None:
+        """Write finished items in place of earlier ones, which ``replaced`` has by the
+        ids of new ones: each item or none of it, and NotWritten."""
+        place = {id: n for n, batch in self._batches.items() for id in batch.items}
+        # Items that replace some of one batch are written with its rest: batches stay
+        # small, wherever changes are.
+        groups: list[tuple[set[int], list[Done]]] = []
+        for one in done:
+            old = {place[id] for id in replaced.get(one.item.id, ()) if id in place}
+            new = [one]
+            for group in [g for g in groups if g[0] & old or not (g[0] or old)]:
+                groups.remove(group)
+                old, new = old | group[0], group[1] + new
+            groups.append((old, new))
+        for old, new in groups:
+            gone = {id for one in new for id in replaced.get(one.item.id, ())}
+            with _told(self.folder):
+                self._write(new, gone, sorted(old))
 
-        tables: dict[tuple[str, str], list[pa.Table]] = defaultdict(list)
+    def _write(self, done: list[Done], gone: set[str], old: list[int]) -> None:
+        """Write a batch in place of the ``old`` ones, without their items ``gone``."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not self._batches:
+            head = {"format": _FORMAT, "version": _VERSION, "settings": self.settings}
+            write_text(os.path.join(self.folder, _HEAD), json.dumps(head, indent=2))
+        number = max(self._batches, default=0) + 1
+        was = {id: mark for n in old for id, mark in self._batches[n].items.items()}
+        items = {id: mark for id, mark in was.items() if id not in gone}
+        items |= {one.item.id: Mark.of(one, was.get(one.item.id)) for one in done}
+        new: dict[tuple[str, str], list[pa.Table]] = defaultdict(list)
         for one in done:
             for name, table in one.tables.items():
-                tables[name, one.day].append(table)
-        joined = {key: pa.concat_tables(parts) for key, parts in tables.items()}
-        self._write(joined, {one.item.id: Mark.of(one) for one in done})
-
-    def forget(self, ids: Collection[str]) -> None:
-        """Remove items, to be analyzed again. Raises OSError."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.parquet as pq
-
-        for batch in list(self._batches.values()):
-            gone = {id: mark for id, mark in batch.items.items() if id in ids}
-            if not gone:
-                continue
-            traces = pa.array([t for mark in gone.values() for t in mark.traces])
-            tables = {}
-            for part in batch.parts:
-                name, day = part.split("/")[:2]
-                table = pq.read_table(
-                    os.path.join(self.folder, part), partitioning=None
-                )
-                key, values = (
-                    ("job", list(gone)) if name == "jobs" else ("trace", traces)
-                )
-                is_in = pc.is_in(table[key], value_set=pa.array(values))
-                if left := table.filter(pc.invert(is_in)):
-                    tables[name, day.removeprefix("day=")] = left
-            kept = {id: mark for id, mark in batch.items.items() if id not in gone}
-            self._write(tables, kept, batch)
-        self._remove_rest()
-
-    def _write(
-        self,
-        tables: Mapping[tuple[str, str], pa.Table],
-        items: Mapping[str, Mark],
-        replaces: _Batch | None = None,
-    ) -> None:
-        import pyarrow.parquet as pq
-
-        number = max(self._batches, default=0) + 1
-        parts: list[str] = []
+                new[name, f"day={one.day}"].append(table)
+        kept: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for part in (part for n in old for part in self._batches[n].parts):
+            name, day, _ = part.split("/")
+            kept[name, day].append(part)
+        marks = {id: mark for id, mark in was.items() if id in gone}
+        parts: dict[str, int] = {}
         try:
-            for (name, day), table in sorted(tables.items()):
-                parts.append(f"{name}/day={day}/{number:06}.parquet")
-                with _synced(os.path.join(self.folder, parts[-1])) as file:
+            for name, day in sorted(new.keys() | kept.keys()):
+                tables = [self._rest(part, marks) for part in kept[name, day]]
+                table = pa.concat_tables([*tables, *new[name, day]])
+                if not table.num_rows:
+                    continue
+                part = f"{name}/{day}/{number:06}.parquet"
+                with self._placed(part) as file:
                     pq.write_table(table, file, compression="zstd")
-            replaced = None if replaces is None else replaces.number
-            batch = _Batch(number, items, tuple(parts), replaced)
-            path = _path_of(self.folder, number)
-            with _synced(f"{path}.new") as file:
-                file.write(json.dumps(_form_of(batch)).encode())
-            os.replace(f"{path}.new", path)
+                    parts[part] = file.tell()
+            self._mark(Batch(number, items, parts, tuple(old)))
         except OSError:
             for part in parts:  # The disk may be full.
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(self.folder, part))
             raise
-        self._batches[number] = batch
-        if replaces is not None:
-            del self._batches[replaces.number]
+        for n in old:
+            self._remove(self._batches.pop(n))
+
+    def _rest(self, part: str, gone: Mapping[str, Mark]) -> pa.Table:
+        """Return the rows of a file that are not of these items."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        path = os.path.join(self.folder, part)
+        try:
+            table = pq.read_table(path, partitioning=None)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise ConfigError(
+                f"{path}: cannot be read ({error}). If it is damaged, remove it, and "
+                "run the fleet again: its traces are analyzed once more."
+            ) from error
+        traces = [trace for mark in gone.values() for trace in mark.traces]
+        key, ids = ("job", list(gone)) if part[:5] == "jobs/" else ("trace", traces)
+        is_gone = pc.is_in(table[key], value_set=pa.array(ids, pa.string()))
+        return table.filter(pc.invert(is_gone))
+
+    def _mark(self, batch: Batch) -> None:
+        """Have a batch count."""
+        with self._placed(f"{BATCHES}/{batch.number:06}.json") as file:
+            file.write(json.dumps(form_of(batch)).encode())
+        self._batches[batch.number] = batch
+
+    @contextlib.contextmanager
+    def _placed(self, name: str) -> Iterator[BinaryIO]:
+        """Give a file to write, which has its name after the block, and is synced."""
+        path = os.path.join(self.folder, name)
+        new = os.path.join(self.folder, _NEW, os.path.basename(name))
+        os.makedirs(os.path.dirname(new), exist_ok=True)
+        with open(new, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.replace(new, path)
+        within = name.split("/")[:-1]
+        for depth in range(len(within), -1, -1):  # Folders may be new, too.
+            _sync_folder(os.path.join(self.folder, *within[:depth]))
+
+    def _mark_lost(self) -> None:
+        for batch in list(self._batches.values()):
+            sound = {p: n for p, n in batch.parts.items() if self._size_of(p) == n}
+            if len(sound) < len(batch.parts):
+                items = {id: mark.lost() for id, mark in batch.items.items()}
+                self._mark(replace(batch, items=items, parts=sound))
+
+    def _size_of(self, part: str) -> int:
+        try:
+            return os.stat(os.path.join(self.folder, part)).st_size
+        except FileNotFoundError:
+            return -1
+
+    def _remove(self, batch: Batch) -> None:
+        """Remove a batch that was replaced: its mark first, for good."""
+        os.unlink(path_of(self.folder, batch.number))
+        _sync_folder(os.path.join(self.folder, BATCHES))
+        for part in batch.parts:
+            path = os.path.join(self.folder, part)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            with contextlib.suppress(OSError):  # Not empty, as a rule.
+                os.rmdir(os.path.dirname(path))
 
     def _remove_rest(self) -> None:
         """Remove what no batch names, and batches that were replaced."""
-        known = {_path_of(self.folder, number) for number in self._batches}
-        folders = [os.path.join(self.folder, _BATCHES)]
+        known = {path_of(self.folder, number) for number in self._batches}
+        folders = [os.path.join(self.folder, name) for name in (BATCHES, _NEW)]
+        days = []
         for table in TABLES:
             known.update(self.parts(table))
-            folders += _entries(os.path.join(self.folder, table))
-        for path in (path for folder in folders for path in _entries(folder)):
+            days += _entries(os.path.join(self.folder, table))
+        for path in (path for folder in folders + days for path in _entries(folder)):
             if path not in known:
                 os.unlink(path)
-        for folder in folders[1:]:
+        for folder in days:
             if not os.listdir(folder):
                 os.rmdir(folder)
 
 
 @contextlib.contextmanager
-def _synced(path: str) -> Iterator[BinaryIO]:
-    """Give a file to write that is on the disk after the block."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
+def _told(folder: str) -> Iterator[None]:
+    """Have an OSError say that the folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise NotWritten(error.errno, why, folder) from error
 
 
-def _batches_of(folder: str) -> dict[int, _Batch]:
-    found = {batch.number: batch for batch in _read_batches(folder)}
-    replaced = {batch.replaces for batch in found.values()}
-    return {number: one for number, one in found.items() if number not in replaced}
+def _sync_folder(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # Some file systems cannot.
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _entries(folder: str) -> list[str]:
     try:
-        return [entry.path for entry in os.scandir(folder)]
+        # Replaced batches in their order, so that none counts again if this is killed.
+        return sorted(entry.path for entry in os.scandir(folder))
     except FileNotFoundError:
         return []
-
-
-def _states(item: Item) -> tuple[tuple[str, int, str], ...]:
-    return tuple((file.url, file.size, file.stamp) for file in item.files)
-
-
-def _path_of(folder: str, number: int) -> str:
-    return os.path.join(folder, _BATCHES, f"{number:06}.json")
 
 
 def _settings_of(folder: str) -> Any:
@@ -263,35 +320,3 @@ def _settings_of(folder: str) -> Any:
             "torchtraceap that wrote it."
         )
     return settings
-
-
-def _form_of(batch: _Batch) -> dict[str, Any]:
-    items = {
-        id: [mark.files, mark.traces, mark.failed] for id, mark in batch.items.items()
-    }
-    return {"items": items, "parts": batch.parts, "replaces": batch.replaces}
-
-
-def _read_batches(folder: str) -> Iterator[_Batch]:
-    try:
-        names = sorted(os.listdir(os.path.join(folder, _BATCHES)))
-    except FileNotFoundError:
-        return
-    for name in names:
-        path = os.path.join(folder, _BATCHES, name)
-        if not name.endswith(".json"):
-            continue
-        try:
-            with open(path, encoding="utf-8") as file:
-                form = json.load(file)
-            items = {
-                id: Mark(tuple((u, n, s) for u, n, s in files), tuple(traces), failed)
-                for id, (files, traces, failed) in form["items"].items()
-            }
-            parts, replaces = tuple(form["parts"]), form["replaces"]
-            yield _Batch(int(name.removesuffix(".json")), items, parts, replaces)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError(
-                f"{path}: is damaged ({error}). Remove it, and run the fleet again: "
-                "its traces are analyzed once more."
-            ) from error

@@ -17,6 +17,7 @@ from torchtraceap.base.children import (
     serve,
     threads_for_children,
 )
+from torchtraceap.base.errors import ConfigError
 from torchtraceap.fleets.items import Item
 from torchtraceap.fleets.tasks import Done, FleetPlan, failed_task, run_task
 
@@ -26,16 +27,22 @@ CRASHED = (
     "alone; if memory ran out, load fewer categories or steps"
 )
 
+# The least tasks that crash, before any other ends, for a cause of this machine.
+_HOPELESS = 8
+_PATIENCE_S = 1.0  # Until an answer counts as none.
+
 
 def run_local(
     items: Sequence[Item], plan: FleetPlan, workers: int, memory: int
-) -> Iterator[Done]:
-    """Yield the rows of each item, in the order in which they are done.
+) -> Iterator[Done | None]:
+    """Yield the rows of each item, in the order in which they are done; None where
+    nothing came for a second.
 
     As many run at a time as there are workers, and as fit into ``memory`` bytes by
-    their estimates; an item that does not fit at all runs alone.
+    their estimates; an item that does not fit at all runs alone. Raises ConfigError
+    after the rows of the first tasks if all of these crash.
     """
-    waiting = _Waiting(items, memory)
+    waiting = _Waiting(items, memory, max(_HOPELESS, 2 * workers))
     answers: queue.Queue[Done | BaseException | None] = queue.Queue(2 * workers)
     children: list[Child] = []
     over = threading.Event()
@@ -53,8 +60,17 @@ def run_local(
             except ChildEnded:
                 if not waiting.again(item):
                     answers.put(failed_task(item, "crashed", CRASHED))
+                elif hopeless := waiting.hopeless():
+                    for one in hopeless:
+                        answers.put(failed_task(one, "crashed", CRASHED))
+                    raise ConfigError(
+                        f"the processes of the first {len(hopeless)} traces all "
+                        "crashed. Analyze one of them alone to see why; if memory ran "
+                        "out, use fewer workers. The next call goes on with others."
+                    ) from None
                 continue
             waiting.done(item)
+            waiting.hope()
             answers.put(done)
 
     def until_done() -> None:
@@ -69,7 +85,11 @@ def run_local(
         for _ in range(workers):
             pool.submit(until_done)
         while running:
-            answer = answers.get()
+            try:
+                answer = answers.get(timeout=_PATIENCE_S)
+            except queue.Empty:
+                yield None
+                continue
             if isinstance(answer, Done):
                 yield answer
                 continue
@@ -91,11 +111,12 @@ def run_local(
 class _Waiting:
     """The items that are still to be done, and the memory that is taken."""
 
-    def __init__(self, items: Sequence[Item], memory: int) -> None:
+    def __init__(self, items: Sequence[Item], memory: int, hopeless: int = 0) -> None:
         self._items = {item.id: item for item in items}
         self._memory = memory
         self._used = 0
         self._running = 0
+        self._hopeless = hopeless  # Crashes at the beginning; 0 if a task was done.
         self._tried: set[str] = set()  # Those that ended once.
         self._is_over = False
         self._changed = threading.Condition()
@@ -125,6 +146,19 @@ class _Waiting:
             self._used -= self._need(item)
             self._running -= 1
             self._changed.notify_all()
+
+    def hope(self) -> None:
+        """Know that a task was done."""
+        self._hopeless = 0
+
+    def hopeless(self) -> list[Item]:
+        """Return the items whose processes ended if that is how it began, and have
+        nothing more taken."""
+        with self._changed:
+            if not 0 < self._hopeless <= len(self._tried) or self._is_over:
+                return []
+            self.stop()
+            return [item for item in self._items.values() if item.id in self._tried]
 
     def again(self, item: Item) -> bool:
         """Take an item back whose process ended; False if it was the second time."""

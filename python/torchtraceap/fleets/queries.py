@@ -97,7 +97,7 @@ SELECT program, gpu, coalesce(job, trace) AS item, min(time) AS time,
   count(*) AS ranks
 FROM traces LEFT JOIN wasted USING (trace)
 WHERE status NOT IN ('failed', 'unusable') AND gpu IS NOT NULL
-  AND time < (now() AT TIME ZONE 'UTC') + INTERVAL 1 DAY -- A wrong clock is no news.
+  AND time < (now() AT TIME ZONE 'UTC') + INTERVAL 1 DAY -- A clock may be wrong.
 GROUP BY ALL ORDER BY program, gpu, ranks, count(step_us) = 0, time, item
 """
 _GROWN = """

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,12 @@ from torchtraceap.base.children import free_bytes, processors
 from torchtraceap.base.errors import ConfigError, trace_error
 from torchtraceap.data.detector_choice import OFF
 from torchtraceap.data.load import LoadOptions, plan_load
-from torchtraceap.fleets.data_set import DataSet, Mark
+from torchtraceap.fleets.batches import Mark
+from torchtraceap.fleets.data_set import DataSet
 from torchtraceap.fleets.items import LABELS, Item
 from torchtraceap.fleets.local_pool import run_local
 from torchtraceap.fleets.ray_pool import run_ray
-from torchtraceap.fleets.sources import Found, find_items, problem_of
+from torchtraceap.fleets.sources import Found, find_items, is_url, problem_of
 from torchtraceap.fleets.tasks import Done, FleetFailure, FleetPlan
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
     from torchtraceap.data.config import Config
 
-# A batch has this many items, or those of this time: what a killed run loses.
+# A batch has this many items, or those of this time: what a killed run loses, and of an
+# item that takes longer all its time.
 _BATCH, _BATCH_S = 256, 30.0
+_BATCH_BYTES = 64 << 20  # Of rows, which wait in the memory of this process.
 _MOST_WORKERS = 1024
 #: Of which no machine has more: 1 PiB.
 _MOST_MEMORY = 1 << 50
@@ -48,6 +51,7 @@ class FleetRun:
     done: int  #: Those that were analyzed.
     others: int  #: Files of other contents with the name of a trace.
     failures: tuple[FleetFailure, ...]  #: Traces that could not be analyzed.
+    skipped: tuple[str, ...]  #: Why paths were left out, such as links to nowhere.
     seconds: float  #: From the first to the last.
 
 
@@ -90,9 +94,10 @@ def fleet(
     Raises:
         TraceError: A source is not there or cannot be listed, or has no trace.
         ConfigError: ``out`` is something else, of another version or settings, or being
-            written by another process; ``path`` is invalid; Ray is not there.
+            written by another process; ``path`` is invalid; Ray is not there; the first
+            processes all crash.
         ImportError: pyarrow is not installed; the message names the extra.
-        OSError: ``out`` cannot be written. Finished batches are kept.
+        NotWritten: An OSError: ``out`` cannot be written. Finished batches are kept.
         TypeError: An option is of a wrong type.
         ValueError: An option is out of range.
     """
@@ -117,22 +122,27 @@ def fleet(
         "loading": kept,
         "steps": None if reading.steps is None else list(reading.steps),
     }
-    data = DataSet.create(os.fsdecode(out), settings)
+    folder = os.fsdecode(out)
+    if is_url(folder):
+        raise ConfigError(
+            f"{folder}: results are not written to URLs. Give a folder of this "
+            "machine, and copy it there when the call is done."
+        )
+    data = DataSet.create(folder, settings)
     with data.writing():
         found = find_items(texts, pattern, os.path.abspath(data.folder))
         if not found.items:
             raise _nothing(texts, found)
-        todo = _prepare(data, found.items, retry_failed)
+        todo, replaced = _prepare(data.marks, found.items, retry_failed)
+        answers: Iterator[Done | None]
         if ray is not None:
             answers = run_ray(todo, plan, ray, workers, memory)
         else:
             limit = memory or free_bytes() // 2 or _MOST_MEMORY
             answers = run_local(todo, plan, min(count, len(todo) or 1), limit)
         begin = time.monotonic()
-        failures = list(_collect(data, answers, len(todo), counted))
+        failures = list(_collect(data, answers, replaced, counted))
         seconds = time.monotonic() - begin
-    skipped = [problem_of(one) for one in found.skipped]
-    failures += [FleetFailure(one.path, one.kind, str(one)) for one in skipped]
     known = len(found.items) - len(todo)
     return FleetRun(
         data.folder,
@@ -141,6 +151,7 @@ def fleet(
         len(todo),
         found.others,
         tuple(failures),
+        tuple(str(problem_of(one)) for one in found.skipped),
         seconds,
     )
 
@@ -180,47 +191,64 @@ def _nothing(sources: list[str], found: Found) -> Exception:
     return trace_error(f"{source}{more}", "no_traces", cause, hint)
 
 
-def _prepare(data: DataSet, items: Iterable[Item], retry_failed: bool) -> list[Item]:
-    """Return the items to do; of those and of what they replace, old rows are gone."""
-    marks = data.marks
+def _prepare(
+    marks: Mapping[str, Mark], items: Sequence[Item], retry_failed: bool
+) -> tuple[list[Item], dict[str, set[str]]]:
+    """Return the items to do, those that failed before at last, and by the id of each
+    the earlier items that it replaces."""
     owner = {file[0]: id for id, mark in marks.items() for file in mark.files}
-    todo, gone = [], set()
+    named = {file.url for item in items for file in item.files}
 
-    def is_done(item: Item, mark: Mark | None) -> bool:
-        return (
-            mark is not None and mark.is_of(item) and not (retry_failed and mark.failed)
-        )
+    def is_again(mark: Mark) -> bool:
+        return mark.is_open or (retry_failed and mark.failed)
 
+    first: list[Item] = []
+    again: list[Item] = []
+    replaced: dict[str, set[str]] = {}
     for item in items:
-        if not is_done(item, marks.get(item.id)):
-            todo.append(item)
-            # A trace may have been by itself before, and be of a job now.
-            gone |= {owner[file.url] for file in item.files if file.url in owner}
-            gone |= {item.id} & marks.keys()
-    if gone:
-        data.forget(gone)
-    return todo
+        # A trace may have been by itself before, and be of a job now.
+        old = {owner[file.url] for file in item.files if file.url in owner}
+        old |= {item.id} & marks.keys()
+        # A rank that is named alone leaves its job and the other ranks as they are.
+        if any(
+            id != item.id and not {file[0] for file in marks[id].files} <= named
+            for id in old
+        ):
+            continue
+        has = [marks[id] for id in old if marks[id].has(item)]
+        if has and not any(map(is_again, has)):
+            continue
+        (again if has else first).append(item)
+        replaced[item.id] = old
+    return first + again, replaced
 
 
 def _collect(
-    data: DataSet, answers: Iterator[Done], of: int, counted: Counted | None
+    data: DataSet,
+    answers: Iterator[Done | None],
+    replaced: Mapping[str, Collection[str]],
+    counted: Counted | None,
 ) -> Iterator[FleetFailure]:
     """Write what is done, and yield the failures. Whatever ends it, what was done until
-    then is kept if it can be written."""
+    then is kept if it can be written. An answer is None where nothing came for a while.
+    """
     batch: list[Done] = []
-    count, begin = 0, time.monotonic()
+    count, size, begin = 0, 0, time.monotonic()
     try:
         for done in answers:
-            batch.append(done)
-            count += 1
-            if counted is not None:
-                counted(count, of)
-            yield from done.failures
-            if len(batch) >= _BATCH or time.monotonic() - begin >= _BATCH_S:
+            if done is not None:
+                batch.append(done)
+                size += sum(table.nbytes for table in done.tables.values())
+                count += 1
+                if counted is not None:
+                    counted(count, len(replaced))
+                yield from done.failures
+            is_full = len(batch) >= _BATCH or size >= _BATCH_BYTES
+            if batch and (is_full or time.monotonic() - begin >= _BATCH_S):
                 full, batch = batch, []
-                data.add(full)
-                begin = time.monotonic()
+                data.add(full, replaced)
+                size, begin = 0, time.monotonic()
     finally:
         answers.close()  # type: ignore[attr-defined]  # They are generators.
         if batch:
-            data.add(batch)
+            data.add(batch, replaced)

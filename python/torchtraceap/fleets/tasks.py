@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchtraceap.analysis_plan import AnalysisPlan
-from torchtraceap.base.errors import TraceError
+from torchtraceap.base.errors import TraceError, trace_error
 from torchtraceap.base.program_files import read_below
 from torchtraceap.base.roots import Roots
 from torchtraceap.data.load import LoadPlan
 from torchtraceap.data.source import LIST, RankPaths
-from torchtraceap.fleets.items import FleetFile, Item, id_of
+from torchtraceap.fleets.items import FleetFile, Item, below, id_of
 from torchtraceap.fleets.rows import (
     OF_REPORTS,
     failed_row,
@@ -200,11 +200,20 @@ def _fetched(item: Item) -> Iterator[Mapping[str, FleetFile]]:
         return
     system = file_system(item.url)
     with tempfile.TemporaryDirectory(prefix="torchtraceap-") as folder:
-        paths = {}
+        paths: dict[str, FleetFile] = {}
         for file in item.files:
-            # With its folders below the item's, which may tell its rank.
-            path = os.path.join(folder, os.path.relpath(file.url, item.top))
+            # With its folders below the item's, which may tell its rank; a key may have
+            # any text, and a signature be longer than a name.
+            parts = below(file.url, item.top).partition("?")[0].split("/")
+            kept = [part[-200:] for part in parts if part not in ("", ".", "..")]
+            path = os.path.join(folder, str(len(paths)), *kept)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            system.get_file(file.url, path)
+            try:
+                system.get_file(file.url, path)
+            except Exception as error:  # Of any store's library, from a network.
+                why = (str(error) or type(error).__name__).splitlines()[0]
+                cause = f"it cannot be copied ({why})"
+                hint = "Check the store and the network, and run the fleet again"
+                raise trace_error(file.url, "unreachable", cause, hint) from error
             paths[path] = file
         yield paths

@@ -20,7 +20,9 @@ import pytest
 
 import torchtraceap
 from torchtraceap import ConfigError
-from torchtraceap.fleets import data_set, local_pool, ray_pool, running
+from torchtraceap.analysis_plan import plan_analysis
+from torchtraceap.data.load import plan_load
+from torchtraceap.fleets import data_set, local_pool, ray_pool, running, tasks
 from torchtraceap.fleets.rows import TABLES, schemas
 
 from ..conftest import Cli
@@ -76,7 +78,8 @@ def test_ranks_become_a_job(slow_job: Path, tmp_path: Path) -> None:
     job = torchtraceap.analyze([slow_job])
     (row,) = read(tmp_path / "out", "jobs")
     assert (ran.found, row["ranks"]) == (1, 4)
-    assert (row["culprit"], row["slowdown"]) == (2, job.facts.slowdown)
+    wanted = (job.facts.culprit, job.facts.slowdown)
+    assert (row["culprit"], row["slowdown"]) == wanted
     traces = read(tmp_path / "out")
     assert {one["rank"] for one in traces} == {0, 1, 2, 3}
     assert {one["job"] for one in traces} == {row["job"]}
@@ -128,6 +131,156 @@ def test_a_trace_that_is_of_a_job_now_is_there_once(
     assert len(read(tmp_path / "out", "jobs")) == 1
 
 
+def test_a_rank_that_is_named_alone_leaves_its_job(
+    slow_job: Path, tmp_path: Path
+) -> None:
+    out, rank = tmp_path / "out", min(slow_job.iterdir())
+    torchtraceap.fleet(slow_job, out)
+    for stamp in (None, (1, 1)):  # As it was, and changed.
+        if stamp:
+            os.utime(rank, stamp)
+        ran = torchtraceap.fleet(rank, out, retry_failed=True)
+        assert (ran.known, ran.done) == (1, 0)
+        assert len(read(out)) == 4 and len(read(out, "jobs")) == 1
+    assert torchtraceap.fleet(slow_job, out).done == 1
+    assert len(read(out)) == 4 and len(read(out, "jobs")) == 1
+
+
+@pytest.mark.parametrize("moment", ["tables", "mark"])
+def test_old_rows_stay_until_new_ones_are_there(
+    moment: str, traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever ends the call that replaces them."""
+    out = tmp_path / "out"
+    torchtraceap.fleet(traces, out)
+    before = {path for path in out.glob("*/*/*.parquet")}
+    put(traces / "2026-09-14/train/trace.json.gz", starved(steps=7))
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    def full(*_: object, **__: object) -> None:
+        seen = {path for path in out.glob("*/*/*.parquet")} - before
+        assert all(path.read_bytes()[-4:] == b"PAR1" for path in seen)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        if moment == "tables":
+            patch.setattr(parquet, "write_table", full)
+        else:
+            patch.setattr(data_set.DataSet, "_mark", full)
+        with pytest.raises(data_set.NotWritten, match="No space left"):
+            torchtraceap.fleet(traces, out)
+    assert {path for path in out.glob("*/*/*.parquet")} == before
+    assert sorted(row["steps"] for row in read(out)) == [0, 4, 4]
+    assert torchtraceap.fleet(traces, out).done == 1
+    assert sorted(row["steps"] for row in read(out)) == [0, 4, 7]
+    listed = data_set.DataSet(str(out)).parts("traces")
+    assert sorted(listed) == sorted(map(str, out.glob("traces/*/*.parquet")))
+
+
+@pytest.mark.parametrize("how", ["gone", "cut"])
+def test_a_batch_of_which_a_file_is_damaged_is_done_again(
+    how: str, traces: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    torchtraceap.fleet(traces, out)
+    part = next(out.glob("findings/*/*.parquet"))
+    part.unlink() if how == "gone" else os.truncate(part, 99)
+    # One of them by itself does not hide that the others are lost.
+    assert torchtraceap.fleet(traces / "2026-09-15/serve", out).done == 1
+    assert torchtraceap.fleet(traces, out).done == 2
+    assert torchtraceap.fleet(traces, out).done == 0
+    assert len(read(out)) == 3 and len(read(out, "findings")) == 2
+
+
+def test_what_may_be_gone_is_tried_again(
+    traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next calls, three in all; and it does not hold up other traces."""
+    put(traces / "poison.json", starved())
+    put(traces / "cut.json", starved()[:-200])
+    for ok, wanted in ((False, [5, 1, 1, 0]), (True, [5, 1, 0])):
+        out = tmp_path / f"out{ok}"
+        for number, done in enumerate(wanted):
+            with monkeypatch.context() as patch:
+                if not (ok and number):
+                    patch.setattr(local_pool, "__name__", poisoned.__name__)
+                assert torchtraceap.fleet(traces, out, workers=2).done == done
+            assert len(read(out)) == 5
+    failed = [row["error_kind"] for row in read(out) if row["status"] == "failed"]
+    assert failed == ["truncated"]
+
+
+def test_children_that_cannot_start_end_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        put(tmp_path / f"in/run{number}/poison.json", starved())
+    monkeypatch.setattr(local_pool, "__name__", poisoned.__name__)
+    with pytest.raises(ConfigError, match=r"first [89] traces all crashed"):
+        torchtraceap.fleet(tmp_path / "in", tmp_path / "out", workers=2)
+    assert len(read(tmp_path / "out")) in (8, 9)
+
+
+def test_a_batch_ends_by_time_and_by_size(
+    traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while the next answer is waited for."""
+    plan: list[Any] = []
+    added: list[int] = []
+    monkeypatch.setattr(
+        running, "run_local", lambda items, *_: plan.append(items) or answers()
+    )
+    add = data_set.DataSet.add
+    monkeypatch.setattr(
+        data_set.DataSet,
+        "add",
+        lambda self, done, old: added.append(len(done)) or add(self, done, old),
+    )
+
+    def answers() -> Any:
+        one, two, three = (tasks.failed_task(item, "empty", "") for item in plan[0])
+        yield one
+        monkeypatch.setattr(running, "_BATCH_S", 0)
+        yield None
+        assert added == [1]
+        yield None  # Nothing to write.
+        assert added == [1]
+        monkeypatch.setattr(running, "_BATCH_S", 99)
+        yield two
+        monkeypatch.setattr(running, "_BATCH_BYTES", 1)
+        yield three
+        assert added == [1, 2]
+
+    torchtraceap.fleet(traces, tmp_path / "out")
+    assert added == [1, 2]
+
+
+def test_the_pool_says_that_nothing_came(
+    traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_pool, "_PATIENCE_S", 0.001)
+    found = running.find_items([str(traces)]).items[:1]
+    plan = tasks.FleetPlan(plan_load(progress=False), plan_analysis(detector="off"))
+    first, *_, last = local_pool.run_local(found, plan, 1, 1 << 40)
+    assert first is None and isinstance(last, tasks.Done)
+
+
+def test_links_to_nowhere_are_named(traces: Path, tmp_path: Path, cli: Cli) -> None:
+    (traces / "loop.json").symlink_to(traces / "loop.json")
+    (traces / "link.json").symlink_to("nowhere.json")
+    done = cli("fleet", traces, "--out", tmp_path / "out")
+    assert done.code == 0 and len(read(tmp_path / "out")) == 3
+    assert "2 files and folders left out, without rows" in done.err
+    assert f"{traces}/link.json: " in done.err
+
+
+def test_a_call_that_does_nothing_settles_nothing(traces: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(torchtraceap.TraceError):
+        torchtraceap.fleet(tmp_path / "nowhere", out, recover=True)
+    assert torchtraceap.fleet(traces, out).done == 3
+
+
 def test_a_trace_that_fails_is_a_row(traces: Path, tmp_path: Path, cli: Cli) -> None:
     cut = put(traces / "cut.json", starved()[:-200])
     put(traces / "package.json", b'{"name": "no trace"}')
@@ -145,6 +298,7 @@ def test_a_trace_that_fails_is_a_row(traces: Path, tmp_path: Path, cli: Cli) -> 
     assert by_url[str(cut)]["error_kind"] == "truncated"
     assert str(cut) in by_url[str(cut)]["error"]
     assert len(by_url) == 16
+    assert not list(out.glob("_new/*"))
     # It is done, until the file changes or is to be tried again.
     assert cli("fleet", traces, "--out", out).code == 0
     assert torchtraceap.fleet(traces, out, recover=False).known == 16
@@ -239,6 +393,18 @@ def test_what_was_done_before_the_disk_is_full_is_kept(
     assert len(read(tmp_path / "out")) == 3
 
 
+def test_other_errors_of_the_system_are_not_of_the_folder(
+    traces: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(running, "run_local", full)
+    done = cli("fleet", traces, "--out", tmp_path / "out")
+    assert done.code == 2 and "Too many open files" in done.err
+    assert "cannot write" not in done.err
+
+
 def test_memory_bounds_what_runs_at_a_time(traces: Path, tmp_path: Path) -> None:
     """What does not fit at all runs alone."""
     waiting = local_pool._Waiting(
@@ -282,6 +448,7 @@ def test_paths_name_what_they_tell(tmp_path: Path) -> None:
         (["nowhere/*.json", "--out", "out"], "no file matches this pattern"),
         (["none", "--out", "out"], "none: no trace is there: 1 files have the name"),
         (["nightly", "--out", "nightly"], "nightly: holds something else than"),
+        (["nightly", "--out", "s3://b/x"], "s3://b/x: results are not written to URLs"),
         (["nightly", "--out", "newer"], "newer: is of version 2 of the data set"),
         (["nightly", "--out", "odd"], "fleet.json: does not say what the folder holds"),
         (["nightly", "--out", "torn"], "000001.json: is damaged"),
