@@ -125,6 +125,8 @@ class Service:
             # These pages load scripts of another site.
             docs_url=None,
             redoc_url=None,
+            # It would lead to a host of the client's choice, before its token is read.
+            redirect_slashes=False,
             lifespan=self._lifespan,
         )
         add_handlers(app, settings.seconds)

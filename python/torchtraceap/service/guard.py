@@ -135,14 +135,17 @@ class Guard:
 def refused(headers: Headers) -> Problem | None:
     """Return why a server without a token does not answer: a page of another site asks,
     or one whose name leads to this machine."""
+    host = headers.get("host", "")
     try:
-        name = urlsplit(f"//{headers.get('host', '')}").hostname
+        name = urlsplit(f"//{host}").hostname
     except ValueError:  # Such as an unclosed bracket.
         name = None
-    if name not in _LOOPBACK:
+    if name not in _LOOPBACK or "@" in host:
         text = "a server without a token is called localhost, 127.0.0.1 or [::1] only."
         return Problem(403, "host", text)
-    if headers.get("sec-fetch-site", "none") not in _OURS:
+    ours = f"http://{host}"
+    is_ours = headers.get("origin", ours).lower() == ours.lower()  # Else e.g. "null".
+    if headers.get("sec-fetch-site", "none") not in _OURS or not is_ours:
         return Problem(403, "origin", "a page of another site may not ask this server.")
     return None
 

@@ -128,11 +128,15 @@ def bomb() -> bytes:
         (422, "invalid", {"path": "."}),
         (422, "not_json", {"path": "README.md"}),
         (404, "http", {"url": "/v1/nothing"}),
+        (404, "http", {"url": "/v1/jobs/"}),
         (405, "http", {"method": "DELETE", "url": "/v1/jobs"}),
         (404, "no_fleet", {"method": "GET", "url": "/v1/fleet"}),
         (422, "invalid", {"method": "GET", "url": "/v1/fleet/nothing"}),
         (403, "host", {"headers": {"host": "rebound.example"}}),
+        (403, "host", {"headers": {"host": "a@localhost"}}),
         (403, "origin", {"headers": {"sec-fetch-site": "cross-site"}}),
+        (403, "origin", {"headers": {"origin": "http://localhost:1"}}),
+        (403, "origin", {"headers": {"origin": "null"}}),
     ],
 )  # fmt: skip
 def test_a_problem(server: Server, status: int, kind: str, ask: dict[str, Any]) -> None:
