@@ -9,6 +9,7 @@ from noticing that its client is gone.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from torchtraceap.service.pool import Pool
 from torchtraceap.service.problems import GONE, Problem
 
+_log = logging.getLogger("torchtraceap.service")
 # No page of another site may frame, read or sniff an answer, nor may one be kept. A
 # page is what a trace made: it may run its own script, and has an origin of its own.
 _HEADERS = {
@@ -36,6 +38,9 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Of `Sec-Fetch-Site`: a page of our own, and what a person typed.
 _OURS = ("same-origin", "none")
 _ENDING = Problem(503, "ending", "the server ends. Ask again once there is a new one.")
+_INTERNAL = Problem(
+    500, "internal", "the server failed. Please report it, with its log."
+)
 _METHODS = ("GET", "POST")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
@@ -123,6 +128,10 @@ class Guard:
         except asyncio.CancelledError:  # By the server, whose time to end is over.
             if status == GONE:
                 await _ENDING.response()(scope, received, sent)
+        except Exception:  # Of the server's own, with text that may name its files.
+            _log.exception("a request failed")
+            if status == GONE:
+                await _INTERNAL.response()(scope, received, sent)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             # A client may name any method, and none of them is a label of its own.

@@ -33,6 +33,10 @@ class Overtime(Exception):
     """A task took longer than it may; its child is gone."""
 
 
+class Unstarted(Exception):
+    """The system starts no further process."""
+
+
 class Pool:
     """Does at most ``workers`` tasks at a time, of at most ``workers + queue``."""
 
@@ -76,8 +80,8 @@ class Pool:
     async def ask(self, task: TraceTask | FleetTask) -> Reply:
         """Do a task, once it is its turn, for which a seat must have been taken.
 
-        Raises Overtime; ChildEnded if the child crashed. If this is canceled, the child
-        ends.
+        Raises Overtime; ChildEnded if the child crashed; Unstarted. If this is
+        canceled, the child ends.
         """
         async with self._turn:
             self._running += 1
@@ -101,7 +105,7 @@ class Pool:
             if not answer.done():
                 self.ended[why] += 1
                 work.kill()
-                with suppress(ChildEnded):
+                with suppress(ChildEnded, Unstarted):
                     await answer
             self._working.discard(work)
         try:
@@ -142,7 +146,11 @@ class _Work:
                 self.child.close()
                 self.child = None
             if self.child is None:
-                self.child = Child(_TASKS, None)
+                try:
+                    self.child = Child(_TASKS, None)
+                except OSError as error:
+                    _log.warning("a child cannot be started: %s", error)
+                    raise Unstarted from error
             if self._is_killed:
                 self.child.kill()
         try:

@@ -6,6 +6,7 @@ A task comes as a pickle and leaves as one: an answer, or a fault that the clien
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import sys
@@ -32,6 +33,7 @@ from torchtraceap.views.html.page import page_html
 from torchtraceap.views.job_json import job_json
 from torchtraceap.views.json_form import json_text, report_form
 
+_log = logging.getLogger("torchtraceap.service")
 #: Of a report or a job, as of `Answer`.
 MEDIA = {
     "json": "application/json",
@@ -103,23 +105,35 @@ def run_task(task: TraceTask | FleetTask) -> Answer | Fault:
     """Return the answer to a task. Raises nothing that a trace may cause."""
     try:
         made = _fleet(task) if isinstance(task, FleetTask) else _trace(task)
-    except RootsError as error:
+    except Exception as error:
+        return _fleet_fault(error) if isinstance(task, FleetTask) else _fault(error)
+    return Answer(task.form, writable(made).encode())
+
+
+def _fleet_fault(error: Exception) -> Fault:
+    """Return the fault of a data set, which is the server's: its text goes to the log,
+    since it names files that the client did not."""
+    _log.warning("the data set cannot be read: %s: %s", type(error).__name__, error)
+    text = "the data set of the server cannot be read. Its log tells why."
+    return Fault(503, "fleet_unavailable", text)
+
+
+def _fault(error: Exception) -> Fault:
+    """Return the fault that an exception of a trace's analysis is."""
+    if isinstance(error, RootsError):
         return Fault(404, "no_such_file", str(error))
-    except TraceError as error:
+    if isinstance(error, TraceError):
         status = 413 if error.kind in _TOO_LARGE else 422
         return Fault(status, error.kind, str(error))
-    except MemoryError:
+    if isinstance(error, MemoryError):
         return Fault(413, "memory", "it does not fit into memory. Send fewer steps.")
-    except FileNotFoundError as error:
+    if isinstance(error, FileNotFoundError):
         return Fault(404, "no_such_file", f"{error}. Check the path.")
-    except ValueError as error:  # ConfigError, among others.
+    if isinstance(error, ValueError):  # ConfigError, among others.
         return Fault(422, "invalid", str(error))
-    except Exception as error:
-        kind = type(error).__name__
-        why = printable(f"{kind}: {error}", 400)
-        text = f"the analysis failed, through no fault of the trace ({why})"
-        return Fault(500, "internal", f"{text}. Please report it.")
-    return Answer(task.form, writable(made).encode())
+    why = printable(f"{type(error).__name__}: {error}", 400)
+    text = f"the analysis failed, through no fault of the trace ({why})"
+    return Fault(500, "internal", f"{text}. Please report it.")
 
 
 def _trace(task: TraceTask) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """poisoned.py: a server whose children do by the name of a trace what they must not.
 
-``crash.json`` ends the child as native code does, ``hang.json`` is never done, and
-``wait.json`` is done once the file that it names exists. Run as a script, it is
+``crash.json`` ends the child as native code does, ``hang.json`` is never done,
+``odd.json`` is answered with nonsense, and ``wait.json`` is done once the file that it names exists. Run as a script, it is
 ``torchtraceap serve`` with such children.
 """
 
@@ -27,6 +27,8 @@ def run_task(task: tasks.TraceTask) -> tasks.Reply:
         os.kill(os.getpid(), signal.SIGSEGV)
     while name == "hang.json":
         time.sleep(1)
+    if name == "odd.json":
+        return str(path)  # type: ignore[return-value]
     if name == "wait.json":
         mark = Path(path.read_text())
         mark.with_suffix(".begun").touch()

@@ -29,6 +29,7 @@ FIELD = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n'
 #: A form of one file.
 FILE = FIELD.replace(b'"a"', b'"a"; filename="a.json"')
 FORM = {"content-type": "multipart/form-data; boundary=x"}
+FORM_LONG = {"content-type": f"multipart/form-data; boundary={'x' * 5000}"}
 FORM_WITHOUT = {"content-type": "multipart/form-data"}
 TOKEN = "correct-horse-battery-staple"
 
@@ -113,6 +114,7 @@ def bomb() -> bytes:
         (413, "upload_limit", {"files": [("t", ("a.json", b" " * 4_000_000))]}),
         (415, "media_type", {"content": b"{}", "headers": {"content-type": "a/b"}}),
         (400, "invalid", {"content": FILE, "headers": FORM_WITHOUT}),
+        (400, "invalid", {"content": FILE, "headers": FORM_LONG}),
         (400, "invalid", {"content": FILE[:-8], "headers": FORM}),
         (400, "invalid", {"content": b"nothing", "headers": FORM}),
         (422, "invalid", {"content": FIELD, "headers": FORM}),
@@ -244,7 +246,9 @@ def test_questions_over_a_fleet(with_fleet: Server, tmp_path: Path, cli: Cli) ->
         assert answer.text.startswith(begins)
     (tmp_path / "out").rename(tmp_path / "gone")
     assert with_fleet.client.get("/readyz").status_code == 503
-    assert with_fleet.client.get("/v1/fleet").json()["kind"] == "invalid"
+    answer = with_fleet.client.get("/v1/fleet")
+    assert (answer.status_code, answer.json()["kind"]) == (503, "fleet_unavailable")
+    assert str(tmp_path) not in answer.text and str(tmp_path) in with_fleet.stderr()
 
 
 # --- The token ------------------------------------------------------------------------

@@ -43,6 +43,17 @@ def test_a_crash_costs_one_request(tmp_path: Path) -> None:
         assert not [*tmp_path.iterdir()]
 
 
+def test_a_failure_of_the_server_itself(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", 1, poisoned=True) as server:
+        answer = server.send(("odd.json", b"{}"))
+        assert (answer.status_code, answer.json()["kind"]) == (500, "internal")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert server.metric("torchtraceap_serve_requests_total{") >= 1
+        assert 'status="500"' in server.client.get("/metrics").text
+        log = server.stderr()
+        assert "a request failed" in log and str(tmp_path) not in answer.text
+
+
 def test_an_analysis_that_takes_too_long(tmp_path: Path) -> None:
     limit = ("--max-seconds", 0.3)
     with serving(tmp_path, "--workers", 1, *limit, poisoned=True) as server:
@@ -118,6 +129,13 @@ def test_sigterm_finishes_what_was_begun(
         assert [one.result().text for one in sent] == ["done", "done"]
         assert ended.result() == 0
         assert server.stderr() == "" and not [*scratch.iterdir()]
+
+
+def test_sigterm_as_soon_as_it_serves(tmp_path: Path) -> None:
+    for _ in range(3):
+        with serving(tmp_path) as server:
+            assert server.end() == 0
+            assert server.stderr() == "" and not [*tmp_path.iterdir()]
 
 
 def test_sigterm_does_not_wait_for_ever(
