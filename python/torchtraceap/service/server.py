@@ -14,6 +14,7 @@ import uvicorn
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.service.app import make_app
 from torchtraceap.service.settings import TOKEN_VARIABLE, Settings
+from torchtraceap.service.upload_folder import upload_folder
 
 # Of connections; more get 503 at once. Each may hold an answer.
 _MOST_CONNECTIONS = 1000
@@ -34,24 +35,24 @@ def serve(
     for an address that cannot be had, or that others reach while there is no token;
     KeyboardInterrupt after Ctrl-C.
     """
-    app = make_app(settings)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
-        timeout_graceful_shutdown=max(1, round(end_seconds)),
-    )
-    server = _Server(config, begun)
-    # From before anyone can connect. uvicorn has a handler of its own while it runs, and
-    # raises the signal again once it has ended, and this one ends well.
-    before = signal.signal(signal.SIGTERM, server.end)
-    try:
-        with listening(host, port, settings.token is not None) as bound:
-            server.run([bound])
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with upload_folder() as uploads:
+        config = uvicorn.Config(
+            make_app(settings, uploads),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=max(1, round(end_seconds)),
+        )
+        server = _Server(config, begun)
+        # From before anyone can connect. uvicorn has a handler of its own while it
+        # runs, and raises the signal again once it has ended, and this one ends well.
+        before = signal.signal(signal.SIGTERM, server.end)
+        try:
+            with listening(host, port, settings.token is not None) as bound:
+                server.run([bound])
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]

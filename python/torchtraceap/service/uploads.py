@@ -69,9 +69,7 @@ class Upload:
         except FormParserError as error:
             raise _not_parts(error) from error
         except OSError as error:
-            raise Problem(
-                507, "storage", f"the upload cannot be kept: {error.strerror}."
-            ) from error
+            raise not_kept(error) from error
         finally:
             self._close()
         if self._parser is not None and not self._is_whole:
@@ -161,6 +159,11 @@ class Upload:
 
     def _on_end(self) -> None:
         self._is_whole = True
+
+
+def not_kept(error: OSError) -> Problem:
+    """Return the problem of a body for which there is no place."""
+    return Problem(507, "storage", f"the upload cannot be kept: {error.strerror}.")
 
 
 def _not_parts(error: Exception) -> Problem:

@@ -40,7 +40,7 @@ def test_a_crash_costs_one_request(tmp_path: Path) -> None:
         os.kill(child, signal.SIGKILL)
         server.until(lambda: server.children() != [child])
         assert server.send(GOOD).status_code == 200
-        assert not [*tmp_path.iterdir()]
+        assert not server.uploads()
 
 
 def test_a_failure_of_the_server_itself(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_an_analysis_that_takes_too_long(tmp_path: Path) -> None:
                 b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
             )
             assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
-        assert not [*tmp_path.iterdir()]
+        assert not server.uploads()
 
 
 def test_a_full_queue(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
@@ -100,7 +100,7 @@ def test_a_client_that_goes(tmp_path: Path, threads: ThreadPoolExecutor) -> None
             server.until(
                 lambda n=number: server.metric(f'{LOST}canceled"') == n  # type: ignore[misc]
             )
-        server.until(lambda: not [*tmp_path.iterdir()])
+        server.until(lambda: not server.uploads())
         assert server.send(GOOD).status_code == 200
         # In the middle of a body, too.
         with socket.create_connection(("127.0.0.1", int(server.url[-5:]))) as gone:
@@ -110,7 +110,7 @@ def test_a_client_that_goes(tmp_path: Path, threads: ThreadPoolExecutor) -> None
             )
             server.until(lambda: server.load() == (0, 1))
         server.until(lambda: server.load() == (0, 0))
-        assert not [*tmp_path.iterdir()]
+        assert not server.uploads()
 
 
 def test_sigterm_finishes_what_was_begun(
@@ -129,6 +129,24 @@ def test_sigterm_finishes_what_was_begun(
         assert [one.result().text for one in sent] == ["done", "done"]
         assert ended.result() == 0
         assert server.stderr() == "" and not [*scratch.iterdir()]
+
+
+def test_uploads_of_a_killed_server(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        (own,) = tmp_path.iterdir()
+        (own / "upload").touch()
+        with serving(tmp_path):
+            assert server.uploads()  # Those of one that runs are left.
+        server.process.kill()
+        server.process.wait()
+        with serving(tmp_path) as third:
+            assert not own.exists()
+            (own,) = tmp_path.iterdir()
+            own.rmdir()
+            assert third.client.get("/readyz").status_code == 503
+            answer = third.send(GOOD)
+            assert (answer.status_code, answer.json()["kind"]) == (507, "storage")
+            assert str(tmp_path) not in answer.text
 
 
 def test_sigterm_as_soon_as_it_serves(tmp_path: Path) -> None:
