@@ -32,6 +32,9 @@ from torchtraceap.service.settings import Settings
 from torchtraceap.service.tasks import MEDIA, Fault, FleetTask, Reply, TraceTask
 from torchtraceap.service.uploads import Upload, not_kept
 
+# Address space of a child: of Python and the libraries, of each thread's stack and
+# arena, and of an analysis, which takes up to 3 times the text.
+_BASE_BYTES, _THREAD_BYTES, _BYTES_OF_TEXT = 2 << 30, 128 << 20, 4
 _MOST = 2**53  # Of a number in JSON.
 _Number = Annotated[int, Field(ge=0, le=_MOST)]
 
@@ -116,9 +119,16 @@ class Service:
     def __init__(self, settings: Settings, uploads: str) -> None:
         self._settings, self._uploads = settings, uploads
         self._roots = Roots(settings.roots).folders
-        self._pool = Pool(settings.workers, settings.queue, settings.seconds)
-        self._metrics = Metrics(self._pool)
         self._threads = max(1, processors() // settings.workers)
+        self._pool = Pool(
+            settings.workers,
+            settings.queue,
+            settings.seconds,
+            _BASE_BYTES
+            + self._threads * _THREAD_BYTES
+            + settings.text_bytes * _BYTES_OF_TEXT,
+        )
+        self._metrics = Metrics(self._pool)
         self.app = app = FastAPI(
             title="torchtraceap",
             version=_core.__version__,

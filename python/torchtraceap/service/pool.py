@@ -40,16 +40,16 @@ class Unstarted(Exception):
 class Pool:
     """Does at most ``workers`` tasks at a time, of at most ``workers + queue``."""
 
-    def __init__(self, workers: int, queue: int, seconds: float) -> None:
+    def __init__(self, workers: int, queue: int, seconds: float, memory: int) -> None:
         """Nothing is started yet; ``seconds`` is the most of a task, without what it
-        waits."""
+        waits, and ``memory`` the most bytes of address space of a child."""
         self.workers = workers
         self.peak_bytes = 0  #: Of the largest child so far.
         self.ended = {"crashed": 0, "time": 0, "canceled": 0}  #: Children, by why.
         self._left = workers + queue
         self._seats = workers + queue
         self._running = 0
-        self._seconds = seconds
+        self._seconds, self._memory = seconds, memory
         self._turn = asyncio.Semaphore(workers)
         self._idle: list[Child] = []
         self._working: set[_Work] = set()
@@ -91,7 +91,7 @@ class Pool:
                 self._running -= 1
 
     async def _asked(self, task: TraceTask | FleetTask) -> Reply:
-        work = _Work(self._idle.pop() if self._idle else None)
+        work = _Work(self._idle.pop() if self._idle else None, self._memory)
         loop = asyncio.get_running_loop()
         self._working.add(work)
         answer = loop.run_in_executor(self._threads, work.run, task)
@@ -135,8 +135,8 @@ class Pool:
 class _Work:
     """A task in a thread, which `kill` reaches at any time."""
 
-    def __init__(self, child: Child | None) -> None:
-        self.child = child
+    def __init__(self, child: Child | None, memory: int) -> None:
+        self.child, self._memory = child, memory
         self._is_killed = False
         self._lock = threading.Lock()
 
@@ -147,7 +147,7 @@ class _Work:
                 self.child = None
             if self.child is None:
                 try:
-                    self.child = Child(_TASKS, None)
+                    self.child = Child(_TASKS, self._memory)
                 except OSError as error:
                     _log.warning("a child cannot be started: %s", error)
                     raise Unstarted from error

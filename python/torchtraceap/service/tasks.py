@@ -11,6 +11,7 @@ import os
 import resource
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -125,6 +126,8 @@ def _fault(error: Exception) -> Fault:
     if isinstance(error, TraceError):
         status = 413 if error.kind in _TOO_LARGE else 422
         return Fault(status, error.kind, str(error))
+    if isinstance(error, _TooMuch):
+        return Fault(413, "too_large", str(error))
     if isinstance(error, MemoryError):
         return Fault(413, "memory", "it does not fit into memory. Send fewer steps.")
     if isinstance(error, FileNotFoundError):
@@ -142,19 +145,21 @@ def _trace(task: TraceTask) -> str:
     read_below(Roots([]))  # Sources of programs are not for clients of a server.
     roots = Roots(task.roots)
     os.chdir(roots.folders[0])
+    text = _Text(task.text_bytes)
     loading = plan_load(
         recover=task.recover,
         steps=task.steps,
         max_text_bytes=task.text_bytes,
         threads=task.threads,
-        progress=False,
+        progress=text.grow if task.is_job else False,
     )
     plan = plan_analysis(detector=OFF)
     found = [roots.find(name) for name in task.names]
     paths = [roots.name(file.path) for file in found]
     if task.is_job:
         files = find_ranks(_ranks(roots, paths, found[0].is_folder))
-        job = job_of_ranks(files, loading, plan, skips=True)
+        # In this process alone: it has the limits, and is one of --workers.
+        job = job_of_ranks(files, loading, plan, counted=text.add, skips=True, most=1)
         if job.fault is not None:
             raise job.fault
         made = _JOB_FORMS[task.form](job)
@@ -177,6 +182,34 @@ def _trace(task: TraceTask) -> str:
     except RootsError as error:
         raise TraceError(str(error), kind="changed") from error
     return made
+
+
+class _TooMuch(Exception):
+    """The traces of a job have more text than a server takes; no fault of one file."""
+
+
+class _Text:
+    """Counts the text of a job's files."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._before = self._now = 0
+
+    def grow(self, _fraction: float, text_bytes: int, _events: int) -> None:
+        """Heed the progress of a file. Raises _TooMuch."""
+        # A part of a file is read in two passes, the second from its begin again.
+        self._now = max(self._now, text_bytes)
+        if self._before + self._now > self._most:
+            raise _TooMuch(
+                f"the traces of the job have more than {self._most} bytes of text "
+                "together, which is what this server takes (--max-text-bytes). Send "
+                "fewer ranks or steps."
+            )
+
+    def add(self, _done: int, _of: int) -> None:
+        """Heed the end of a file."""
+        self._before += self._now
+        self._now = 0
 
 
 def _ranks(roots: Roots, paths: list[str], is_folder: bool) -> RankPaths:
@@ -265,10 +298,20 @@ def _peak_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def limit_memory(most: int) -> None:
+    """Have this process fail with MemoryError beyond some bytes of address space, and
+    not the server's machine or container."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = min(most, sys.maxsize if hard == resource.RLIM_INFINITY else hard)
+    with suppress(OSError, ValueError):  # macOS has no such limit.
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
 def main(parent: int) -> None:
     """Be a child of `pool.Pool`."""
 
-    def set_up(_: None) -> Callable[[TraceTask | FleetTask], Reply]:
+    def set_up(most: int) -> Callable[[TraceTask | FleetTask], Reply]:
+        limit_memory(most)
         return lambda task: Reply(run_task(task), _peak_bytes())
 
     children.serve(parent, set_up)

@@ -2,16 +2,19 @@
 """poisoned.py: a server whose children do by the name of a trace what they must not.
 
 ``crash.json`` ends the child as native code does, ``hang.json`` is never done,
-``odd.json`` is answered with nonsense, and ``wait.json`` is done once the file that it names exists. Run as a script, it is
+``large.json`` takes all memory that it may, ``odd.json`` is answered with nonsense, and
+``wait.json`` is done once the file that it names exists. Run as a script, it is
 ``torchtraceap serve`` with such children.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from torchtraceap.base import children
@@ -27,6 +30,8 @@ def run_task(task: tasks.TraceTask) -> tasks.Reply:
         os.kill(os.getpid(), signal.SIGSEGV)
     while name == "hang.json":
         time.sleep(1)
+    if name == "large.json":
+        tasks._trace = lambda _: "x" * resource.getrlimit(resource.RLIMIT_AS)[0]
     if name == "odd.json":
         return str(path)  # type: ignore[return-value]
     if name == "wait.json":
@@ -40,7 +45,12 @@ def run_task(task: tasks.TraceTask) -> tasks.Reply:
 
 def main(parent: int) -> None:
     """Be a child of the pool."""
-    children.serve(parent, lambda _: run_task)
+
+    def set_up(most: int) -> Callable[[tasks.TraceTask], tasks.Reply]:
+        tasks.limit_memory(most)
+        return run_task
+
+    children.serve(parent, set_up)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,19 @@ def test_a_job(server: Server, slow_job: Path, how: str) -> None:
     assert "rank 2" in server.client.request(kind, **ask).text
 
 
+def test_the_text_of_a_job_is_limited_together(slow_job: Path, tmp_path: Path) -> None:
+    files = [(f.name, f.read_bytes()) for f in slow_job.glob("*.json")]
+    total = sum(len(data) for _, data in files)
+    # The name of a file tells nothing about its size.
+    files = [(name, gzip.compress(data)) for name, data in files]
+    for most, status in ((total, 200), (total - 1, 413)):
+        with serving(tmp_path, "--max-text-bytes", most) as server:
+            answer = server.send(*files, job=True)
+            assert answer.status_code == status, answer.text
+            if status == 413:
+                assert answer.json()["kind"] == "too_large"
+
+
 def bomb() -> bytes:
     return gzip.compress(b'{"traceEvents": [' + b" " * 100_000_000)
 

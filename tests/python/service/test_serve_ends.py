@@ -34,6 +34,10 @@ def test_a_crash_costs_one_request(tmp_path: Path) -> None:
             answer = server.send(CRASH)
             assert (answer.status_code, answer.json()["kind"]) == (500, "crashed")
         assert server.metric(f'{LOST}crashed"') == 2
+        answer = server.send(("large.json", b"{}"))
+        assert (answer.status_code, answer.json()["kind"]) == (413, "memory")
+        assert server.metric(f'{LOST}crashed"') == 2
+        server.send(CRASH)  # A child that has only such answers left.
         # So does one that the system ends while it is idle.
         server.send(GOOD)
         (child,) = server.children()
