@@ -73,7 +73,7 @@ class Named(How):
         min_length=1,
         max_length=4096,
         description="Relative to the first root of the server, or absolute.",
-        examples=["runs/trace.json.gz"],
+        examples=["nightly/trace.json.gz"],
     )
 
 
@@ -158,7 +158,7 @@ class Service:
             scheme = HTTPBearer(auto_error=False)
             guarded["dependencies"] = [Depends(scheme), Depends(Token(token))]
         faults = (401,) if token is not None else (403,)
-        work = (422, 429, 500, 504, *faults)
+        work = (422, 429, 500, 503, 504, *faults)
 
         def add(path: str, endpoint: Any, tag: str, method: str, **more: Any) -> None:
             # Its default would add JSON to what OpenAPI says about each answer.

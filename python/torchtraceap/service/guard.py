@@ -12,6 +12,7 @@ import asyncio
 import logging
 import secrets
 import time
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import prometheus_client as prometheus
@@ -38,6 +39,9 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Of `Sec-Fetch-Site`: a page of our own, and what a person typed.
 _OURS = ("same-origin", "none")
 _ENDING = Problem(503, "ending", "the server ends. Ask again once there is a new one.")
+# Statuses of requests whose body may not have been read, which no one has to take.
+_UNREAD = (400, 401, 403, 408, 413, 415, 429)
+_DRAIN_S = 2.0
 _INTERNAL = Problem(
     500, "internal", "the server failed. Please report it, with its log."
 )
@@ -105,9 +109,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
         began, status = time.monotonic(), GONE  # Unless an answer begins.
+        is_read = False
 
         async def received() -> Message:
+            nonlocal is_read
             message = await receive()
+            is_read = not message.get("more_body", False)
             self._metrics.received.inc(len(message.get("body", b"")))
             return message
 
@@ -118,6 +125,14 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+                if status in _UNREAD:
+                    headers["connection"] = "close"
+            elif status in _UNREAD and not is_read:
+                # The answer is whole by its length. A connection that is closed at once
+                # would lose it to a client that still sends.
+                await send({**message, "more_body": True})
+                await _drained(receive)
+                message = {**message, "body": b""}
             await send(message)
 
         try:
@@ -139,6 +154,19 @@ class Guard:
             self._metrics.requests.labels(method, route, str(status)).inc()
             seconds = time.monotonic() - began
             self._metrics.seconds.labels(method, route).observe(seconds)
+
+
+async def _drained(receive: Receive) -> None:
+    """Take what is left of a body, for a moment."""
+
+    async def drained() -> None:
+        more = True
+        while more:
+            message = await receive()
+            more = message.get("more_body", False)
+
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(drained(), _DRAIN_S)
 
 
 def refused(headers: Headers) -> Problem | None:

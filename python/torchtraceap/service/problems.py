@@ -32,7 +32,7 @@ EXAMPLES: Mapping[int, tuple[str, str]] = {
     401: ("token", "this server needs its token: Authorization: Bearer TOKEN."),
     403: ("host", "a server without a token is called localhost, 127.0.0.1 or [::1] "
           "only."),
-    404: ("no_such_file", "runs/a.json: there is no such file. Give a path relative "
+    404: ("no_such_file", "nightly/a.json: there is no such file. Give a path relative "
           "to the first root of this server, or an absolute one."),
     408: ("time_limit", "the body did not arrive within 300 s. Send less, or start "
           "the server with a greater --max-seconds."),

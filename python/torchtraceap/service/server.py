@@ -13,11 +13,10 @@ import uvicorn
 
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.service.app import make_app
+from torchtraceap.service.protocol import Protocol
 from torchtraceap.service.settings import TOKEN_VARIABLE, Settings
 from torchtraceap.service.upload_folder import upload_folder
 
-# Of connections; more get 503 at once. Each may hold an answer.
-_MOST_CONNECTIONS = 1000
 _BACKLOG = 2048
 
 
@@ -41,7 +40,7 @@ def serve(
             log_level="warning",
             access_log=False,
             server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
+            http=Protocol,
             timeout_graceful_shutdown=max(1, round(end_seconds)),
         )
         server = _Server(config, begun)

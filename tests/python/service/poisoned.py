@@ -4,7 +4,7 @@
 ``crash.json`` ends the child as native code does, ``hang.json`` is never done,
 ``large.json`` takes all memory that it may, ``odd.json`` is answered with nonsense, and
 ``wait.json`` is done once the file that it names exists. Run as a script, it is
-``torchtraceap serve`` with such children.
+``torchtraceap serve`` with such children, and little patience with headers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from torchtraceap.base import children
 from torchtraceap.cli import main as program
-from torchtraceap.service import pool, tasks
+from torchtraceap.service import pool, protocol, tasks
 
 
 def run_task(task: tasks.TraceTask) -> tasks.Reply:
@@ -54,5 +54,6 @@ def main(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    protocol._HEADER_S = 2.0
     pool._TASKS = "tests.python.service.poisoned"
     sys.exit(program(sys.argv[1:]))

@@ -75,6 +75,20 @@ def test_an_analysis_that_takes_too_long(tmp_path: Path) -> None:
         assert not server.uploads()
 
 
+def test_connections_without_a_request_end(tmp_path: Path) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(tmp_path, poisoned=True) as server:
+        for sent, answers in ((b"", 0), (request[:30], 0), (request + request[:30], 1)):
+            with socket.create_connection(("127.0.0.1", int(server.url[-5:]))) as one:
+                one.settimeout(30)
+                one.sendall(sent)
+                got = b"".join(iter(lambda: one.recv(4096), b""))  # noqa: B023
+                assert got.count(b"HTTP/1.1 200") == answers
+        # Nor does one last whose body was not read; its client reads why.
+        answer = server.client.post("/v1/reports", content=b"x" * 600_000_000)
+        assert answer.status_code == 413 and answer.headers["connection"] == "close"
+
+
 def test_a_full_queue(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
     mark = tmp_path / "mark"
     wait = ("wait.json", str(mark).encode())
