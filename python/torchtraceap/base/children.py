@@ -47,6 +47,7 @@ class Child:
             command_of(module, os.getpid()),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,  # Its group, for `kill`.
         )
 
     def ask(self, request: object) -> Any:
@@ -67,8 +68,10 @@ class Child:
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """End the process at once; `close` waits for it."""
-        self._process.kill()
+        """End the process and those that it started at once; `close` waits for it."""
+        if not self.has_ended:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Let the process end, and wait for that."""

@@ -59,13 +59,15 @@ def job_of_ranks(
     *,
     counted: Counted | None = None,
     skips: bool,
+    most: int | None = None,
 ) -> JobReport:
-    """Analyze the traces of a job; raises what `job_of_files` does.
+    """Analyze the traces of a job, with ``most`` processes at a time (`reduce_files`);
+    raises what `job_of_files` does.
 
     With ``skips``, what cannot be read is left out, and the job's notes say so; only if
     nothing is left is it an error. A single trace is its ``fault``, and no error.
     """
-    read, notes = _read(files.recording.files, loading, plan, counted, skips)
+    read, notes = _read(files.recording.files, loading, plan, counted, skips, most)
     if files.order:
         read.sort(key=lambda one: files.order.index(one.file.path))
     job = join_ranks(files, read, notes)
@@ -90,10 +92,11 @@ def _read(
     plan: AnalysisPlan,
     counted: Counted | None = None,
     skips: bool = False,
+    most: int | None = None,
 ) -> tuple[list[AnalyzedRank], list[Note]]:
     read: list[AnalyzedRank] = []
     notes: list[Note] = []
-    for answer in _reduced(files, loading, plan, counted):
+    for answer in _reduced(files, loading, plan, counted, most):
         if not isinstance(answer, Exception):
             read += answer
         elif not skips:
@@ -118,13 +121,14 @@ def _reduced(
     loading: LoadPlan,
     plan: AnalysisPlan,
     counted: Counted | None,
+    most: int | None = None,
 ) -> Iterator[list[AnalyzedRank] | Exception]:
     """Yield the ranks in each file, or why there are none."""
     paths = [file.path for file in files]
     # A user's own rules may be of a module that no other process can import.
     large = sum(map(needed_bytes, paths)) > _KEPT_BYTES
     if large and len(paths) > 1 and not plan.rules:
-        answers = reduce_files(paths, loading, plan, counted)
+        answers = reduce_files(paths, loading, plan, counted, most)
         for file, answer in zip(files, answers, strict=True):
             if isinstance(answer, Exception):
                 yield answer

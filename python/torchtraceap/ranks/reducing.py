@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from torchtraceap.analysis_plan import AnalysisPlan
@@ -34,6 +34,7 @@ _MOST_WORKERS = 16
 # Memory that an analysis takes, by the size of its file: of 20 traces the most was 3.1
 # times the text, which gzip makes 8 to 20 times smaller.
 _PLAIN, _GZIPPED = 4, 60
+_GZIP_MAGIC = b"\x1f\x8b"  # A name may lie.
 
 
 def reduce_files(
@@ -41,14 +42,18 @@ def reduce_files(
     loading: LoadPlan,
     plan: AnalysisPlan,
     progress: Callable[[int, int], object] | None = None,
+    most: int | None = None,
 ) -> list[Reduced]:
     """Reduce files, in their order; the answer for a file that fails is its error.
 
-    Runs as many at a time as processors and memory allow. ``progress`` is called with
-    the number of files done, and of all. KeyboardInterrupt ends all children. Raises
+    Runs as many at a time as processors, memory and ``most`` allow: with 1, one after
+    the other in this process, which a crash then ends. ``progress`` is called with the
+    number of files done, and of all. KeyboardInterrupt ends all children. Raises
     errors that are not the fault of a file (`FAULTS`).
     """
-    workers = _workers(paths)
+    if most == 1:
+        return [*_reduced_here(paths, loading, plan, progress)]
+    workers = min(_workers(paths), most or _MOST_WORKERS)
     threads = max(1, processors() // workers)
     settings = {"threads": threads, **loading.settings}
     options = (replace(loading, settings=settings, progress=False), plan, read_roots())
@@ -90,6 +95,21 @@ def reduce_files(
             child.close()
 
 
+def _reduced_here(
+    paths: Sequence[str],
+    loading: LoadPlan,
+    plan: AnalysisPlan,
+    progress: Callable[[int, int], object] | None,
+) -> Iterator[Reduced]:
+    for done, path in enumerate(paths, 1):
+        try:
+            yield _records(path, loading, plan)
+        except FAULTS as error:
+            yield error
+        if progress is not None:
+            progress(done, len(paths))
+
+
 def _crashed(path: str, code: int) -> TraceError:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     cause = f"the process that read it ended with {how}"
@@ -100,10 +120,12 @@ def _crashed(path: str, code: int) -> TraceError:
 def needed_bytes(path: str) -> int:
     """Return about how much memory the analysis of a file takes; 0 if there is none."""
     try:
-        size = os.path.getsize(path)
+        with open(path, "rb", buffering=0) as file:
+            is_gzip = file.read(2) == _GZIP_MAGIC
+            size = os.fstat(file.fileno()).st_size
     except (OSError, ValueError):  # ValueError: a NUL byte.
         return 0
-    return size * (_GZIPPED if path.endswith(".gz") else _PLAIN)
+    return size * (_GZIPPED if is_gzip else _PLAIN)
 
 
 def _workers(paths: Sequence[str]) -> int:
@@ -131,6 +153,10 @@ def main(parent: int) -> None:
 
 def _answer(path: str, loading: LoadPlan, plan: AnalysisPlan) -> object:
     try:
-        return [record_of(report) for report in analyzed_ranks(path, loading, plan)]
+        return _records(path, loading, plan)
     except Exception as error:
         return error
+
+
+def _records(path: str, loading: LoadPlan, plan: AnalysisPlan) -> list[RankRecord]:
+    return [record_of(report) for report in analyzed_ranks(path, loading, plan)]

@@ -30,8 +30,11 @@ from torchtraceap.service.pool import Pool
 from torchtraceap.service.problems import Problem, add_handlers, responses
 from torchtraceap.service.settings import Settings
 from torchtraceap.service.tasks import MEDIA, Fault, FleetTask, Reply, TraceTask
-from torchtraceap.service.uploads import Upload
+from torchtraceap.service.uploads import Upload, not_kept
 
+# Address space of a child: of Python and the libraries, of each thread's stack and
+# arena, and of an analysis, which takes up to 3 times the text.
+_BASE_BYTES, _THREAD_BYTES, _BYTES_OF_TEXT = 2 << 30, 128 << 20, 4
 _MOST = 2**53  # Of a number in JSON.
 _Number = Annotated[int, Field(ge=0, le=_MOST)]
 
@@ -70,7 +73,7 @@ class Named(How):
         min_length=1,
         max_length=4096,
         description="Relative to the first root of the server, or absolute.",
-        examples=["runs/trace.json.gz"],
+        examples=["nightly/trace.json.gz"],
     )
 
 
@@ -104,20 +107,28 @@ _Question = Literal[
 ]
 
 
-def make_app(settings: Settings) -> FastAPI:
-    """Return the application. Raises RootsError for a root that is not a folder."""
-    return Service(settings).app
+def make_app(settings: Settings, uploads: str) -> FastAPI:
+    """Return the application, which keeps uploads in a folder. Raises RootsError for a
+    root that is not a folder."""
+    return Service(settings, uploads).app
 
 
 class Service:
     """The routes of one server."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, uploads: str) -> None:
+        self._settings, self._uploads = settings, uploads
         self._roots = Roots(settings.roots).folders
-        self._pool = Pool(settings.workers, settings.queue, settings.seconds)
-        self._metrics = Metrics(self._pool)
         self._threads = max(1, processors() // settings.workers)
+        self._pool = Pool(
+            settings.workers,
+            settings.queue,
+            settings.seconds,
+            _BASE_BYTES
+            + self._threads * _THREAD_BYTES
+            + settings.text_bytes * _BYTES_OF_TEXT,
+        )
+        self._metrics = Metrics(self._pool)
         self.app = app = FastAPI(
             title="torchtraceap",
             version=_core.__version__,
@@ -125,6 +136,8 @@ class Service:
             # These pages load scripts of another site.
             docs_url=None,
             redoc_url=None,
+            # It would lead to a host of the client's choice, before its token is read.
+            redirect_slashes=False,
             lifespan=self._lifespan,
         )
         add_handlers(app, settings.seconds)
@@ -145,7 +158,7 @@ class Service:
             scheme = HTTPBearer(auto_error=False)
             guarded["dependencies"] = [Depends(scheme), Depends(Token(token))]
         faults = (401,) if token is not None else (403,)
-        work = (422, 429, 500, 504, *faults)
+        work = (422, 429, 500, 503, 504, *faults)
 
         def add(path: str, endpoint: Any, tag: str, method: str, **more: Any) -> None:
             # Its default would add JSON to what OpenAPI says about each answer.
@@ -207,16 +220,19 @@ class Service:
     async def _sent(self, request: Request, how: How, is_job: bool) -> Response:
         most, headers = self._settings.upload_bytes, request.headers
         how.steps()  # Before a body is read.
-        with (
-            self._pool.seat(),
-            tempfile.TemporaryDirectory(prefix="torchtraceap-") as folder,
-        ):
+        with self._pool.seat(), self._folder() as folder:
             upload = Upload(folder, headers.get("content-type", ""), most, is_job)
             upload.refuse(headers.get("content-length"))
             receiving = upload.receive(request.stream())
             await asyncio.wait_for(receiving, self._settings.seconds)
             task = self._task((folder,), tuple(upload.names), how, is_job)
             return await self._answered(request, task)
+
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        try:
+            return tempfile.TemporaryDirectory(dir=self._uploads)
+        except OSError as error:
+            raise not_kept(error) from error
 
     async def _named(self, request: Request, how: Named, is_job: bool) -> Response:
         if not self._roots:
@@ -290,8 +306,8 @@ class Service:
         for folder in folders:
             if not os.path.isdir(folder):
                 raise Problem(503, "not_ready", "a folder of the server is gone.")
-        if not os.access(tempfile.gettempdir(), os.W_OK):
-            text = "the folder of uploads cannot be written: mount one at TMPDIR."
+        if not os.access(self._uploads, os.W_OK):
+            text = "the folder of uploads is gone, or cannot be written."
             raise Problem(503, "not_ready", text)
         return JSONResponse({"status": "ok"})
 

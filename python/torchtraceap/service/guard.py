@@ -9,8 +9,10 @@ from noticing that its client is gone.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import prometheus_client as prometheus
@@ -21,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from torchtraceap.service.pool import Pool
 from torchtraceap.service.problems import GONE, Problem
 
+_log = logging.getLogger("torchtraceap.service")
 # No page of another site may frame, read or sniff an answer, nor may one be kept. A
 # page is what a trace made: it may run its own script, and has an origin of its own.
 _HEADERS = {
@@ -36,6 +39,12 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Of `Sec-Fetch-Site`: a page of our own, and what a person typed.
 _OURS = ("same-origin", "none")
 _ENDING = Problem(503, "ending", "the server ends. Ask again once there is a new one.")
+# Statuses of requests whose body may not have been read, which no one has to take.
+_UNREAD = (400, 401, 403, 408, 413, 415, 429)
+_DRAIN_S = 2.0
+_INTERNAL = Problem(
+    500, "internal", "the server failed. Please report it, with its log."
+)
 _METHODS = ("GET", "POST")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
@@ -100,9 +109,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
         began, status = time.monotonic(), GONE  # Unless an answer begins.
+        is_read = False
 
         async def received() -> Message:
+            nonlocal is_read
             message = await receive()
+            is_read = not message.get("more_body", False)
             self._metrics.received.inc(len(message.get("body", b"")))
             return message
 
@@ -113,6 +125,14 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+                if status in _UNREAD:
+                    headers["connection"] = "close"
+            elif status in _UNREAD and not is_read:
+                # The answer is whole by its length. A connection that is closed at once
+                # would lose it to a client that still sends.
+                await send({**message, "more_body": True})
+                await _drained(receive)
+                message = {**message, "body": b""}
             await send(message)
 
         try:
@@ -123,6 +143,10 @@ class Guard:
         except asyncio.CancelledError:  # By the server, whose time to end is over.
             if status == GONE:
                 await _ENDING.response()(scope, received, sent)
+        except Exception:  # Of the server's own, with text that may name its files.
+            _log.exception("a request failed")
+            if status == GONE:
+                await _INTERNAL.response()(scope, received, sent)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             # A client may name any method, and none of them is a label of its own.
@@ -132,17 +156,33 @@ class Guard:
             self._metrics.seconds.labels(method, route).observe(seconds)
 
 
+async def _drained(receive: Receive) -> None:
+    """Take what is left of a body, for a moment."""
+
+    async def drained() -> None:
+        more = True
+        while more:
+            message = await receive()
+            more = message.get("more_body", False)
+
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(drained(), _DRAIN_S)
+
+
 def refused(headers: Headers) -> Problem | None:
     """Return why a server without a token does not answer: a page of another site asks,
     or one whose name leads to this machine."""
+    host = headers.get("host", "")
     try:
-        name = urlsplit(f"//{headers.get('host', '')}").hostname
+        name = urlsplit(f"//{host}").hostname
     except ValueError:  # Such as an unclosed bracket.
         name = None
-    if name not in _LOOPBACK:
+    if name not in _LOOPBACK or "@" in host:
         text = "a server without a token is called localhost, 127.0.0.1 or [::1] only."
         return Problem(403, "host", text)
-    if headers.get("sec-fetch-site", "none") not in _OURS:
+    ours = f"http://{host}"
+    is_ours = headers.get("origin", ours).lower() == ours.lower()  # Else e.g. "null".
+    if headers.get("sec-fetch-site", "none") not in _OURS or not is_ours:
         return Problem(403, "origin", "a page of another site may not ask this server.")
     return None
 

@@ -33,19 +33,23 @@ class Overtime(Exception):
     """A task took longer than it may; its child is gone."""
 
 
+class Unstarted(Exception):
+    """The system starts no further process."""
+
+
 class Pool:
     """Does at most ``workers`` tasks at a time, of at most ``workers + queue``."""
 
-    def __init__(self, workers: int, queue: int, seconds: float) -> None:
+    def __init__(self, workers: int, queue: int, seconds: float, memory: int) -> None:
         """Nothing is started yet; ``seconds`` is the most of a task, without what it
-        waits."""
+        waits, and ``memory`` the most bytes of address space of a child."""
         self.workers = workers
         self.peak_bytes = 0  #: Of the largest child so far.
         self.ended = {"crashed": 0, "time": 0, "canceled": 0}  #: Children, by why.
         self._left = workers + queue
         self._seats = workers + queue
         self._running = 0
-        self._seconds = seconds
+        self._seconds, self._memory = seconds, memory
         self._turn = asyncio.Semaphore(workers)
         self._idle: list[Child] = []
         self._working: set[_Work] = set()
@@ -76,8 +80,8 @@ class Pool:
     async def ask(self, task: TraceTask | FleetTask) -> Reply:
         """Do a task, once it is its turn, for which a seat must have been taken.
 
-        Raises Overtime; ChildEnded if the child crashed. If this is canceled, the child
-        ends.
+        Raises Overtime; ChildEnded if the child crashed; Unstarted. If this is
+        canceled, the child ends.
         """
         async with self._turn:
             self._running += 1
@@ -87,7 +91,7 @@ class Pool:
                 self._running -= 1
 
     async def _asked(self, task: TraceTask | FleetTask) -> Reply:
-        work = _Work(self._idle.pop() if self._idle else None)
+        work = _Work(self._idle.pop() if self._idle else None, self._memory)
         loop = asyncio.get_running_loop()
         self._working.add(work)
         answer = loop.run_in_executor(self._threads, work.run, task)
@@ -101,7 +105,7 @@ class Pool:
             if not answer.done():
                 self.ended[why] += 1
                 work.kill()
-                with suppress(ChildEnded):
+                with suppress(ChildEnded, Unstarted):
                     await answer
             self._working.discard(work)
         try:
@@ -131,8 +135,8 @@ class Pool:
 class _Work:
     """A task in a thread, which `kill` reaches at any time."""
 
-    def __init__(self, child: Child | None) -> None:
-        self.child = child
+    def __init__(self, child: Child | None, memory: int) -> None:
+        self.child, self._memory = child, memory
         self._is_killed = False
         self._lock = threading.Lock()
 
@@ -142,7 +146,11 @@ class _Work:
                 self.child.close()
                 self.child = None
             if self.child is None:
-                self.child = Child(_TASKS, None)
+                try:
+                    self.child = Child(_TASKS, self._memory)
+                except OSError as error:
+                    _log.warning("a child cannot be started: %s", error)
+                    raise Unstarted from error
             if self._is_killed:
                 self.child.kill()
         try:

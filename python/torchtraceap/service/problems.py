@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 
 from torchtraceap.base.children import ChildEnded
 from torchtraceap.base.safe_text import printable
-from torchtraceap.service.pool import Full, Overtime
+from torchtraceap.service.pool import Full, Overtime, Unstarted
 
 MEDIA_TYPE = "application/problem+json"
 _WIDTH = 1900  # Of a detail; names of files may be long.
@@ -32,7 +32,7 @@ EXAMPLES: Mapping[int, tuple[str, str]] = {
     401: ("token", "this server needs its token: Authorization: Bearer TOKEN."),
     403: ("host", "a server without a token is called localhost, 127.0.0.1 or [::1] "
           "only."),
-    404: ("no_such_file", "runs/a.json: there is no such file. Give a path relative "
+    404: ("no_such_file", "nightly/a.json: there is no such file. Give a path relative "
           "to the first root of this server, or an absolute one."),
     408: ("time_limit", "the body did not arrive within 300 s. Send less, or start "
           "the server with a greater --max-seconds."),
@@ -90,7 +90,7 @@ class Problem(Exception):
 
 
 def problem_of(error: Exception, seconds: float) -> Problem:
-    """Return the problem that an exception of a route is."""
+    """Return the problem that an exception of a route is; raises any other."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Full):
@@ -102,6 +102,9 @@ def problem_of(error: Exception, seconds: float) -> Problem:
             "start the server with a greater --max-seconds."
         )
         return Problem(504, "time_limit", text)
+    if isinstance(error, Unstarted):
+        text = "no process can be started for it now. Ask again in 5 s."
+        return Problem(503, "no_process", text, _AGAIN)
     if isinstance(error, asyncio.TimeoutError):
         text = (
             f"the body did not arrive within {seconds:g} s. Send less, or start the "
@@ -121,8 +124,7 @@ def problem_of(error: Exception, seconds: float) -> Problem:
     if isinstance(error, HTTPException):
         text = f"{error.detail}. The routes of this server: openapi.json."
         return Problem(error.status_code, "http", text, error.headers)
-    text = f"{type(error).__name__}: {error}. Please report it."
-    return Problem(500, "internal", text)
+    raise error
 
 
 def add_handlers(app: FastAPI, seconds: float) -> None:
@@ -133,9 +135,9 @@ def add_handlers(app: FastAPI, seconds: float) -> None:
             return Response(status_code=GONE)
         return problem_of(error, seconds).response()
 
-    kinds = (Problem, Full, Overtime, ChildEnded, ClientDisconnect)
+    kinds = (Problem, Full, Overtime, Unstarted, ChildEnded, ClientDisconnect)
     of_asyncio = (asyncio.TimeoutError, RequestValidationError, HTTPException)
-    for kind in (*kinds, *of_asyncio, Exception):
+    for kind in (*kinds, *of_asyncio):
         app.add_exception_handler(kind, answer)
 
 

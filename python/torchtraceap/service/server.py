@@ -13,10 +13,10 @@ import uvicorn
 
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.service.app import make_app
+from torchtraceap.service.protocol import Protocol
 from torchtraceap.service.settings import TOKEN_VARIABLE, Settings
+from torchtraceap.service.upload_folder import upload_folder
 
-# Of connections; more get 503 at once. Each may hold an answer.
-_MOST_CONNECTIONS = 1000
 _BACKLOG = 2048
 
 
@@ -34,24 +34,42 @@ def serve(
     for an address that cannot be had, or that others reach while there is no token;
     KeyboardInterrupt after Ctrl-C.
     """
-    app = make_app(settings)
-    with listening(host, port, settings.token is not None) as bound:
-        name, number = bound.getsockname()[:2]
-        begun(f"http://{f'[{name}]' if ':' in name else name}:{number}/")
+    with upload_folder() as uploads:
         config = uvicorn.Config(
-            app,
+            make_app(settings, uploads),
             log_level="warning",
             access_log=False,
             server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
+            http=Protocol,
             timeout_graceful_shutdown=max(1, round(end_seconds)),
         )
-        # uvicorn raises the signal again once it has ended, and this one ends well.
-        before = signal.signal(signal.SIGTERM, _nothing)
+        server = _Server(config, begun)
+        # From before anyone can connect. uvicorn has a handler of its own while it
+        # runs, and raises the signal again once it has ended, and this one ends well.
+        before = signal.signal(signal.SIGTERM, server.end)
         try:
-            uvicorn.Server(config).run([bound])
+            with listening(host, port, settings.token is not None) as bound:
+                server.run([bound])
         finally:
             signal.signal(signal.SIGTERM, before)
+
+
+class _Server(uvicorn.Server):  # type: ignore[misc]
+    """One that tells its address once it answers."""
+
+    def __init__(self, config: uvicorn.Config, begun: Callable[[str], object]) -> None:
+        super().__init__(config)
+        self._begun = begun
+
+    def end(self, *_: Any) -> None:
+        """Heed SIGTERM."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and sockets:
+            name, number = sockets[0].getsockname()[:2]
+            self._begun(f"http://{f'[{name}]' if ':' in name else name}:{number}/")
 
 
 def listening(host: str, port: int, has_token: bool) -> socket.socket:
@@ -71,7 +89,3 @@ def listening(host: str, port: int, has_token: bool) -> socket.socket:
             f"cannot listen on {host}, port {port}: {why}. Give another --host or "
             "--port"
         ) from error
-
-
-def _nothing(*_: Any) -> None:
-    """Heed a signal, and go on."""

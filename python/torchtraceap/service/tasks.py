@@ -6,10 +6,12 @@ A task comes as a pickle and leaves as one: an answer, or a fault that the clien
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -32,6 +34,7 @@ from torchtraceap.views.html.page import page_html
 from torchtraceap.views.job_json import job_json
 from torchtraceap.views.json_form import json_text, report_form
 
+_log = logging.getLogger("torchtraceap.service")
 #: Of a report or a job, as of `Answer`.
 MEDIA = {
     "json": "application/json",
@@ -103,23 +106,37 @@ def run_task(task: TraceTask | FleetTask) -> Answer | Fault:
     """Return the answer to a task. Raises nothing that a trace may cause."""
     try:
         made = _fleet(task) if isinstance(task, FleetTask) else _trace(task)
-    except RootsError as error:
+    except Exception as error:
+        return _fleet_fault(error) if isinstance(task, FleetTask) else _fault(error)
+    return Answer(task.form, writable(made).encode())
+
+
+def _fleet_fault(error: Exception) -> Fault:
+    """Return the fault of a data set, which is the server's: its text goes to the log,
+    since it names files that the client did not."""
+    _log.warning("the data set cannot be read: %s: %s", type(error).__name__, error)
+    text = "the data set of the server cannot be read. Its log tells why."
+    return Fault(503, "fleet_unavailable", text)
+
+
+def _fault(error: Exception) -> Fault:
+    """Return the fault that an exception of a trace's analysis is."""
+    if isinstance(error, RootsError):
         return Fault(404, "no_such_file", str(error))
-    except TraceError as error:
+    if isinstance(error, TraceError):
         status = 413 if error.kind in _TOO_LARGE else 422
         return Fault(status, error.kind, str(error))
-    except MemoryError:
+    if isinstance(error, _TooMuch):
+        return Fault(413, "too_large", str(error))
+    if isinstance(error, MemoryError):
         return Fault(413, "memory", "it does not fit into memory. Send fewer steps.")
-    except FileNotFoundError as error:
+    if isinstance(error, FileNotFoundError):
         return Fault(404, "no_such_file", f"{error}. Check the path.")
-    except ValueError as error:  # ConfigError, among others.
+    if isinstance(error, ValueError):  # ConfigError, among others.
         return Fault(422, "invalid", str(error))
-    except Exception as error:
-        kind = type(error).__name__
-        why = printable(f"{kind}: {error}", 400)
-        text = f"the analysis failed, through no fault of the trace ({why})"
-        return Fault(500, "internal", f"{text}. Please report it.")
-    return Answer(task.form, writable(made).encode())
+    why = printable(f"{type(error).__name__}: {error}", 400)
+    text = f"the analysis failed, through no fault of the trace ({why})"
+    return Fault(500, "internal", f"{text}. Please report it.")
 
 
 def _trace(task: TraceTask) -> str:
@@ -128,19 +145,21 @@ def _trace(task: TraceTask) -> str:
     read_below(Roots([]))  # Sources of programs are not for clients of a server.
     roots = Roots(task.roots)
     os.chdir(roots.folders[0])
+    text = _Text(task.text_bytes)
     loading = plan_load(
         recover=task.recover,
         steps=task.steps,
         max_text_bytes=task.text_bytes,
         threads=task.threads,
-        progress=False,
+        progress=text.grow if task.is_job else False,
     )
     plan = plan_analysis(detector=OFF)
     found = [roots.find(name) for name in task.names]
     paths = [roots.name(file.path) for file in found]
     if task.is_job:
         files = find_ranks(_ranks(roots, paths, found[0].is_folder))
-        job = job_of_ranks(files, loading, plan, skips=True)
+        # In this process alone: it has the limits, and is one of --workers.
+        job = job_of_ranks(files, loading, plan, counted=text.add, skips=True, most=1)
         if job.fault is not None:
             raise job.fault
         made = _JOB_FORMS[task.form](job)
@@ -163,6 +182,34 @@ def _trace(task: TraceTask) -> str:
     except RootsError as error:
         raise TraceError(str(error), kind="changed") from error
     return made
+
+
+class _TooMuch(Exception):
+    """The traces of a job have more text than a server takes; no fault of one file."""
+
+
+class _Text:
+    """Counts the text of a job's files."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._before = self._now = 0
+
+    def grow(self, _fraction: float, text_bytes: int, _events: int) -> None:
+        """Heed the progress of a file. Raises _TooMuch."""
+        # A part of a file is read in two passes, the second from its begin again.
+        self._now = max(self._now, text_bytes)
+        if self._before + self._now > self._most:
+            raise _TooMuch(
+                f"the traces of the job have more than {self._most} bytes of text "
+                "together, which is what this server takes (--max-text-bytes). Send "
+                "fewer ranks or steps."
+            )
+
+    def add(self, _done: int, _of: int) -> None:
+        """Heed the end of a file."""
+        self._before += self._now
+        self._now = 0
 
 
 def _ranks(roots: Roots, paths: list[str], is_folder: bool) -> RankPaths:
@@ -251,10 +298,20 @@ def _peak_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def limit_memory(most: int) -> None:
+    """Have this process fail with MemoryError beyond some bytes of address space, and
+    not the server's machine or container."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = min(most, sys.maxsize if hard == resource.RLIM_INFINITY else hard)
+    with suppress(OSError, ValueError):  # macOS has no such limit.
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
 def main(parent: int) -> None:
     """Be a child of `pool.Pool`."""
 
-    def set_up(_: None) -> Callable[[TraceTask | FleetTask], Reply]:
+    def set_up(most: int) -> Callable[[TraceTask | FleetTask], Reply]:
+        limit_memory(most)
         return lambda task: Reply(run_task(task), _peak_bytes())
 
     children.serve(parent, set_up)

@@ -10,7 +10,7 @@ import os
 from collections.abc import AsyncIterator
 from typing import IO
 
-from python_multipart.exceptions import MultipartParseError
+from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from torchtraceap.service.problems import Problem
@@ -66,14 +66,10 @@ class Upload:
                     self._write(chunk, 0, len(chunk))
                 else:
                     self._parser.write(chunk)
-        except MultipartParseError as error:
-            raise Problem(
-                400, "invalid", f"the body is not {MULTIPART}: {error}."
-            ) from error
+        except FormParserError as error:
+            raise _not_parts(error) from error
         except OSError as error:
-            raise Problem(
-                507, "storage", f"the upload cannot be kept: {error.strerror}."
-            ) from error
+            raise not_kept(error) from error
         finally:
             self._close()
         if self._parser is not None and not self._is_whole:
@@ -123,19 +119,20 @@ class Upload:
         if not boundary:
             text = f"the body is not {MULTIPART}: its type has no boundary."
             raise Problem(400, "invalid", text)
-        return MultipartParser(
-            boundary,
-            {
-                "on_part_begin": self._headers.clear,
-                "on_header_field": self._on_field,
-                "on_header_value": self._on_value,
-                "on_header_end": self._on_header,
-                "on_headers_finished": self._on_headers,
-                "on_part_data": self._write,
-                "on_part_end": self._close,
-                "on_end": self._on_end,
-            },
-        )
+        calls = {
+            "on_part_begin": self._headers.clear,
+            "on_header_field": self._on_field,
+            "on_header_value": self._on_value,
+            "on_header_end": self._on_header,
+            "on_headers_finished": self._on_headers,
+            "on_part_data": self._write,
+            "on_part_end": self._close,
+            "on_end": self._on_end,
+        }
+        try:
+            return MultipartParser(boundary, calls)
+        except FormParserError as error:  # Such as a boundary that is too long.
+            raise _not_parts(error) from error
 
     def _on_field(self, data: bytes, begin: int, end: int) -> None:
         self._field += data[begin:end]
@@ -162,6 +159,15 @@ class Upload:
 
     def _on_end(self) -> None:
         self._is_whole = True
+
+
+def not_kept(error: OSError) -> Problem:
+    """Return the problem of a body for which there is no place."""
+    return Problem(507, "storage", f"the upload cannot be kept: {error.strerror}.")
+
+
+def _not_parts(error: Exception) -> Problem:
+    return Problem(400, "invalid", f"the body is not {MULTIPART}: {error}.")
 
 
 def safe_name(given: str) -> str:

@@ -65,6 +65,10 @@ class Server:
         pids = [int(pid) for task in tasks for pid in task.read_text().split()]
         return [pid for pid in pids if not has_ended(pid)]
 
+    def uploads(self) -> list[Path]:
+        """Return what clients sent and is still there."""
+        return [*self.scratch.glob("*/*")]
+
     def until(self, met: Callable[[], bool]) -> None:
         """Wait for something."""
         end = time.monotonic() + 60

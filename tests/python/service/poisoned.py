@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """poisoned.py: a server whose children do by the name of a trace what they must not.
 
-``crash.json`` ends the child as native code does, ``hang.json`` is never done, and
+``crash.json`` ends the child as native code does, ``hang.json`` is never done,
+``large.json`` takes all memory that it may, ``odd.json`` is answered with nonsense, and
 ``wait.json`` is done once the file that it names exists. Run as a script, it is
-``torchtraceap serve`` with such children.
+``torchtraceap serve`` with such children, and little patience with headers.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from torchtraceap.base import children
 from torchtraceap.cli import main as program
-from torchtraceap.service import pool, tasks
+from torchtraceap.service import pool, protocol, tasks
 
 
 def run_task(task: tasks.TraceTask) -> tasks.Reply:
@@ -27,6 +30,10 @@ def run_task(task: tasks.TraceTask) -> tasks.Reply:
         os.kill(os.getpid(), signal.SIGSEGV)
     while name == "hang.json":
         time.sleep(1)
+    if name == "large.json":
+        tasks._trace = lambda _: "x" * resource.getrlimit(resource.RLIMIT_AS)[0]
+    if name == "odd.json":
+        return str(path)  # type: ignore[return-value]
     if name == "wait.json":
         mark = Path(path.read_text())
         mark.with_suffix(".begun").touch()
@@ -38,9 +45,15 @@ def run_task(task: tasks.TraceTask) -> tasks.Reply:
 
 def main(parent: int) -> None:
     """Be a child of the pool."""
-    children.serve(parent, lambda _: run_task)
+
+    def set_up(most: int) -> Callable[[tasks.TraceTask], tasks.Reply]:
+        tasks.limit_memory(most)
+        return run_task
+
+    children.serve(parent, set_up)
 
 
 if __name__ == "__main__":
+    protocol._HEADER_S = 2.0
     pool._TASKS = "tests.python.service.poisoned"
     sys.exit(program(sys.argv[1:]))

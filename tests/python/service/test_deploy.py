@@ -49,7 +49,7 @@ def size(text: str) -> int:
 
 
 def routes() -> set[str]:
-    return {*make_app(Settings()).openapi()["paths"]}
+    return {*make_app(Settings(), "").openapi()["paths"]}
 
 
 def test_the_image() -> None:

@@ -29,6 +29,7 @@ FIELD = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n'
 #: A form of one file.
 FILE = FIELD.replace(b'"a"', b'"a"; filename="a.json"')
 FORM = {"content-type": "multipart/form-data; boundary=x"}
+FORM_LONG = {"content-type": f"multipart/form-data; boundary={'x' * 5000}"}
 FORM_WITHOUT = {"content-type": "multipart/form-data"}
 TOKEN = "correct-horse-battery-staple"
 
@@ -98,6 +99,19 @@ def test_a_job(server: Server, slow_job: Path, how: str) -> None:
     assert "rank 2" in server.client.request(kind, **ask).text
 
 
+def test_the_text_of_a_job_is_limited_together(slow_job: Path, tmp_path: Path) -> None:
+    files = [(f.name, f.read_bytes()) for f in slow_job.glob("*.json")]
+    total = sum(len(data) for _, data in files)
+    # The name of a file tells nothing about its size.
+    files = [(name, gzip.compress(data)) for name, data in files]
+    for most, status in ((total, 200), (total - 1, 413)):
+        with serving(tmp_path, "--max-text-bytes", most) as server:
+            answer = server.send(*files, job=True)
+            assert answer.status_code == status, answer.text
+            if status == 413:
+                assert answer.json()["kind"] == "too_large"
+
+
 def bomb() -> bytes:
     return gzip.compress(b'{"traceEvents": [' + b" " * 100_000_000)
 
@@ -113,6 +127,7 @@ def bomb() -> bytes:
         (413, "upload_limit", {"files": [("t", ("a.json", b" " * 4_000_000))]}),
         (415, "media_type", {"content": b"{}", "headers": {"content-type": "a/b"}}),
         (400, "invalid", {"content": FILE, "headers": FORM_WITHOUT}),
+        (400, "invalid", {"content": FILE, "headers": FORM_LONG}),
         (400, "invalid", {"content": FILE[:-8], "headers": FORM}),
         (400, "invalid", {"content": b"nothing", "headers": FORM}),
         (422, "invalid", {"content": FIELD, "headers": FORM}),
@@ -128,11 +143,15 @@ def bomb() -> bytes:
         (422, "invalid", {"path": "."}),
         (422, "not_json", {"path": "README.md"}),
         (404, "http", {"url": "/v1/nothing"}),
+        (404, "http", {"url": "/v1/jobs/"}),
         (405, "http", {"method": "DELETE", "url": "/v1/jobs"}),
         (404, "no_fleet", {"method": "GET", "url": "/v1/fleet"}),
         (422, "invalid", {"method": "GET", "url": "/v1/fleet/nothing"}),
         (403, "host", {"headers": {"host": "rebound.example"}}),
+        (403, "host", {"headers": {"host": "a@localhost"}}),
         (403, "origin", {"headers": {"sec-fetch-site": "cross-site"}}),
+        (403, "origin", {"headers": {"origin": "http://localhost:1"}}),
+        (403, "origin", {"headers": {"origin": "null"}}),
     ],
 )  # fmt: skip
 def test_a_problem(server: Server, status: int, kind: str, ask: dict[str, Any]) -> None:
@@ -240,7 +259,9 @@ def test_questions_over_a_fleet(with_fleet: Server, tmp_path: Path, cli: Cli) ->
         assert answer.text.startswith(begins)
     (tmp_path / "out").rename(tmp_path / "gone")
     assert with_fleet.client.get("/readyz").status_code == 503
-    assert with_fleet.client.get("/v1/fleet").json()["kind"] == "invalid"
+    answer = with_fleet.client.get("/v1/fleet")
+    assert (answer.status_code, answer.json()["kind"]) == (503, "fleet_unavailable")
+    assert str(tmp_path) not in answer.text and str(tmp_path) in with_fleet.stderr()
 
 
 # --- The token ------------------------------------------------------------------------

@@ -34,13 +34,28 @@ def test_a_crash_costs_one_request(tmp_path: Path) -> None:
             answer = server.send(CRASH)
             assert (answer.status_code, answer.json()["kind"]) == (500, "crashed")
         assert server.metric(f'{LOST}crashed"') == 2
+        answer = server.send(("large.json", b"{}"))
+        assert (answer.status_code, answer.json()["kind"]) == (413, "memory")
+        assert server.metric(f'{LOST}crashed"') == 2
+        server.send(CRASH)  # A child that has only such answers left.
         # So does one that the system ends while it is idle.
         server.send(GOOD)
         (child,) = server.children()
         os.kill(child, signal.SIGKILL)
         server.until(lambda: server.children() != [child])
         assert server.send(GOOD).status_code == 200
-        assert not [*tmp_path.iterdir()]
+        assert not server.uploads()
+
+
+def test_a_failure_of_the_server_itself(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", 1, poisoned=True) as server:
+        answer = server.send(("odd.json", b"{}"))
+        assert (answer.status_code, answer.json()["kind"]) == (500, "internal")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert server.metric("torchtraceap_serve_requests_total{") >= 1
+        assert 'status="500"' in server.client.get("/metrics").text
+        log = server.stderr()
+        assert "a request failed" in log and str(tmp_path) not in answer.text
 
 
 def test_an_analysis_that_takes_too_long(tmp_path: Path) -> None:
@@ -57,7 +72,21 @@ def test_an_analysis_that_takes_too_long(tmp_path: Path) -> None:
                 b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
             )
             assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
-        assert not [*tmp_path.iterdir()]
+        assert not server.uploads()
+
+
+def test_connections_without_a_request_end(tmp_path: Path) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(tmp_path, poisoned=True) as server:
+        for sent, answers in ((b"", 0), (request[:30], 0), (request + request[:30], 1)):
+            with socket.create_connection(("127.0.0.1", int(server.url[-5:]))) as one:
+                one.settimeout(30)
+                one.sendall(sent)
+                got = b"".join(iter(lambda: one.recv(4096), b""))  # noqa: B023
+                assert got.count(b"HTTP/1.1 200") == answers
+        # Nor does one last whose body was not read; its client reads why.
+        answer = server.client.post("/v1/reports", content=b"x" * 600_000_000)
+        assert answer.status_code == 413 and answer.headers["connection"] == "close"
 
 
 def test_a_full_queue(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
@@ -89,7 +118,7 @@ def test_a_client_that_goes(tmp_path: Path, threads: ThreadPoolExecutor) -> None
             server.until(
                 lambda n=number: server.metric(f'{LOST}canceled"') == n  # type: ignore[misc]
             )
-        server.until(lambda: not [*tmp_path.iterdir()])
+        server.until(lambda: not server.uploads())
         assert server.send(GOOD).status_code == 200
         # In the middle of a body, too.
         with socket.create_connection(("127.0.0.1", int(server.url[-5:]))) as gone:
@@ -99,7 +128,7 @@ def test_a_client_that_goes(tmp_path: Path, threads: ThreadPoolExecutor) -> None
             )
             server.until(lambda: server.load() == (0, 1))
         server.until(lambda: server.load() == (0, 0))
-        assert not [*tmp_path.iterdir()]
+        assert not server.uploads()
 
 
 def test_sigterm_finishes_what_was_begun(
@@ -118,6 +147,31 @@ def test_sigterm_finishes_what_was_begun(
         assert [one.result().text for one in sent] == ["done", "done"]
         assert ended.result() == 0
         assert server.stderr() == "" and not [*scratch.iterdir()]
+
+
+def test_uploads_of_a_killed_server(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        (own,) = tmp_path.iterdir()
+        (own / "upload").touch()
+        with serving(tmp_path):
+            assert server.uploads()  # Those of one that runs are left.
+        server.process.kill()
+        server.process.wait()
+        with serving(tmp_path) as third:
+            assert not own.exists()
+            (own,) = tmp_path.iterdir()
+            own.rmdir()
+            assert third.client.get("/readyz").status_code == 503
+            answer = third.send(GOOD)
+            assert (answer.status_code, answer.json()["kind"]) == (507, "storage")
+            assert str(tmp_path) not in answer.text
+
+
+def test_sigterm_as_soon_as_it_serves(tmp_path: Path) -> None:
+    for _ in range(3):
+        with serving(tmp_path) as server:
+            assert server.end() == 0
+            assert server.stderr() == "" and not [*tmp_path.iterdir()]
 
 
 def test_sigterm_does_not_wait_for_ever(

@@ -44,7 +44,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     settings = Settings(
         roots=(str(folder / "runs"),), fleet=str(folder / "fleet"), token=_TOKEN
     )
-    app = make_app(settings)
+    app = make_app(settings, str(tmp_path_factory.mktemp("uploads")))
     with TestClient(app):  # Ends the children afterwards.
         yield schemathesis.openapi.from_asgi("/openapi.json", app)
 

@@ -36,11 +36,20 @@
     const text = await answer.text();
     if (!answer.ok) {
       if (answer.status === 401) token.focus();
-      const problem = JSON.parse(text);
-      return `${problem.title}: ${problem.detail}`;
+      return problemOf(text) || `${answer.status}: ${text || answer.statusText}`;
     }
     show(text);
     return "";
+  }
+
+  /** Of an error of a proxy, which is no JSON: nothing. */
+  function problemOf(text) {
+    try {
+      const { title, detail } = JSON.parse(text);
+      return title && detail ? `${title}: ${detail}` : "";
+    } catch {
+      return "";
+    }
   }
 
   /** The frame is sandboxed: what a trace made of its page cannot read the token. */
