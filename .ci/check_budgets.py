@@ -68,12 +68,12 @@ PARTS = [
     package("mcp_server", 940, 400),
     package("profiling", 1_850, 1_600),
     package("ranks", 1_870, 1_000),
-    package("service", 1_600, 1_200),
+    package("service", 1_800, 1_200),
     package("views", 5_700, 2_900),
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 32_600, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 32_800, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_720, 1_200, (PACKAGE,), deep=False),
     Budget(
