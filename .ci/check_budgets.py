@@ -67,13 +67,13 @@ PARTS = [
     package("integrations", 1_160, 800),
     package("mcp_server", 940, 400),
     package("profiling", 1_850, 1_600),
-    package("ranks", 1_870, 1_000),
-    package("service", 1_600, 1_200),
+    package("ranks", 1_900, 1_000),
+    package("service", 1_800, 1_200),
     package("views", 5_700, 2_900),
     package("waits", 990, 800),
 ]
 BUDGETS = [
-    Budget(PACKAGE, 33_400, 19_000, (PACKAGE,)),
+    Budget(PACKAGE, 33_700, 19_000, (PACKAGE,)),
     *PARTS,
     Budget(f"{PACKAGE}/*.py", 1_720, 1_200, (PACKAGE,), deep=False),
     Budget(
@@ -84,7 +84,7 @@ BUDGETS = [
     ),
     Budget("cpp", 67_100, 48_000, ("cpp",)),
     Budget("cpp", 492, 350, ("cpp",), unit="files"),
-    Budget("tests", 70_900, 50_000, ("tests",)),
+    Budget("tests", 71_300, 50_000, ("tests",)),
     Budget("benchmarks", 35_100, 30_000, ("benchmarks",)),
     Budget("docs", 71, 55, ("docs",), (".md",), "pages"),
     Budget("docs/*.md", 16, 14, ("docs",), (".md",), "pages", deep=False),

@@ -76,6 +76,7 @@ ON_FIRST_USE = {
     "torchtraceap.service.examples",
     "torchtraceap.service.guard",
     "torchtraceap.service.problems",
+    "torchtraceap.service.protocol",
     "torchtraceap.service.server",
     "torchtraceap.service.uploads",
     "torchtraceap.waits.written",

@@ -9,8 +9,13 @@ import sys
 
 from torchtraceap.base.roots import RootsError
 from torchtraceap.cli.options import Options, number, time
-from torchtraceap.cli.output import OK, Commands, Refused, say
-from torchtraceap.service.settings import TOKEN_VARIABLE, Settings, read_token
+from torchtraceap.cli.output import OK, Commands, Refused, complain, say
+from torchtraceap.service.settings import (
+    TOKEN_VARIABLE,
+    Settings,
+    others_read,
+    read_token,
+)
 
 EXAMPLES = (
     ("torchtraceap serve", "a page to drop traces on, for this machine"),
@@ -86,10 +91,17 @@ def run(options: argparse.Namespace) -> int:
         ) from error
     if options.fleet is not None:
         _refuse_fleet(options.fleet)
+    token = read_token(options.token_file, os.environ)
+    os.environ.pop(TOKEN_VARIABLE, None)  # Not for the children, which read traces.
+    if options.token_file is not None and others_read(options.token_file):
+        complain(
+            f"{options.token_file}: other users can read the token. Change that with "
+            "chmod 600"
+        )
     settings = Settings(
         roots=tuple(options.root),
         fleet=None if options.fleet is None else os.path.abspath(options.fleet),
-        token=read_token(options.token_file, os.environ),
+        token=token,
         workers=options.workers or _DEFAULTS.workers,
         queue=options.queue,
         upload_bytes=options.max_upload_bytes,

@@ -83,8 +83,8 @@ def listening(host: str, port: int, has_token: bool) -> socket.socket:
                 f"--token-file FILE, or the environment variable {TOKEN_VARIABLE}"
             )
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
-    except OSError as error:
-        why = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # ValueError: a name that is none.
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
         raise ConfigError(
             f"cannot listen on {host}, port {port}: {why}. Give another --host or "
             "--port"

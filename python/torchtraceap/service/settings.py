@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from torchtraceap.base.children import processors
@@ -27,6 +29,17 @@ class Settings:
     upload_bytes: int = 512_000_000  #: Of a request's body, as it is sent.
     text_bytes: int = 4_000_000_000  #: Of a trace, uncompressed.
     seconds: float = 300.0  #: Of an analysis; of an upload as well.
+
+
+def others_read(file: str) -> bool:
+    """Tell whether a file's mode lets others read it: of its group, too, unless it is
+    by its group that this process reads it, as with Kubernetes' secrets."""
+    with suppress(OSError):
+        found = os.stat(file)
+        is_own = found.st_uid == os.geteuid()
+        wrong = stat.S_IROTH | (stat.S_IRGRP if is_own else 0)
+        return bool(found.st_mode & wrong)
+    return False
 
 
 def read_token(file: str | None, environment: Mapping[str, str]) -> str | None:

@@ -84,6 +84,16 @@ def test_traces_that_are_dropped(reader: page_reader.Reader) -> None:
     assert not reader.one("#result").is_displayed()
 
 
+def test_an_error_that_is_no_json(reader: page_reader.Reader) -> None:
+    reader.run("""
+        fetch = async () => new Response("Bad gateway", {status: 502});
+        const data = new DataTransfer();
+        data.items.add(new File(["{}"], "one.json"));
+        dispatchEvent(new DragEvent("drop", {dataTransfer: data, cancelable: true}));
+    """)
+    assert said(reader) == "502: Bad gateway"
+
+
 def test_its_parts_have_names_and_fit(
     reader: page_reader.Reader, server: Server
 ) -> None:

@@ -269,6 +269,7 @@ def test_questions_over_a_fleet(with_fleet: Server, tmp_path: Path, cli: Cli) ->
 
 def test_a_token(tmp_path: Path, data: Path) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
+    (tmp_path / "token").chmod(0o600)
     arguments = ("--root", data, "--host", "0.0.0.0", "--token-file")
     with serving(tmp_path, *arguments, tmp_path / "token") as server:
         ask = server.client.get
@@ -284,6 +285,19 @@ def test_a_token(tmp_path: Path, data: Path) -> None:
         good = {"authorization": f"Bearer {TOKEN}", "host": "traces.example"}
         answer = ask(f"/v1/reports?path={TINY}&form=text", headers=good)
         assert answer.text.startswith(TINY)
+        assert server.stderr() == ""
+    (tmp_path / "token").chmod(0o640)
+    with serving(tmp_path, *arguments, tmp_path / "token") as server:
+        assert "other users can read the token" in server.stderr()
+
+
+def test_children_do_not_have_the_token(tmp_path: Path) -> None:
+    with serving(tmp_path, token=TOKEN) as server:
+        bearer = {"authorization": f"Bearer {TOKEN}"}
+        answer = server.send(("a.json", b'{"traceEvents": []}'), headers=bearer)
+        assert answer.status_code != 401
+        (child,) = server.children()
+        assert TOKEN.encode() not in Path(f"/proc/{child}/environ").read_bytes()
 
 
 def test_what_does_not_start(
@@ -303,6 +317,8 @@ def test_what_does_not_start(
         (("--fleet", tmp_path), "something else than the results"),
         (("--port", taken.getsockname()[1]), "cannot listen on 127.0.0.1"),
         (("--host", "no.such.host.invalid"), "cannot listen on no.such.host"),
+        (("--host", "x" * 64), "cannot listen on xxx"),
+        (("--host", "a..b"), "cannot listen on a..b"),
     ):
         done = cli("serve", *arguments)
         assert done.code == 2 and why in done.err, (arguments, done)

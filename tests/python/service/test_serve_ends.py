@@ -82,7 +82,7 @@ def test_connections_without_a_request_end(tmp_path: Path) -> None:
             with socket.create_connection(("127.0.0.1", int(server.url[-5:]))) as one:
                 one.settimeout(30)
                 one.sendall(sent)
-                got = b"".join(iter(lambda: one.recv(4096), b""))  # noqa: B023
+                got = b"".join(iter(lambda: one.recv(4096), b""))
                 assert got.count(b"HTTP/1.1 200") == answers
         # Nor does one last whose body was not read; its client reads why.
         answer = server.client.post("/v1/reports", content=b"x" * 600_000_000)
