@@ -324,6 +324,7 @@ def test_a_crash_costs_one_trace(
     assert len(read(tmp_path / "out")) == 5
 
 
+@pytest.mark.verify
 def test_ray_gives_the_same_rows(
     traces: Path, slow_job: Path, tmp_path: Path, rows: Rows
 ) -> None:

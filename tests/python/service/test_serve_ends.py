@@ -75,6 +75,7 @@ def test_an_analysis_that_takes_too_long(tmp_path: Path) -> None:
         assert not server.uploads()
 
 
+@pytest.mark.verify
 def test_connections_without_a_request_end(tmp_path: Path) -> None:
     request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with serving(tmp_path, poisoned=True) as server:

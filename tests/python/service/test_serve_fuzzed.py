@@ -49,6 +49,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
+@pytest.mark.verify
 def test_every_route(api: Any) -> None:
     headers = {"Authorization": f"Bearer {_TOKEN}"}
     fuzzed = set()
