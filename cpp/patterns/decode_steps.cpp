@@ -68,7 +68,7 @@ class Marker {
       } else if (steps[i].decodes()) {
         mark_graphs(steps[i], launches[i]);
       }
-      if (i + 1 == steps.size() || steps[i + 1].lane != steps[i].lane) continue;
+      if (!timeline::has_next(steps, i)) continue;
       const auto bare = timeline::host_gap(t_, steps[i], steps[i + 1]);
       if (!steps[i].generates() || !steps[i + 1].generates()) {
         if (is_pause(t_, bare, steps[i].lane, -1)) {
@@ -236,21 +236,16 @@ const DecodeSteps& decode_steps(const Context& context) {
     out->steps = timeline::list_engine_steps(context.timeline, &context.args);
   }
   Marker marker(context.timeline, *out);
-  std::map<std::string_view, std::size_t> engines;
   for (auto begin = out->steps.begin(); begin != out->steps.end();) {
     const auto end = std::find_if(begin, out->steps.end(), [&](const EngineStep& step) {
       return step.pid != begin->pid;
     });
     marker.run({begin, end});
-    for (auto step = begin; step != end; ++step) ++engines[step->scope.engine];
     begin = end;
   }
   for (const auto& step : out->steps) out->begins.push_back(step.device.begin);
   std::ranges::sort(out->begins);
-  if (!engines.empty()) {
-    out->engine =
-        std::ranges::max_element(engines, {}, [](auto& e) { return e.second; })->first;
-  }
+  if (!out->steps.empty()) out->engine = timeline::engine_of(out->steps);
   known = std::move(out);
   return *known;
 }

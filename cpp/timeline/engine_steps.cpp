@@ -245,6 +245,13 @@ std::vector<EngineStep> list_engine_steps(const Timeline& t, const EventArgs* ar
   return out;
 }
 
+std::string_view engine_of(std::span<const EngineStep> steps) {
+  std::map<std::string_view, std::size_t> count;
+  for (const auto& step : steps) ++count[step.scope.engine];
+  if (count.empty()) return {};
+  return std::ranges::max_element(count, {}, [](auto& c) { return c.second; })->first;
+}
+
 GraphCoverage graph_coverage(const Timeline& t) {
   GraphCoverage out;
   for (const auto& call : t.launch_calls) {

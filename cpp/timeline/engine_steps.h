@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -76,12 +77,15 @@ std::vector<EngineStep> list_engine_steps(const Timeline& timeline,
                                           const EventArgs* args = nullptr);
 
 /// Returns whether the next one of a list is of the same thread.
-inline bool has_next(const std::vector<EngineStep>& steps, std::size_t i) {
+inline bool has_next(std::span<const EngineStep> steps, std::size_t i) {
   return i + 1 < steps.size() && steps[i + 1].lane == steps[i].lane;
 }
 
 /// The first steps of a kind fill caches, and are in no median where there are enough.
 inline constexpr std::size_t kEnoughSteps = 5, kWarmUpSteps = 2;
+
+/// Returns the engine of most steps: "vLLM", "SGLang" or "ATOM"; "" of no steps.
+std::string_view engine_of(std::span<const EngineStep> steps);
 
 /// Launches of graphs, and those that have device work in the trace.
 struct GraphCoverage {

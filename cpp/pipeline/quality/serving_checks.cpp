@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -18,8 +17,6 @@ namespace {
 
 using patterns::count_text;
 
-// Two warm up, and three and more show what is usual.
-constexpr std::size_t kFewestSteps = 5;
 // Kernels after the last step's scope beyond this share were delivered late.
 constexpr double kMostLate = 0.5;
 constexpr const char* kWorkAfterSteps = "work_after_steps";
@@ -70,20 +67,17 @@ class ServingChecks {
             : "No step of vLLM, SGLang or ATOM has device work: annotations of steps "
               "were not recorded, or this is not the process that runs the model.");
     if (t_.devices.empty()) return;
-    add("decode_steps", decoding >= kFewestSteps,
+    add("decode_steps", decoding >= timeline::kEnoughSteps,
         decoding == 0
             ? "No decode step is in the trace: record longer, or take the "
               "file of the decode stage."
             : count_text(decoding, "decode step", "decode steps") + ", fewer than " +
-                  std::to_string(kFewestSteps) + ": record more iterations.");
+                  std::to_string(timeline::kEnoughSteps) + ": record more iterations.");
   }
 
   void find_engine() {
     if (steps_.empty()) return;
-    std::map<std::string_view, std::size_t> engines;
-    for (const auto& step : steps_) ++engines[step.scope.engine];
-    const auto found =
-        std::ranges::max_element(engines, {}, [](auto& e) { return e.second; })->first;
+    const auto found = timeline::engine_of(steps_);
     const auto lower = [](char c) {
       return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     };
@@ -150,7 +144,7 @@ class ServingChecks {
 void find_work_after_steps(const timeline::Timeline& t, Quality& q) {
   const auto steps = timeline::list_engine_steps(t);
   // Of few steps much of the work comes after the last scope anyway.
-  if (steps.size() < kFewestSteps) return;
+  if (steps.size() < timeline::kEnoughSteps) return;
   std::int64_t last = steps.front().host.end;
   for (const auto& step : steps) last = std::max(last, step.host.end);
   // Not that of others: a program may train after it has decoded.

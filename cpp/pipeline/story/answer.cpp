@@ -201,8 +201,7 @@ std::string steps_text(const Report& r) {
       out += ", mostly " + part->first;
     }
   }
-  const auto pauses =
-      add_up(r).idle[static_cast<std::size_t>(patterns::PatternId::kNoRequests)];
+  const auto pauses = add_up(r).idle_of(patterns::PatternId::kNoRequests);
   if (pauses > 0) out += ". It had no requests for " + time(pauses);
   if (k.prompt_waits > 0) {
     out +=

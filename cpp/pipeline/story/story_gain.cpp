@@ -154,10 +154,7 @@ std::string costliest_operators(const timeline::Timeline& t,
 // If no pattern matters: the work itself, or the unknown rest.
 Stage without_pattern(const Report& r, const Totals& sum, Stage s) {
   const auto busy = share(sum.busy_ns, sum.span_ns);
-  const auto pauses =
-      sum.idle.empty()
-          ? 0
-          : sum.idle[static_cast<std::size_t>(patterns::PatternId::kNoRequests)];
+  const auto pauses = sum.idle_of(patterns::PatternId::kNoRequests);
   if (pauses > sum.span_ns / 2) {
     s.answer = "No pattern costs 3 % or more; the server had no requests for " +
                share_text(pauses, sum.span_ns) + " of the time. Record it under load.";

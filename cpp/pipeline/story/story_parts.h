@@ -22,6 +22,11 @@ struct Totals {
   std::size_t devices = 0;  ///< 0 for the process of a trace without device work.
   std::int64_t span_ns = 0, busy_ns = 0, idle_ns = 0, unattributed_ns = 0;
   std::vector<std::int64_t> idle;  ///< By pattern; with unattributed_ns it is idle_ns.
+
+  /// Idle time of a pattern; 0 of a trace without a balance.
+  std::int64_t idle_of(patterns::PatternId id) const {
+    return idle.empty() ? 0 : idle[static_cast<std::size_t>(id)];
+  }
 };
 
 Totals add_up(const Report& report);
