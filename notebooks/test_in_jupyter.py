@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -162,10 +163,26 @@ def shown(
     def measure(width: int) -> Measured:
         if width not in measured:
             size(browser, width)
-            measured[width] = browser.execute_script(MEASURE)
+            measured[width] = settled(browser)
         return measured[width]
 
     return measure
+
+
+def settled(browser: webdriver.Chrome) -> Measured:
+    """Measure the forms once they stay as they are.
+
+    JupyterLab answers before the sheets of a theme are there, and before it has laid
+    out its panels at a new size.
+    """
+    last = None
+    for _ in range(40):
+        measured: Measured = browser.execute_script(MEASURE)
+        if measured == last:
+            return measured
+        last = measured
+        sleep(0.25)
+    raise AssertionError("the forms still move after 10 s")
 
 
 def size(browser: webdriver.Chrome, width: int) -> None:
