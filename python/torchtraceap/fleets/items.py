@@ -49,6 +49,17 @@ _ENDING = re.compile(r"(\.pt)?(\.trace)?\.(json|pftrace)(\.gz)?$", re.IGNORECASE
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Recordings of torch.profiler are of these years.
 _FIRST, _LAST = datetime(2017, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+# Stores whose URLs may begin with a user and a password.
+_WITH_USERS = ("http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs")
+# Parameters of a URL that give access, by their whole names: of signatures of S3,
+# Google, Azure and Cloudfront, and of tokens.
+_ACCESS = re.compile(
+    r"x-(amz|goog|oss|obs)-.*|awsaccesskeyid|googleaccessid|expires|signature|policy|"
+    r"key-pair-id|(access[-_]?|private[-_]?|auth[-_]?|id[-_]?)?token|jwt|auth|"
+    r"password|secret|credential|(api[-_]?)?key|s(ig|e|t|p|v|r|s|rt|pr|ip|koid|ktid)|"
+    r"sk[etsv]|download_expires",
+    re.IGNORECASE,
+)
 #: What `--path` may name.
 LABELS = ("program", "model", "commit", "host")
 
@@ -57,11 +68,12 @@ LABELS = ("program", "model", "commit", "host")
 class FleetFile:
     """A file, and its state: another size or stamp is another content."""
 
-    url: str  #: An absolute path, or a URL.
+    url: str  #: An absolute path, or a URL as `public_url` gives it.
     size: int
     stamp: str  #: Of a file its time of change, of an object its etag if it has one.
     modified: float  #: Seconds since 1970; 0 if unknown.
     is_gzipped: bool = False
+    secret_url: str = ""  #: To read it by, where ``url`` leaves out what gives access.
 
     @property
     def needed_bytes(self) -> int:
@@ -122,6 +134,21 @@ def place_of(url: str) -> str:
     """Return a URL without the query that one of the web may have, such as a
     signature; a path as it is."""
     return url.partition("?")[0] if url.startswith(("http://", "https://")) else url
+
+
+def public_url(url: str) -> str:
+    """Return a URL without passwords and signatures, which a data set must not keep,
+    and which differ from one call to the next; a path as it is."""
+    scheme, colon, rest = url.partition("://")
+    if not colon or scheme not in _WITH_USERS:
+        return url
+    place, mark, query = rest.partition("?")
+    host, slash, path = place.partition("/")
+    kept = [
+        one for one in query.split("&") if not _ACCESS.fullmatch(one.partition("=")[0])
+    ]
+    ending = f"{mark}{'&'.join(kept)}" if any(kept) else ""
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{ending}"
 
 
 def below(url: str, folder: str) -> str:

@@ -27,9 +27,18 @@ CRASHED = (
     "alone; if memory ran out, load fewer categories or steps"
 )
 
-# The least tasks that crash, before any other ends, for a cause of this machine.
-_HOPELESS = 8
+#: The least tasks that crash, before any other ends, for a cause of the machine.
+HOPELESS = 8
 _PATIENCE_S = 1.0  # Until an answer counts as none.
+
+
+def all_crashed(count: int) -> ConfigError:
+    """Return the error that ends a run whose first tasks all crash."""
+    return ConfigError(
+        f"the processes of the first {count} traces all crashed. Analyze one of them "
+        "alone to see why; if memory ran out, use fewer workers. The next call goes on "
+        "with others."
+    )
 
 
 def run_local(
@@ -42,7 +51,7 @@ def run_local(
     their estimates; an item that does not fit at all runs alone. Raises ConfigError
     after the rows of the first tasks if all of these crash.
     """
-    waiting = _Waiting(items, memory, max(_HOPELESS, 2 * workers))
+    waiting = _Waiting(items, memory, max(HOPELESS, 2 * workers))
     answers: queue.Queue[Done | BaseException | None] = queue.Queue(2 * workers)
     children: list[Child] = []
     over = threading.Event()
@@ -63,11 +72,7 @@ def run_local(
                 elif hopeless := waiting.hopeless():
                     for one in hopeless:
                         answers.put(failed_task(one, "crashed", CRASHED))
-                    raise ConfigError(
-                        f"the processes of the first {len(hopeless)} traces all "
-                        "crashed. Analyze one of them alone to see why; if memory ran "
-                        "out, use fewer workers. The next call goes on with others."
-                    ) from None
+                    raise all_crashed(len(hopeless)) from None
                 continue
             waiting.done(item)
             waiting.hope()

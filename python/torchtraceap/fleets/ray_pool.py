@@ -13,7 +13,7 @@ from typing import Any
 
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.fleets.items import Item
-from torchtraceap.fleets.local_pool import CRASHED
+from torchtraceap.fleets.local_pool import CRASHED, HOPELESS, all_crashed
 from torchtraceap.fleets.tasks import Done, FleetPlan, failed_task, run_task
 
 #: The address of a Ray that is started for this run, on this machine.
@@ -38,17 +38,20 @@ def run_ray(
     nothing is.
 
     ``workers`` and ``memory`` are those of a Ray that is started here; a cluster has
-    its own. Raises ConfigError if there is no such cluster, or no Ray installed.
+    its own. Raises ConfigError if there is no such cluster, or no Ray installed, and
+    after the rows of the first tasks if all of these crash.
     """
     ray, is_ours = _connected(address, workers, memory)
+    running: dict[Any, Item] = {}
     try:
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         most = int(max(node.get("memory", 0) for node in nodes)) or 1
-        ahead = _AHEAD * max(1, int(sum(node.get("CPU", 0) for node in nodes)))
+        processors = max(1, int(sum(node.get("CPU", 0) for node in nodes)))
+        ahead, hopeless = _AHEAD * processors, max(HOPELESS, 2 * processors)
         task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_task)
         shared = ray.put(plan)
         waiting = iter(items)
-        running: dict[Any, Item] = {}
+        crashed: int | None = 0  # At the beginning; None once a task was done.
         while True:
             while len(running) < ahead and (item := next(waiting, None)) is not None:
                 # More than any machine has would wait forever.
@@ -60,10 +63,19 @@ def run_ray(
             if not ready:
                 yield None
             for reference in ready:
-                yield _answer(ray, reference, running.pop(reference))
+                done = _answer(ray, reference, running.pop(reference))
+                yield done
+                if crashed is not None:
+                    has_crashed = any(one.kind == "crashed" for one in done.failures)
+                    crashed = crashed + 1 if has_crashed else None
+                if crashed == hopeless:
+                    raise all_crashed(crashed)
     finally:
         if is_ours:
             ray.shutdown()
+        else:
+            for reference in running:
+                ray.cancel(reference)
 
 
 def _connected(

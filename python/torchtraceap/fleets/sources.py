@@ -36,6 +36,7 @@ from torchtraceap.fleets.items import (
     item_of,
     place_of,
     program_of,
+    public_url,
 )
 from torchtraceap.ranks.file_names import read_name
 from torchtraceap.ranks.first_look import NO_TRACE, FirstLook, look, look_at
@@ -244,9 +245,11 @@ def _remote(text: str) -> _Listing:
         hint = "Check the URL, the credentials and the network"
         raise trace_error(text, "unreachable", cause, hint) from error
     source = _before(text, has_magic) if is_pattern else text.rstrip("/")
-    paths = {_url_of(path, system, text, given): path for path in listed}
-    files = {url: _file_of(url, listed[path]) for url, path in paths.items()}
-    return _Listing(source, files, is_exact, system, paths)
+    made = {_url_of(path, system, text, given): path for path in listed}
+    files = {url: _file_of(url, listed[path]) for url, path in made.items()}
+    paths = {files[url].url: path for url, path in made.items()}
+    files = {file.url: file for file in files.values()}
+    return _Listing(public_url(source), files, is_exact, system, paths)
 
 
 def _url_of(path: str, system: Any, text: str, given: str) -> str:
@@ -270,7 +273,10 @@ def _file_of(url: str, info: Mapping[str, Any]) -> FleetFile:
             time = datetime.fromisoformat(with_zone) if with_zone[:1].isdigit() else 0
     modified = time.timestamp() if isinstance(time, datetime) else float(time)
     stamp = next((str(info[name]) for name in _STAMPS if info.get(name)), str(modified))
-    return FleetFile(url, int(info.get("size") or 0), stamp, modified)
+    public = public_url(url)
+    secret = url if url != public else ""
+    size = int(info.get("size") or 0)
+    return FleetFile(public, size, stamp, modified, secret_url=secret)
 
 
 def _looks(

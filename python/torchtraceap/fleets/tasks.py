@@ -198,7 +198,6 @@ def _fetched(item: Item) -> Iterator[Mapping[str, FleetFile]]:
     if not is_url(item.url):
         yield {file.url: file for file in item.files}
         return
-    system = file_system(item.url)
     with tempfile.TemporaryDirectory(prefix="torchtraceap-") as folder:
         paths: dict[str, FleetFile] = {}
         for file in item.files:
@@ -209,9 +208,11 @@ def _fetched(item: Item) -> Iterator[Mapping[str, FleetFile]]:
             path = os.path.join(folder, str(len(paths)), *kept)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             try:
-                system.get_file(file.url, path)
+                source = file.secret_url or file.url
+                file_system(source).get_file(source, path)
             except Exception as error:  # Of any store's library, from a network.
                 why = (str(error) or type(error).__name__).splitlines()[0]
+                why = why.replace(source, file.url)
                 cause = f"it cannot be copied ({why})"
                 hint = "Check the store and the network, and run the fleet again"
                 raise trace_error(file.url, "unreachable", cause, hint) from error

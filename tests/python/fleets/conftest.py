@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from ..trace_builder import op, profiler_step, starved_events, trace_of
 
 pytest.importorskip("pyarrow")
 
-#: A row as a dict, of each table; without what depends on the place of the traces.
-Rows = Callable[[Path, str], list[dict[str, Any]]]
 #: 2026-09-14, in nanoseconds since 1970.
 BASE_NS = 1_789_344_000_000_000_000
 DAY_NS = 86_400_000_000_000
@@ -44,13 +41,9 @@ def traces(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def rows() -> Rows:
-    """Reads a table of a data set as pyarrow does, in the order of traces."""
+def read(out: Path, table: str = "traces") -> list[dict[str, Any]]:
+    """The rows of a table of a data set as pyarrow reads them, by their traces."""
     import pyarrow.dataset as ds
 
-    def read(folder: Path, table: str = "traces") -> list[dict[str, Any]]:
-        found = ds.dataset(folder / table, partitioning="hive").to_table().to_pylist()
-        return sorted(found, key=lambda row: str(row.get("url", row.get("trace"))))
-
-    return read
+    found = ds.dataset(out / table, partitioning="hive").to_table().to_pylist()
+    return sorted(found, key=lambda row: str(row.get("url", row.get("trace"))))

@@ -16,7 +16,7 @@ import torchtraceap
 from torchtraceap.fleets.rows import TABLES
 
 from ..ranks.rank_folder import put
-from .conftest import Rows, starved
+from .conftest import read, starved
 
 pytest.importorskip("fsspec")
 
@@ -82,7 +82,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_a_web_server_gives_the_rows_of_the_folder(
-    slow_job: Path, traces: Path, server: str, tmp_path: Path, rows: Rows
+    slow_job: Path, traces: Path, server: str, tmp_path: Path
 ) -> None:
     """Of a job, whose names and beginnings tell the ranks, and a damaged file."""
     for path in slow_job.iterdir():
@@ -99,19 +99,36 @@ def test_a_web_server_gives_the_rows_of_the_folder(
         local, remote = (
             sorted(
                 str([v for k, v in row.items() if k not in of_the_place])
-                for row in rows(tmp_path / name, table)
+                for row in read(tmp_path / name, table)
             )
             for name in ("here", "there")
         )
         assert local == remote, table
     assert torchtraceap.fleet(f"{server}/nightly/", tmp_path / "there").done == 0
-    signed = f"{server}/nightly/2026-09-15/serve/trace.json?sig=abc"
-    ran = torchtraceap.fleet(signed, tmp_path / "signed")
-    assert (ran.done, ran.failures) == (1, ())
+
+
+def test_what_gives_access_to_a_url_is_not_kept(
+    traces: Path, server: str, tmp_path: Path
+) -> None:
+    """Nor does it make another trace of the same."""
+    put(traces / "cut.json", starved()[:-200])
+    out = tmp_path / "out"
+    with_user = server.replace("//", "//user:secret-1@")
+    good, bad = "2026-09-15/serve/trace.json?version=1&sig=", "cut.json?sig="
+    for name, done in ((good, (1, 0)), (bad, (1, 1))):
+        ran = torchtraceap.fleet(f"{with_user}/nightly/{name}secret-2", out)
+        assert (ran.done, len(ran.failures)) == done
+        assert torchtraceap.fleet(f"{server}/nightly/{name}secret-3", out).done == 0
+    assert {row["url"] for row in read(out)} == {
+        f"{server}/nightly/2026-09-15/serve/trace.json?version=1",
+        f"{server}/nightly/cut.json",
+    }
+    for path in out.rglob("*"):
+        assert path.is_dir() or b"secret-" not in path.read_bytes(), path
 
 
 def test_a_bucket_is_read_again_where_an_object_changed(
-    bucket: str, tmp_path: Path, rows: Rows
+    bucket: str, tmp_path: Path
 ) -> None:
     """By the etag: an object of the same size is another one."""
     import s3fs
@@ -125,7 +142,7 @@ def test_a_bucket_is_read_again_where_an_object_changed(
     other = s3fs.S3FileSystem(skip_instance_cache=True)
     other.pipe_file(f"{bucket}/ci/a/trace.json", starved(model="other"))
     assert torchtraceap.fleet(f"{bucket}/ci/*/*.json*", out).done == 1
-    found = [(row["url"], row["model"], row["bytes"]) for row in rows(out)]
+    found = [(row["url"], row["model"], row["bytes"]) for row in read(out)]
     size = len(starved(model="first"))
     assert found == [
         (f"{bucket}/ci/a/trace.json", "other", size),
