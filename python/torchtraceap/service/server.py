@@ -18,6 +18,9 @@ from torchtraceap.service.settings import TOKEN_VARIABLE, Settings
 from torchtraceap.service.upload_folder import upload_folder
 
 _BACKLOG = 2048
+# Connections that requests are heard of; the usual limit of open files is 1,024, and
+# children and uploads need some.
+_CONNECTIONS = 600
 
 
 def serve(
@@ -41,6 +44,7 @@ def serve(
             access_log=False,
             server_header=False,
             http=Protocol,
+            limit_concurrency=_CONNECTIONS,
             timeout_graceful_shutdown=max(1, round(end_seconds)),
         )
         server = _Server(config, begun)

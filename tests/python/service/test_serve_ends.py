@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -12,6 +13,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
+
+from torchtraceap.service import pool
+from torchtraceap.service.app import make_app
+from torchtraceap.service.settings import Settings
 
 from ..trace_builder import op, trace_of
 from .conftest import Server, serving
@@ -56,6 +62,22 @@ def test_a_failure_of_the_server_itself(tmp_path: Path) -> None:
         assert 'status="500"' in server.client.get("/metrics").text
         log = server.stderr()
         assert "a request failed" in log and str(tmp_path) not in answer.text
+
+
+def test_a_child_that_cannot_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(pool, "Child", refuse)
+    app = make_app(Settings(), str(tmp_path))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        for _ in range(2):
+            answer = client.post("/v1/reports", files=[("trace", GOOD)])
+            assert (answer.status_code, answer.json()["kind"]) == (503, "no_process")
+        assert "serve_running 0.0" in client.get("/metrics").text
+    assert not [*tmp_path.iterdir()]
 
 
 def test_an_analysis_that_takes_too_long(tmp_path: Path) -> None:
