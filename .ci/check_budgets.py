@@ -62,7 +62,7 @@ PARTS = [
     package("data", 2_090, 1_200),
     package("detection", 420, 400),
     package("explain", 3_220, 2_000),
-    package("fleets", 2_600, 1_800),
+    package("fleets", 2_640, 1_800),
     package("gate", 2_610, 1_500),
     package("integrations", 1_160, 800),
     package("mcp_server", 940, 400),
@@ -75,7 +75,7 @@ PARTS = [
 BUDGETS = [
     Budget(PACKAGE, 33_700, 19_000, (PACKAGE,)),
     *PARTS,
-    Budget(f"{PACKAGE}/*.py", 1_720, 1_200, (PACKAGE,), deep=False),
+    Budget(f"{PACKAGE}/*.py", 1_740, 1_200, (PACKAGE,), deep=False),
     Budget(
         "torchtraceap_dryrun, torchtraceap_train",
         13_200,

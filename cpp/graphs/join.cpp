@@ -285,17 +285,29 @@ class Joiner {
     }
   }
 
+  // The least size of some that holds a batch, as engines pad; that of none if none
+  // does.
+  template <typename Choice, typename SizeOf>
+  static std::int64_t least_holding(std::int64_t batch,
+                                    const std::vector<Choice>& choices,
+                                    SizeOf size_of) {
+    auto least = std::numeric_limits<std::int64_t>::max();
+    for (const auto& one : choices) {
+      if (size_of(one) >= batch) least = std::min(least, size_of(one));
+    }
+    return least;
+  }
+
   // The batch that the range around the first launch names, as far as captures have
-  // sizes; the least that holds it, as engines pad.
+  // sizes.
   template <typename Choice>
   void keep_batch(const Graph& graph, std::vector<Choice>& candidates) const {
     const auto batch = batch_around(t_, replays_.replays[graph.replays.front()].launch);
     if (batch < 0) return;
-    auto least = std::numeric_limits<std::int64_t>::max();
-    for (const auto& run : candidates) {
-      const auto size = captures_[run.capture]->batch_size.value_or(0);
-      if (size >= batch) least = std::min(least, size);
-    }
+    const auto size_of = [&](const Choice& run) {
+      return captures_[run.capture]->batch_size.value_or(0);
+    };
+    const auto least = least_holding(batch, candidates, size_of);
     const auto other = [&](const Choice& run) {
       return captures_[run.capture]->batch_size != least;
     };
@@ -307,11 +319,8 @@ class Joiner {
   bool is_next_batch(std::int64_t batch, const Capture& capture) const {
     if (capture.file.empty()) return true;
     if (!all_read_ || batch < 0) return false;
-    auto least = std::numeric_limits<std::int64_t>::max();
-    for (const auto& one : captures_) {
-      const auto size = one->batch_size.value_or(-1);
-      if (size >= batch) least = std::min(least, size);
-    }
+    const auto size_of = [](const auto& one) { return one->batch_size.value_or(0); };
+    const auto least = least_holding(batch, captures_, size_of);
     return capture.batch_size == least;
   }
 

@@ -24,6 +24,7 @@ from torchtraceap.data.source import (
     RankPaths,
     Readable,
     Source,
+    is_of_ranks,
     is_profiler,
     readable,
     source_of,
@@ -66,8 +67,8 @@ def load(
     them.
 
     Args:
-        source: Path of a ``.json`` or ``.json.gz`` file, told apart by content, or
-            that file's bytes.
+        source: Path of a ``.json`` or ``.json.gz`` file, told apart by content, that
+            file's bytes, or a folder or glob with one trace.
         recover: Read what is sound of a damaged file, and count the rest in
             ``Trace.warnings``, instead of refusing it.
         threads: Threads that read, 1 to 256. Only speed depends on it. None: as many
@@ -104,7 +105,11 @@ def load(
     """
     options: Any = dict(locals())
     del options["source"]
-    return read_trace(readable(source), plan_load(**options))
+    plan = plan_load(**options)
+    several = source_of(source) if is_of_ranks(source) else None
+    if isinstance(several, RankPaths):
+        return read_trace(_only_trace(several, "load"), plan)
+    return read_trace(readable(source), plan)
 
 
 # A str is an iterable of strings too, but means a path.
@@ -256,12 +261,24 @@ def analyze(
 def analyze_one(source: Source | Profiler, what: str, **options: Any) -> Report:
     """Analyze a source for ``what``, which takes one trace; options are of `analyze`.
 
-    Raises what that does; TraceError for a folder or glob, TypeError for a list.
+    Of a folder or glob it is the only trace there. Raises what `analyze` does;
+    TraceError for several, TypeError for a list.
     """
     several = None if is_profiler(source) else source_of(source)
     if isinstance(several, RankPaths) and not several.is_list:
-        cause = f"{what} takes one trace, but this names several"
-        raise trace_error(several.text, "several", cause, "Name the file of one rank")
+        source = _only_trace(several, what)
+        several = None
     if isinstance(several, RankPaths | list):
         raise TypeError(f"{what} takes one trace, not a list: call it for each")
     return analyze(source, **options)
+
+
+def _only_trace(several: RankPaths, what: str) -> str:
+    """Return the path of the only trace of a folder or glob."""
+    from torchtraceap.ranks.rank_files import find_ranks
+
+    files = find_ranks(several).recording.files
+    if len(files) > 1:
+        cause = f"{what} takes one trace, but this names several"
+        raise trace_error(several.text, "several", cause, "Name the file of one rank")
+    return files[0].path

@@ -318,10 +318,17 @@ def test_busy_time_of_devices_is_not_that_of_operators(workers: Report) -> None:
 
 
 def test_the_ranks_of_a_job_are_no_side(tmp_path: Path) -> None:
-    (tmp_path / "rank0.json").write_text('{"traceEvents": []}')
+    one = tmp_path / "rank0.json"
+    one.write_text('{"traceEvents": []}')
+    path = torchtraceap.load(one).path
+    for folder in (tmp_path, tmp_path / "*.json"):  # Of one trace, they name it.
+        assert torchtraceap.load(folder).path == path
+        torchtraceap.compare(folder, folder)
+    (tmp_path / "rank1.json").write_text('{"traceEvents": []}')
     for job in (tmp_path, tmp_path / "*.json"):
         with pytest.raises(torchtraceap.TraceError, match="Name the file of one rank"):
             torchtraceap.compare(job, job)
-    one = tmp_path / "rank0.json"
+        with pytest.raises(torchtraceap.TraceError, match="load takes one trace"):
+            torchtraceap.load(job)
     with pytest.raises(TypeError, match="compare takes one trace, not a list"):
         torchtraceap.compare([one, one], one)  # type: ignore[arg-type]
