@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """driver.py: one run of a fleet in a process of its own, which may be killed.
 
-    python -m benchmarks.fleet.driver SOURCE OUT [--ray] [--workers N] [--memory BYTES]
+    python -m benchmarks.fleet.driver SOURCE OUT \\
+        [--ray ADDRESS] [--workers N] [--memory BYTES]
 
 A trace with "poison" in its name crashes natively when it is analyzed. Prints what the
 run did as JSON; errors go to standard error, with the exit code 2.
@@ -45,7 +46,7 @@ def drive() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("source")
     parser.add_argument("out")
-    parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--ray")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--memory", type=int)
     options = parser.parse_args()
@@ -57,7 +58,7 @@ def drive() -> int:
         ran = torchtraceap.fleet(
             options.source,
             options.out,
-            ray="local" if options.ray else None,
+            ray=options.ray,
             workers=options.workers,
             memory=options.memory,
             threads=1,

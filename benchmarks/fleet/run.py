@@ -8,7 +8,8 @@ The fleet is made of the traces in SOURCE (make.py). Each size is analyzed under
 with this many gigabytes, and by processes without Ray. Under each fault all traces must
 be in the data set once, with the rows of an undisturbed run, bit for bit: workers are
 killed, the driver is killed and run again, the disk is full (a tmpfs, which needs
-root), and a trace crashes natively. 10,000 traces take 6 GB of disk.
+root), a cluster loses one of two machines, and a trace crashes natively. 10,000 traces
+take 6 GB of disk.
 """
 
 from __future__ import annotations
@@ -57,12 +58,17 @@ class Fleet:
         return folder
 
     def start(
-        self, source: Path, out: Path, *, ray: bool = True, workers: int | None = None
+        self,
+        source: Path,
+        out: Path,
+        *,
+        ray: bool | str = True,
+        workers: int | None = None,
     ) -> subprocess.Popen[str]:
-        """Start the driver."""
+        """Start the driver; ``ray`` may be the address of a cluster."""
         command = [sys.executable, "-m", "benchmarks.fleet.driver", source, out]
         command += ["--memory", str(self._memory)]
-        command += ["--ray"] if ray else []
+        command += ["--ray", "local" if ray is True else ray] if ray else []
         command += ["--workers", str(workers)] if workers else []
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
@@ -148,8 +154,8 @@ def faults(fleet: Fleet, count: int) -> Iterator[Figures]:
     source = fleet.part(count)
     wanted = fresh(fleet.work / "out-undisturbed")
     fleet.run(source, wanted)
-    for fault in (worker_killed, driver_killed, disk_full):
-        for ray in (True, False):
+    for fault in (worker_killed, driver_killed, disk_full, node_lost):
+        for ray in (True, False)[: 1 if fault is node_lost else 2]:
             out = fresh(fleet.work / "out-fault")
             figures = fault(fleet, source, out, ray)
             kept = figures.pop("out", out)
@@ -190,6 +196,23 @@ def driver_killed(fleet: Fleet, source: Path, out: Path, ray: bool) -> Figures:
     driver.communicate()
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
     return fleet.run(source, out, ray=ray)
+
+
+def node_lost(fleet: Fleet, source: Path, out: Path, ray: bool) -> Figures:
+    """Take one of two machines out of a cluster once some is written."""
+    from ray.cluster_utils import Cluster
+
+    assert ray
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    try:
+        nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        cluster.wait_for_nodes()
+        driver = fleet.start(source, out, ray=cluster.address)
+        wait_for(lambda: driver.poll() is not None or any(out.glob("_batches/*.json")))
+        cluster.remove_node(nodes[1], allow_graceful=False)
+        return ended(driver)
+    finally:
+        cluster.shutdown()
 
 
 def disk_full(fleet: Fleet, source: Path, out: Path, ray: bool) -> Figures:

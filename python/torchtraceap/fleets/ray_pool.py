@@ -41,6 +41,8 @@ def run_ray(
     its own. Raises ConfigError if there is no such cluster, or no Ray installed, and
     after the rows of the first tasks if all of these crash.
     """
+    if not items:
+        return  # Ray takes seconds to start.
     ray, is_ours = _connected(address, workers, memory)
     running: dict[Any, Item] = {}
     try:
