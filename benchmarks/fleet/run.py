@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """run.py: a fleet of 10,000 traces: its cost, its speed by workers, and its faults.
 
-    python -m benchmarks.fleet.run --traces SOURCE --work FOLDER --json FILE \\
+    python -m benchmarks.fleet.run --traces SOURCE --work FOLDER [--page] \\
         [--sizes 100,1000,10000] [--workers 1,2] [--faults 1000] [--memory 4]
 
 The fleet is made of the traces in SOURCE (make.py). Each size is analyzed under Ray
@@ -30,7 +30,7 @@ from typing import Any
 
 from benchmarks import ROOT
 from benchmarks.fleet.make import traces_in, write_fleet
-from benchmarks.lab.pages import machine
+from benchmarks.lab.pages import machine, write
 from torchtraceap.fleets.queries import connected
 from torchtraceap.fleets.rows import schemas
 
@@ -122,13 +122,15 @@ def scale(fleet: Fleet, sizes: list[int]) -> Iterator[Figures]:
             begin = time.monotonic()
             figures = fleet.run(source, out, ray=ray)
             whole_s = time.monotonic() - begin
+            begin = time.monotonic()
             again = fleet.run(source, out, ray=False)
+            again_whole_s = time.monotonic() - begin
             yield {
                 "traces": count,
                 "ray": ray,
                 **figures,
                 "whole_s": whole_s,
-                "again_s": again.get("seconds"),
+                "again_whole_s": again_whole_s,
                 "again_done": again.get("done"),
                 "mb": sum(p.stat().st_size for p in out.rglob("*")) / 1e6,
                 "files": sum(p.is_file() for p in out.rglob("*")),
@@ -293,7 +295,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--page", action="store_true", help="write results/fleet.md")
     parser.add_argument("--sizes", default="100,1000,10000")
     parser.add_argument("--workers", default="1,2")
     parser.add_argument("--faults", type=int, default=1000)
@@ -317,7 +319,8 @@ def main() -> None:
         for row in rows:
             print(name, json.dumps(row), flush=True)
             figures[name].append(row)
-            options.json.write_text(json.dumps(figures, indent=2))
+    if options.page:
+        write("fleet", figures)
 
 
 if __name__ == "__main__":
