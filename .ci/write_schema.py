@@ -54,12 +54,18 @@ NARROWER: dict[str, dict[str, Any]] = {
     "RankFinding.pattern": PATTERN,
     "Culprit.what": {"enum": ["rank", "stage", "kind"]},
     "Culprit.gain_us": {"type": "number"},
+    "Culprit.gain_low_us": {"type": "number"},
+    "Culprit.gain_high_us": {"type": "number"},
     "Culprit.share": {"type": "number"},  # above 1 if other causes offset it
     "RankRow.gain_us": {"type": "number"},
     "RankRow.clock_shift_us": {"type": "number"},
     "Late.gain_us": {"type": "number"},
+    "Late.gain_low_us": {"type": "number"},
+    "Late.gain_high_us": {"type": "number"},
     "LateRank.gain_us": {"type": "number"},
     "JobFacts.late_gain_us": {"type": "number"},
+    "JobFacts.late_gain_low_us": {"type": "number"},
+    "JobFacts.late_gain_high_us": {"type": "number"},
     "Finding.docs": {"type": "string", "pattern": r"^docs/.+\.md$"},
     "Stage.id": {"enum": ["busy", "idle", "limit", "work", "overlap", "gain"]},
 }

@@ -10,6 +10,7 @@ The first prints JSON; FOLDER/result-NAME.json, if it is there, has what was pub
 slowdown        a step as it was over one in which all work is shared evenly (of each
                 kind of operation the mean) and each transfer takes what it usually does
                 (the median), both without the time in which hosts launched late
+gain            what an even job saves of a step: low, mean, high
 replay_error    mean of |replayed - recorded| / recorded over the steps, with that time
 culprits        ranks, stages and operation kinds, most first, each with its share: how
                 much of the time lost goes if its work alone takes what is usual; below
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -69,6 +71,7 @@ def figures(path: Path) -> dict[str, Any]:
             "without_delays": as_it_was / 1e9,
             "even": even / 1e9,
         },
+        "gain": [gain / as_it_was for gain in job.gain_ns()],
         "ranks_share": ranks_gain / lost if places else 0.0,
         "culprits": {
             "ranks": [row(job.ranks[place].rank, rank=place) for place in places],
@@ -146,10 +149,18 @@ def line(found: dict[str, Any]) -> str:
 def counted(results: dict[str, Any]) -> dict[str, Any]:
     """Return the page's figures."""
     jobs = results["jobs"]
+    gains = [(job, job["gain"]) for job in jobs]
     return {
         "right": sum(job["right"] for job in jobs),
         "worst": max(abs(j["slowdown"] / j["published_slowdown"] - 1) for j in jobs),
+        "held": sum(low <= gain_made(job) <= high for job, (low, _, high) in gains),
+        "width": statistics.median(high - low for _, (low, _, high) in gains),
     }
+
+
+def gain_made(job: dict[str, Any]) -> float:
+    """Return what an even job saves of a step, by the scheduler that made the job."""
+    return 1 - 1 / float(job["published_slowdown"])
 
 
 def main() -> None:

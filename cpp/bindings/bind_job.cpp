@@ -111,6 +111,15 @@ void bind_joined(py::module_& m) {
           "The mean step: unchanged or, with `usual`, with the selected work at the "
           "others' time; all work if nothing is selected.")
       .def(
+          "gain_ns",
+          [](const Job& job) {
+            const py::gil_scoped_release release;
+            const auto gain = job.gain({});
+            return std::tuple(gain.low_ns, gain.ns, gain.high_ns);
+          },
+          "How much shorter steps are with all work at the others' time: low, mean, "
+          "high.")
+      .def(
           "slow_work",
           [](const Job& job) {
             const py::gil_scoped_release release;

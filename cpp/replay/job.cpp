@@ -3,7 +3,10 @@
 #include "replay/job.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "timeline/median.h"
 
@@ -12,6 +15,11 @@ namespace {
 
 bool has_rank(const Selection& s, std::uint32_t rank) {
   return s.ranks.empty() || std::ranges::find(s.ranks, rank) != s.ranks.end();
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(values.size());
 }
 
 }  // namespace
@@ -31,6 +39,8 @@ Job::Job(std::vector<RankWork> ranks, Usual usual)
   measure();
   join();
   find_cohorts();
+  replayed_ = lengths(graph_.schedule(graph_.weights()));
+  replay_error_ = find_error();
 }
 
 void Job::gather_places() {
@@ -168,7 +178,8 @@ std::vector<std::int64_t> Job::weights(const std::optional<Selection>& usual) co
   return out;
 }
 
-double Job::step_ns(const std::vector<std::int64_t>& times) const {
+// Of the steps, by number; without steps, of all.
+std::vector<double> Job::lengths(const std::vector<std::int64_t>& times) const {
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> steps;  // begin, end
   const auto widen = [&](std::int64_t number, std::int64_t begin, std::int64_t end) {
     const auto [it, added] = steps.try_emplace(number, begin, end);
@@ -188,14 +199,18 @@ double Job::step_ns(const std::vector<std::int64_t>& times) const {
       }
     }
   }
-  double sum = 0;
+  std::vector<double> out;
   auto before = std::numeric_limits<std::int64_t>::min();
   for (const auto& [number, time] : steps) {
     const auto begin = std::max(time.first, before);
-    sum += static_cast<double>(std::max<std::int64_t>(0, time.second - begin));
+    out.push_back(static_cast<double>(std::max<std::int64_t>(0, time.second - begin)));
     before = std::max(before, time.second);
   }
-  return sum / static_cast<double>(steps.size());
+  return out;
+}
+
+std::vector<double> Job::replayed(const std::optional<Selection>& usual) const {
+  return usual ? lengths(graph_.schedule(weights(usual))) : replayed_;
 }
 
 double Job::recorded_step_ns() const {
@@ -205,11 +220,37 @@ double Job::recorded_step_ns() const {
       times[point(r, p)] = ranks_[r].recorded[p] + clocks_[r].shift;
     }
   }
-  return step_ns(times);
+  return mean_of(lengths(times));
 }
 
 double Job::replayed_step_ns(const std::optional<Selection>& usual) const {
-  return step_ns(graph_.schedule(weights(usual)));
+  return mean_of(replayed(usual));
+}
+
+StepGain Job::gain(const Selection& usual, const std::optional<Selection>& from) const {
+  const auto before = replayed(from), after = replayed(usual);
+  StepGain out{.ns = mean_of(before) - mean_of(after)};
+  std::vector<double> gains(before.size());
+  std::ranges::transform(before, after, gains.begin(), std::minus());
+  std::ranges::sort(gains);
+  const auto quarter = gains.size() / 4;
+  const auto off = replay_error_ * mean_of(replayed_);
+  out.low_ns = std::min(out.ns, gains[quarter]) - off;
+  out.high_ns = std::max(out.ns, gains[gains.size() - 1 - quarter]) + off;
+  return out;
+}
+
+double Job::find_error() const {
+  double sum = 0;
+  int count = 0;
+  for (const auto& [number, step] : steps()) {
+    const auto [recorded, replayed] = step;
+    if (recorded <= 0) continue;
+    sum += static_cast<double>(std::abs(replayed - recorded)) /
+           static_cast<double>(recorded);
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
 }
 
 std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> Job::steps() const {

@@ -75,6 +75,14 @@ struct Selection {
 std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
                               std::int64_t own);
 
+/// How much shorter the steps of a job are.
+struct StepGain {
+  double ns = 0;  ///< The mean over the steps.
+  /// From where it is less to where it is more: the middle half of the steps (of three
+  /// or fewer all), and on both sides how far the replay of the unchanged job is off.
+  double low_ns = 0, high_ns = 0;
+};
+
 /// How far the ranks' clocks are known to differ.
 struct Clock {
   std::int64_t shift = 0;     ///< Added to a rank's time to be on the common clock.
@@ -122,6 +130,11 @@ class Job {
   double recorded_step_ns() const;
   /// The same of a replay: as it was, or with what is selected at what is usual.
   double replayed_step_ns(const std::optional<Selection>& usual = {}) const;
+  /// Returns how much shorter steps are with `usual` at what is usual than with `from`.
+  StepGain gain(const Selection& usual,
+                const std::optional<Selection>& from = {}) const;
+  /// Returns how far the replay is off, as a share of the step: the mean over them.
+  double replay_error() const { return replay_error_; }
   /// Lengths of the steps, by number, recorded and replayed as they were.
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> steps() const;
 
@@ -169,7 +182,9 @@ class Job {
   void share_between_stages();
   bool selects(const Selection& s, std::uint32_t rank, std::uint32_t place) const;
   std::vector<std::int64_t> weights(const std::optional<Selection>& usual) const;
-  double step_ns(const std::vector<std::int64_t>& times) const;
+  std::vector<double> lengths(const std::vector<std::int64_t>& times) const;
+  std::vector<double> replayed(const std::optional<Selection>& usual) const;
+  double find_error() const;
   PointId point(std::uint32_t rank, std::uint32_t stop) const {
     return first_[rank] + stop;
   }
@@ -192,6 +207,8 @@ class Job {
   std::vector<PointId> first_;                  // of each rank: its origin
   std::vector<char> joined_;                    // of each rank: it met another
   Graph graph_{1, {}};
+  std::vector<double> replayed_;  // Lengths of the steps of the unchanged job.
+  double replay_error_ = 0;
 };
 
 }  // namespace tta::replay

@@ -796,6 +796,10 @@ class Job:
     def __init__(
         self, ranks: collections.abc.Sequence[RankWork], *, by_kind: bool = False
     ) -> None: ...
+    def gain_ns(self) -> tuple[float, float, float]:
+        """
+        How much shorter steps are with all work at the others' time: low, mean, high.
+        """
     def recorded_step_ns(self) -> float: ...
     def replayed_step_ns(
         self,
@@ -1124,9 +1128,19 @@ class Late:
         The finding of its own report that claims most of that time; None: no finding does, or only one about collectives, which explains no lateness.
         """
     @property
+    def gain_high_us(self) -> float | None:
+        """
+        To where it is more.
+        """
+    @property
+    def gain_low_us(self) -> float | None:
+        """
+        The same from where it is less: the middle half of the steps, and how far the replay is off.
+        """
+    @property
     def gain_us(self) -> float | None:
         """
-        How much shorter a step would be without it; None: not replayed.
+        How much shorter a step would be without it, on average; None: not replayed.
         """
     @property
     def kind(self) -> str:
@@ -1736,9 +1750,19 @@ class Culprit:
         Return its JSON form.
         """
     @property
+    def gain_high_us(self) -> float:
+        """
+        Its end.
+        """
+    @property
+    def gain_low_us(self) -> float:
+        """
+        The range of that, as in `late`.
+        """
+    @property
     def gain_us(self) -> float:
         """
-        How much shorter a step would be.
+        How much shorter a step would be, on average.
         """
     @property
     def name(self) -> str:
@@ -1814,9 +1838,19 @@ class JobFacts:
         Collectives and messages that two ranks or more recorded.
         """
     @property
+    def late_gain_high_us(self) -> float | None:
+        """
+        Its end.
+        """
+    @property
+    def late_gain_low_us(self) -> float | None:
+        """
+        The range of that, as in `late`.
+        """
+    @property
     def late_gain_us(self) -> float | None:
         """
-        How much shorter a step would be if all of `late_ranks` worked at the others' speed; None: there are none.
+        How much shorter a step would be if all of `late_ranks` worked at the others' speed, on average; None: there are none.
         """
     @property
     def missing(self) -> tuple[int, ...]:
@@ -1922,9 +1956,24 @@ class JobAnswerRow:
         What to do, in a few words; "" if that is unknown.
         """
     @property
+    def high_fraction(self) -> float | None:
+        """
+        At most, likewise.
+        """
+    @property
     def index(self) -> int:
         """
         Place in that list.
+        """
+    @property
+    def low_fraction(self) -> float | None:
+        """
+        Share of a step that is saved if this alone took the time that it takes on other ranks: at least, in the middle half of the steps. None: unknown.
+        """
+    @property
+    def middle_fraction(self) -> float | None:
+        """
+        On average.
         """
     @property
     def observed_fraction(self) -> float | None:
@@ -1935,11 +1984,6 @@ class JobAnswerRow:
     def of(self) -> str:
         """
         The list of `JobReport` that it is about; "late_ranks": all of its rows together.
-        """
-    @property
-    def saved_fraction(self) -> float | None:
-        """
-        Share of a step that is saved at most, if this alone took the time that it takes on other ranks. None: unknown.
         """
 
 class JobAnswer:
@@ -1970,14 +2014,24 @@ class JobAnswer:
         Why the figures are rough; or "".
         """
     @property
+    def high_fraction(self) -> float:
+        """
+        At most, likewise.
+        """
+    @property
+    def low_fraction(self) -> float:
+        """
+        Share of a step that is saved if all transfers took their usual time ("transfers"), or all ranks (else): at least, in the middle half of the steps.
+        """
+    @property
+    def middle_fraction(self) -> float:
+        """
+        On average.
+        """
+    @property
     def rows(self) -> tuple[JobAnswerRow, ...]:
         """
         Five at most, of 3 % or more except for the first, the cause of what is lost; what saves most comes first, shared patterns last.
-        """
-    @property
-    def saved_fraction(self) -> float:
-        """
-        Share of a step that is saved at most if all transfers took their usual time ("transfers"), or all ranks (else).
         """
     @property
     def verdict(self) -> str:

@@ -180,7 +180,9 @@ def test_the_page_says_what_the_report_says(slow_loader: torchtraceap.Report) ->
 
 def test_tables_are_those_of_the_text(slow_loader: torchtraceap.Report) -> None:
     """Defined once: the page has each figure that plain text has."""
-    from torchtraceap.views.work_tables import table_lines, window_table, work_tables
+    from torchtraceap.views.cells import table_lines
+    from torchtraceap.views.stretches import window_table
+    from torchtraceap.views.work_tables import work_tables
 
     words = Page(slow_loader.to_html()).words()
     tables = [*work_tables(slow_loader), window_table(slow_loader)]

@@ -33,6 +33,11 @@ JobVerdict verdict_of(const JobFacts& facts) {
                                                         : JobVerdict::kRanks;
 }
 
+// Of a step; no step becomes longer than it is, or shorter than nothing.
+double share_of(double us, const JobFacts& facts) {
+  return std::clamp(us / facts.replayed_us, 0.0, 1.0);
+}
+
 class Reasons {
  public:
   explicit Reasons(const JobResult& job) : job_(job) {
@@ -46,7 +51,7 @@ class Reasons {
       auto& row = add(JobRowOf::kLate, i);
       if (late.finding) row.fix = first_clause(late.finding->advice);
       row.observed_fraction = waited(late.waited_ns);
-      row.saved_fraction = saved(late.gain_us);
+      set_saved(row, late.gain_low_us, late.gain_us, late.gain_high_us);
     }
   }
 
@@ -59,7 +64,8 @@ class Reasons {
     std::int64_t caused_ns = 0;
     for (const auto& one : late) caused_ns += one.caused_ns;
     row.observed_fraction = waited(caused_ns);
-    row.saved_fraction = saved(job_.facts.late_gain_us);
+    const auto& facts = job_.facts;
+    set_saved(row, facts.late_gain_low_us, facts.late_gain_us, facts.late_gain_high_us);
   }
 
   // Single ranks are in the rows above, and what a late one does is of a kind, too: a
@@ -67,14 +73,14 @@ class Reasons {
   void add_stages_and_kinds() {
     double by_ranks = 0;
     for (const auto& row : rows_) {
-      by_ranks = std::max(by_ranks, row.saved_fraction.value_or(0));
+      by_ranks = std::max(by_ranks, row.middle_fraction.value_or(0));
     }
     for (std::uint32_t i = 0; i < job_.culprits.size(); ++i) {
-      const auto share = saved(job_.culprits[i].gain_us);
-      if (job_.culprits[i].what == "rank" || *share < std::max(2 * by_ranks, kEven)) {
-        continue;
-      }
-      add(JobRowOf::kCulprits, i).saved_fraction = share;
+      const auto& one = job_.culprits[i];
+      const auto share = one.gain_us / job_.facts.replayed_us;
+      if (one.what == "rank" || share < std::max(2 * by_ranks, kEven)) continue;
+      set_saved(add(JobRowOf::kCulprits, i), one.gain_low_us, one.gain_us,
+                one.gain_high_us);
     }
   }
 
@@ -101,13 +107,13 @@ class Reasons {
   // `slow`: the first row is what the verdict is about, however little it saves.
   std::vector<JobAnswerRow> most(bool slow) {
     std::ranges::stable_sort(rows_, std::ranges::greater(),
-                             [](const auto& row) { return row.saved_fraction; });
+                             [](const auto& row) { return row.middle_fraction; });
     const auto cause = slow && !rows_.empty() && rows_[0].of != JobRowOf::kShared;
     const auto rest = rows_.begin() + (cause ? 1 : 0);
     rows_.erase(std::remove_if(rest, rows_.end(),
                                [](const auto& row) {
                                  return row.of != JobRowOf::kDecode &&
-                                        row.saved_fraction.value_or(0) < kLeastSaved &&
+                                        row.middle_fraction.value_or(0) < kLeastSaved &&
                                         row.observed_fraction.value_or(0) < kLeastSaved;
                                }),
                 rows_.end());
@@ -131,9 +137,14 @@ class Reasons {
     if (span_ns_ <= 0) return std::nullopt;
     return static_cast<double>(ns) / span_ns_;
   }
-  std::optional<double> saved(std::optional<double> us) const {
-    if (!us) return std::nullopt;
-    return std::max(0.0, *us / job_.facts.replayed_us);
+  void set_saved(JobAnswerRow& row, std::optional<double> low_us,
+                 std::optional<double> us, std::optional<double> high_us) const {
+    const auto share = [&](std::optional<double> of) {
+      return of ? std::optional(share_of(*of, job_.facts)) : std::nullopt;
+    };
+    row.low_fraction = share(low_us);
+    row.middle_fraction = share(us);
+    row.high_fraction = share(high_us);
   }
 
   const JobResult& job_;
@@ -143,7 +154,7 @@ class Reasons {
 
 }  // namespace
 
-JobAnswer job_answer_of(const JobResult& job) {
+JobAnswer job_answer_of(const JobResult& job, const EvenGains& even) {
   const auto& facts = job.facts;
   JobAnswer out;
   out.verdict = verdict_of(facts);
@@ -159,18 +170,21 @@ JobAnswer job_answer_of(const JobResult& job) {
   reasons.add_shared();
   out.rows = reasons.most(slow);
   if (facts.replayed_us > 0) {
-    const auto [from, to] = out.verdict == JobVerdict::kTransfers
-                                ? std::pair(facts.even_ranks_us, facts.even_us)
-                                : std::pair(facts.replayed_us, facts.even_ranks_us);
-    out.saved_fraction = std::max(0.0, (from - to) / facts.replayed_us);
+    const auto& gain =
+        out.verdict == JobVerdict::kTransfers ? even.transfers : even.ranks;
+    out.low_fraction = share_of(gain.low_ns / 1000, facts);
+    out.middle_fraction = share_of(gain.ns / 1000, facts);
+    out.high_fraction = share_of(gain.high_ns / 1000, facts);
   }
-  const auto lost_us = out.saved_fraction * facts.replayed_us;
+  const auto lost_us = out.middle_fraction * facts.replayed_us;
   if (slow && static_cast<double>(facts.clock_residual_ns) / 1000 >= lost_us) {
     out.caveat = "This may be noise: the clocks of the ranks agree within " +
                  patterns::duration_text(facts.clock_residual_ns) + " only.";
     return out;
   }
-  const auto saves = [](const auto& row) { return row.saved_fraction.value_or(0) > 0; };
+  const auto saves = [](const auto& row) {
+    return row.middle_fraction.value_or(0) > 0;
+  };
   if (facts.replay_error >= kLeastSaved && std::ranges::any_of(out.rows, saves)) {
     out.caveat = "Take these gains as rough: the replay of the unchanged job is " +
                  patterns::share_text(facts.replay_error) + " off the recording.";

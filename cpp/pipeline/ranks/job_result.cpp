@@ -73,7 +73,7 @@ class Rows {
   }
 
   void fill_ranks(const std::vector<RankRow*>& rows,
-                  const std::vector<replay::Lateness>& lateness) const {
+                  const std::vector<replay::Lateness>& lateness) {
     for (std::uint32_t r = 0; r < rows.size(); ++r) {
       auto& row = *rows[r];
       const auto& work = job_.ranks()[r];
@@ -100,7 +100,11 @@ class Rows {
     }
     sort_descending(blamed, [&](std::uint32_t r) { return rows[r]->caused_ns; });
     blamed.resize(std::min(blamed.size(), kMostReplayed));
-    for (const auto r : blamed) rows[r]->gain_us = gain_us({.ranks = {r}});
+    for (const auto r : blamed) {
+      const auto gain = job_.gain({.ranks = {r}});
+      rows[r]->gain_us = gain.ns / 1000;
+      of_ranks_.emplace_back(rows[r]->rank, gain);
+    }
   }
 
   std::vector<JoinedCollective> joined_collectives() const {
@@ -180,15 +184,7 @@ class Rows {
     out.even_us = job_.replayed_step_ns(Selection{}) / 1000;
     out.even_ranks_us = job_.replayed_step_ns(Selection{.transfers = false}) / 1000;
     if (out.even_us > 0) out.slowdown = out.replayed_us / out.even_us;
-    int steps = 0;
-    for (const auto& [number, step] : job_.steps()) {
-      const auto [recorded, replayed] = step;
-      if (recorded <= 0) continue;
-      out.replay_error += static_cast<double>(std::abs(replayed - recorded)) /
-                          static_cast<double>(recorded);
-      ++steps;
-    }
-    if (steps > 0) out.replay_error /= steps;
+    out.replay_error = job_.replay_error();
     for (const auto& c : job_.collectives()) out.waited_ns += c.wait();
     out.joined_collectives = job_.collectives().size();
     out.unmatched = job_.unmatched();
@@ -203,20 +199,21 @@ class Rows {
     std::vector<Culprit> out;
     if (job_.collectives().empty()) return out;
     const double lost = rows.facts.replayed_us - rows.facts.even_us;
-    const auto add = [&](const char* what, std::string name, double gain) {
-      out.push_back({what, std::move(name), gain, lost > 0 ? gain / lost : 0});
+    const auto add = [&](const char* what, std::string name,
+                         const replay::StepGain& gain) {
+      const auto us = gain.ns / 1000;
+      out.push_back({what, std::move(name), us, gain.low_ns / 1000, gain.high_ns / 1000,
+                     lost > 0 ? us / lost : 0});
     };
-    for (const auto& row : rows.ranks) {
-      if (row.gain_us) add("rank", std::to_string(row.rank), *row.gain_us);
-    }
+    for (const auto& [rank, gain] : of_ranks_) add("rank", std::to_string(rank), gain);
     std::set<int64_t> stages;
     for (const auto& work : job_.ranks()) {
       if (work.stage >= 0) stages.insert(work.stage);
     }
     for (const auto stage : stages) {
-      add("stage", std::to_string(stage), gain_us({.stage = stage}));
+      add("stage", std::to_string(stage), job_.gain({.stage = stage}));
     }
-    for (const auto& kind : job_.kinds()) add("kind", kind, gain_us({.kind = kind}));
+    for (const auto& kind : job_.kinds()) add("kind", kind, job_.gain({.kind = kind}));
     sort_descending(out, &Culprit::gain_us);
     return out;
   }
@@ -226,14 +223,12 @@ class Rows {
   int64_t moment(std::uint32_t rank, std::uint32_t stop) const {
     return job_.ranks()[rank].recorded[stop] + job_.clocks()[rank].shift;
   }
-  double gain_us(const Selection& usual) const {
-    return (step_ns_ - job_.replayed_step_ns(usual)) / 1000;
-  }
 
   const Job& job_;
   std::vector<const RankRecord*> records_;
   double step_ns_;
   int64_t begin_;
+  std::vector<std::pair<int64_t, replay::StepGain>> of_ranks_;  // Those replayed.
 };
 
 }  // namespace
@@ -259,12 +254,12 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
   }
   if (works.empty()) {
     out.facts.unjoined = std::move(unjoined);
-    out.answer = job_answer_of(out);
+    out.answer = job_answer_of(out, {});
     return out;
   }
   const Job job(std::move(works), replay::Usual::kPeers);
   const auto lateness = replay::blame_for_waits(job);
-  const Rows rows(job, records);
+  Rows rows(job, records);
   out.facts = rows.facts();
   for (std::uint32_t r = 0; r < records.size(); ++r) {
     if (!job.is_joined(r)) unjoined.push_back(records[r]->row.rank);
@@ -284,14 +279,19 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
       if (rank->rank == row.rank) row.gain_us = rank->gain_us;
     }
   }
-  if (!slow.ranks.empty()) out.facts.late_gain_us = slow.gain_us;
+  if (!slow.ranks.empty()) {
+    out.facts.late_gain_us = slow.gain.ns / 1000;
+    out.facts.late_gain_low_us = slow.gain.low_ns / 1000;
+    out.facts.late_gain_high_us = slow.gain.high_ns / 1000;
+  }
   out.late_ranks = std::move(slow.ranks);
   out.decode_skew = decode_skew(job);
   out.steps = rows.steps();
   out.joined_collectives = rows.joined_collectives();
   out.collectives = rows.collectives();
   out.culprits = rows.culprits(out);
-  out.answer = job_answer_of(out);
+  const Selection even{.transfers = false};
+  out.answer = job_answer_of(out, {job.gain(even), job.gain({}, even)});
   return out;
 }
 

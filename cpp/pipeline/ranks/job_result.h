@@ -91,8 +91,13 @@ struct RankRecord {
   FIELD(std::optional<std::int64_t>, sequence, {},                                     \
         "Number of that collective in its process group.")                             \
   FIELD(std::uint64_t, waiting, 0, "Ranks that waited there.")                         \
-  FIELD(std::optional<double>, gain_us, {},                                            \
-        "How much shorter a step would be without it; None: not replayed.")            \
+  FIELD(                                                                               \
+      std::optional<double>, gain_us, {},                                              \
+      "How much shorter a step would be without it, on average; None: not replayed.")  \
+  FIELD(std::optional<double>, gain_low_us, {},                                        \
+        "The same from where it is less: the middle half of the steps, and how far "   \
+        "the replay is off.")                                                          \
+  FIELD(std::optional<double>, gain_high_us, {}, "To where it is more.")               \
   FIELD(bool, culprit, false,                                                          \
         "Not chance: a step would gain 2 % and a quarter of the spread between steps " \
         "(their middle half), and others wait for it in three of four steps. Never "   \
@@ -209,7 +214,9 @@ TTA_RECORD(CollectiveRow, TTA_COLLECTIVE_ROW, "All collectives of one name and s
   FIELD(std::string, name, {},                                                    \
         "The rank, the stage, or the kind of work: \"host\", \"runtime_calls\", " \
         "\"compute\", \"copies\", or a collective.")                              \
-  FIELD(double, gain_us, 0, "How much shorter a step would be.")                  \
+  FIELD(double, gain_us, 0, "How much shorter a step would be, on average.")      \
+  FIELD(double, gain_low_us, 0, "The range of that, as in `late`.")               \
+  FIELD(double, gain_high_us, 0, "Its end.")                                      \
   FIELD(double, share, 0, "Share of all losses; above 1 if other parts make up for it.")
 TTA_RECORD(Culprit, TTA_CULPRIT,
            "How much shorter a step would be if one part of the work took its usual "
@@ -249,7 +256,10 @@ TTA_RECORD(Culprit, TTA_CULPRIT,
         "Rank of the first culprit in `late`; None: there is none.")                  \
   FIELD(std::optional<double>, late_gain_us, {},                                      \
         "How much shorter a step would be if all of `late_ranks` worked at the "      \
-        "others' speed; None: there are none.")                                       \
+        "others' speed, on average; None: there are none.")                           \
+  FIELD(std::optional<double>, late_gain_low_us, {},                                  \
+        "The range of that, as in `late`.")                                           \
+  FIELD(std::optional<double>, late_gain_high_us, {}, "Its end.")                     \
   FIELD(std::vector<Note>, notes, {}, "On the ranks, and on how they were joined.")
 TTA_RECORD(JobFacts, TTA_JOB_FACTS, "The job as a whole.")
 
@@ -276,18 +286,23 @@ constexpr auto words_of(JobRowOf) {
   FIELD(std::optional<double>, observed_fraction, {},                                 \
         "Share of the time of all ranks: of a shared pattern its own, of late ranks " \
         "and decode steps what others waited. None: not a time in the traces.")       \
-  FIELD(std::optional<double>, saved_fraction, {},                                    \
-        "Share of a step that is saved at most, if this alone took the time that it " \
-        "takes on other ranks. None: unknown.")
+  FIELD(std::optional<double>, low_fraction, {},                                      \
+        "Share of a step that is saved if this alone took the time that it takes on " \
+        "other ranks: at least, in the middle half of the steps. None: unknown.")     \
+  FIELD(std::optional<double>, middle_fraction, {}, "On average.")                    \
+  FIELD(std::optional<double>, high_fraction, {}, "At most, likewise.")
 TTA_RECORD(JobAnswerRow, TTA_JOB_ANSWER_ROW, "A reason why a job is slow.")
 
 #define TTA_JOB_ANSWER(FIELD)                                                         \
   FIELD(JobVerdict, verdict, JobVerdict::kUnknown,                                    \
         "\"ranks\" or \"transfers\": what makes it slow; \"even\": neither does, by " \
         "2 % of a step; \"unknown\": no collective in common.")                       \
-  FIELD(double, saved_fraction, 0,                                                    \
-        "Share of a step that is saved at most if all transfers took their usual "    \
-        "time (\"transfers\"), or all ranks (else).")                                 \
+  FIELD(double, low_fraction, 0,                                                      \
+        "Share of a step that is saved if all transfers took their usual time "       \
+        "(\"transfers\"), or all ranks (else): at least, in the middle half of the "  \
+        "steps.")                                                                     \
+  FIELD(double, middle_fraction, 0, "On average.")                                    \
+  FIELD(double, high_fraction, 0, "At most, likewise.")                               \
   FIELD(std::vector<JobAnswerRow>, rows, {},                                          \
         "Five at most, of 3 % or more except for the first, the cause of what is "    \
         "lost; what saves most comes first, shared patterns last.")                   \

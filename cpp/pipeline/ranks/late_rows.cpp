@@ -79,9 +79,8 @@ class Chance {
         1000;
   }
 
-  double gain_us(const Lateness& one) const {
-    const replay::Selection usual{.ranks = {one.rank}, .place = one.place};
-    return (step_ns_ - job_.replayed_step_ns(usual)) / 1000;
+  replay::StepGain gain(const Lateness& one) const {
+    return job_.gain({.ranks = {one.rank}, .place = one.place});
   }
   bool is_culprit(double gain_us, const SameCause& cause) const {
     return gain_us >= least_gain_us_ && is_steady(cause);
@@ -215,8 +214,7 @@ LateRanks late_ranks(const Job& job, const std::vector<const RankRecord*>& recor
     return {};
   }
   LateRanks out;
-  const auto without = job.replayed_step_ns(replay::Selection{.ranks = found});
-  out.gain_us = (job.replayed_step_ns() - without) / 1000;
+  out.gain = job.gain({.ranks = found});
   for (const auto rank : found) {
     out.ranks.push_back(late_rank_of(records[rank]->row.rank, late));
     auto& row = out.ranks.back();
@@ -238,7 +236,10 @@ LateRows late_rows(const Job& job, const std::vector<const RankRecord*>& records
     const auto& first = *cause.all[0];
     auto row = row_of(job, *records[first.rank], cause);
     if (rows.size() < kMostReplayed && first.place != Job::kNoPlace) {
-      row.gain_us = chance.gain_us(first);
+      const auto gain = chance.gain(first);
+      row.gain_us = gain.ns / 1000;
+      row.gain_low_us = gain.low_ns / 1000;
+      row.gain_high_us = gain.high_ns / 1000;
       row.culprit = chance.is_culprit(*row.gain_us, cause);
     }
     order.push_back(static_cast<std::uint32_t>(rows.size()));

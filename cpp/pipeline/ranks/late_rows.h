@@ -26,7 +26,7 @@ LateRows late_rows(const replay::Job& job,
 
 struct LateRanks {
   std::vector<LateRank> ranks;  ///< Most waited for first; without their own gains.
-  double gain_us = 0;           ///< With all of them at the others' speed.
+  replay::StepGain gain;        ///< With all of them at the others' speed.
 };
 
 /// Finds the ranks that are late, alone or in turn: the fewest for which there was four

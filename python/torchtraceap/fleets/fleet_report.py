@@ -18,11 +18,7 @@ from torchtraceap.fleets import queries
 from torchtraceap.fleets.queries import Row
 from torchtraceap.fleets.regressions import Regression, regressions
 from torchtraceap.fleets.sources import is_url
-from torchtraceap.views.html.document import document
-from torchtraceap.views.markdown import code, plain
-from torchtraceap.views.markdown import joined as fitting
-from torchtraceap.views.markdown import table as markdown_table
-from torchtraceap.views.work_tables import (
+from torchtraceap.views.cells import (
     NO_CELL,
     Cell,
     Column,
@@ -32,6 +28,10 @@ from torchtraceap.views.work_tables import (
     table_lines,
     time_cell,
 )
+from torchtraceap.views.html.document import document
+from torchtraceap.views.markdown import code, plain
+from torchtraceap.views.markdown import joined as fitting
+from torchtraceap.views.markdown import table as markdown_table
 
 _NAME = 48  # Characters of a text in plain text.
 _SHOWN = 20  # Rows of a table in Markdown.

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from torchtraceap._core import AnswerRow, Finding, Location
+from torchtraceap._core import AnswerRow, Finding, JobAnswerRow, Location
 from torchtraceap.base.location import called
 from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import Line, align, headed, marked, wrapped
@@ -96,14 +96,15 @@ def observed_of(row: AnswerRow) -> str:
     return most + share_text(row.observed_fraction, 1)
 
 
-def gain_of(row: AnswerRow) -> str:
+def gain_of(row: AnswerRow | JobAnswerRow) -> str:
     """Write what a fix saves: ``30 % (17 to 36)``; "-" if that is not known."""
     if row.low_fraction is None or row.high_fraction is None:
         return "-"
-    return _range(row.low_fraction, row.middle_fraction or 0.0, row.high_fraction)
+    return shares_text(row.low_fraction, row.middle_fraction or 0.0, row.high_fraction)
 
 
-def _range(low: float, middle: float, high: float) -> str:
+def shares_text(low: float, middle: float, high: float) -> str:
+    """Write a gain in shares likewise."""
     if not high:
         return "0 %"
     return f"{_percent(middle)} % ({_percent(low)} to {_percent(high)})"
@@ -214,7 +215,8 @@ def together_text(report: ReportData) -> str:
     gain, span = report.recovery.together, report.trace.span_us
     if gain is None or not gain.high_us:
         return ""
-    return _range(*(us / span for us in (gain.low_us, gain.middle_us, gain.high_us)))
+    shares = (us / span for us in (gain.low_us, gain.middle_us, gain.high_us))
+    return shares_text(*shares)
 
 
 def _is_judged(report: ReportData) -> bool:

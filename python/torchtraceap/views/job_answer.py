@@ -10,7 +10,7 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, marked, wrapped
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.job import JobData
-from torchtraceap.views.answer_text import WIDTH
+from torchtraceap.views.answer_text import WIDTH, gain_of, shares_text
 from torchtraceap.views.job_words import (
     NOT_JOINED,
     among_text,
@@ -60,7 +60,8 @@ def job_verdict_texts(job: JobData) -> Iterator[str]:
     if answer.verdict == "unknown":
         yield from decode or [NOT_JOINED]
         return
-    saves = f"{_at_most(answer.saved_fraction)} of {step_text(job)}"
+    shares = (answer.low_fraction, answer.middle_fraction, answer.high_fraction)
+    saves = f"{shares_text(*shares)} of {step_text(job)}"
     if answer.verdict == "even" and decode:
         yield from decode
         yield f"By replay, equal speed would save {saves}."
@@ -74,10 +75,9 @@ def job_verdict_texts(job: JobData) -> Iterator[str]:
     else:
         first = answer.rows[0] if answer.rows else None
         yield _late_sentence(job, first)
-        if first is not None and first.of == "late" and first.saved_fraction:
+        if first is not None and first.of == "late" and first.middle_fraction:
             fix = f"{first.fix}. " if first.fix else ""
-            alone = f"{_at_most(first.saved_fraction)} of {step_text(job)}"
-            yield f"{printable(fix)}A fix saves {alone}."
+            yield f"{printable(fix)}A fix saves {gain_of(first)} of {step_text(job)}."
         else:
             yield f"If all ranks worked at the others' speed, that would save {saves}."
     if answer.verdict != "even":
@@ -102,17 +102,13 @@ def _late_sentence(job: JobData, row: JobAnswerRow | None) -> str:
     return f"{who}: others wait for {them} {cost} of all ranks' time."
 
 
-def _at_most(share: float | None) -> str:
-    return "-" if share is None else f"up to {share_text(share, 1)}"
-
-
 def _table(job: JobData, width: int) -> list[str]:
     rows = [
         (
             "-"
             if row.observed_fraction is None
             else share_text(row.observed_fraction, 1),
-            _at_most(row.saved_fraction),
+            gain_of(row),
             *_what_and_where(job, row),
         )
         for row in job.answer.rows
@@ -150,7 +146,7 @@ def _notes(job: JobData) -> Iterator[str]:
     if notes:
         more = f" ({len(notes) - 1} more)" if notes[1:] else ""
         yield headed("Note", f"{printable(notes[0].detail, 600)}{more}")
-    if sum(bool(row.saved_fraction) for row in job.answer.rows) > 1:
+    if sum(bool(row.middle_fraction) for row in job.answer.rows) > 1:
         yield "Gains overlap: once one cause is gone, ranks wait for the next."
     if job.answer.caveat:
         yield printable(job.answer.caveat)

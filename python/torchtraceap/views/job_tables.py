@@ -3,16 +3,10 @@
 
 from __future__ import annotations
 
-from torchtraceap._core import CollectiveRow, RankRow
+from torchtraceap._core import CollectiveRow, Culprit, RankRow
 from torchtraceap.base.units import time_text
 from torchtraceap.data.job import JobData
-from torchtraceap.views.job_words import (
-    collective_text,
-    culprit_text,
-    notable_culprits,
-    step_text,
-)
-from torchtraceap.views.work_tables import (
+from torchtraceap.views.cells import (
     NO_CELL,
     Cell,
     Column,
@@ -21,6 +15,12 @@ from torchtraceap.views.work_tables import (
     rate_cell,
     share_cell,
     size_cell,
+)
+from torchtraceap.views.job_words import (
+    collective_text,
+    culprit_text,
+    notable_culprits,
+    step_text,
 )
 
 _NAME = 40  # Characters of a text.
@@ -47,6 +47,7 @@ def job_tables(job: JobData, most: int) -> list[Table]:
             (
                 Column("what", lambda c: Cell(culprit_text(c)), _NAME),
                 Column("shorter by", lambda c: _time(c.gain_us)),
+                Column("between", _between),
                 Column("share", lambda c: share_cell(c.gain_us, step_us)),
             ),
         ),
@@ -95,6 +96,11 @@ def _gain(row: RankRow) -> Cell:
     if row.gain_us is None:
         return NO_CELL
     return Cell(time_text(max(0.0, row.gain_us)), row.gain_us)
+
+
+def _between(row: Culprit) -> Cell:
+    low = time_text(row.gain_low_us) if row.gain_low_us > 0 else "0"
+    return Cell(f"{low} to {time_text(row.gain_high_us)}", row.gain_low_us)
 
 
 def _small(row: CollectiveRow) -> Cell:

@@ -11,6 +11,8 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
 from torchtraceap.base.units import share_text, time_text
 from torchtraceap.data.job import JobData
+from torchtraceap.views.cells import table_lines
+from torchtraceap.views.finding_text import range_text
 from torchtraceap.views.job_tables import job_tables
 from torchtraceap.views.job_words import (
     decode_texts,
@@ -31,7 +33,6 @@ from torchtraceap.views.job_words import (
     trust_texts,
     waited_text,
 )
-from torchtraceap.views.work_tables import table_lines
 
 _EXPLAINED = 3  # causes in words: the ones to look into first
 
@@ -119,7 +120,9 @@ def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
 def _without(late: Late, job: JobData) -> str:
     if late.gain_us is None:
         return ""
-    return f"; without it {step_text(job)} is {time_text(late.gain_us)} shorter"
+    low_us, high_us = late.gain_low_us or 0.0, late.gain_high_us or 0.0
+    less = range_text(max(0.0, low_us), late.gain_us, high_us)
+    return f"; without it {step_text(job)} is {less} shorter"
 
 
 def _unexplained(job: JobData, causes: Sequence[Late]) -> str:

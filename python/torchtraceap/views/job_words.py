@@ -14,6 +14,7 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import headed
 from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.data.job import JobData
+from torchtraceap.views.finding_text import range_text
 
 #: A step that would be shorter by less than this share counts as even: healthy ranks
 #: differ by more from one step to the next.
@@ -242,9 +243,11 @@ def late_ranks_text(job: JobData) -> str:
     gain_us = facts.late_gain_us or 0.0
     if late[1:] and gain_us >= NOTABLE * facts.replayed_us:
         alone = max((one.gain_us or 0.0 for one in late), default=0.0)
+        low_us, high_us = facts.late_gain_low_us or 0.0, facts.late_gain_high_us or 0.0
+        together = range_text(max(0.0, low_us), gain_us, high_us)
         text += (
-            f" Replayed at the others' speed, together they gain {time_text(gain_us)} "
-            f"of {step_text(job)}; alone, at most {time_text(alone)}."
+            f" Replayed at the others' speed, together they gain {together} of "
+            f"{step_text(job)}; alone, at most {time_text(alone)}."
         )
     return headed("Who is late", text)
 

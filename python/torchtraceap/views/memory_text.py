@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""memory_text.py: the memory of devices and the host, in sentences."""
+"""memory_text.py: the memory of devices and the host, in sentences and tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torchtraceap.base.safe_text import printable
 from torchtraceap.base.text_table import Line, marked, wrapped
 from torchtraceap.base.units import bytes_text, counted, time_text
 from torchtraceap.report_data import ReportData
+from torchtraceap.views.cells import NO_CELL, Cell, Column, Table, count_cell, size_cell
 from torchtraceap.views.heading import device_text
 
 _HOLDERS = 3  # Named in a sentence.
@@ -103,3 +104,44 @@ def signed(count: int) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def memory_tables(report: ReportData) -> Iterator[Table]:
+    """Yield the peaks, and what was allocated at each."""
+    yield Table("Memory", "", report.memory, _memory(report))
+    for row in report.memory:
+        name = f"Allocated at the peak of {owner_text(row, report)}"
+        yield Table(name, "", row.alive, _HOLDER)
+
+
+def _memory(report: ReportData) -> list[Column]:
+    start_us = report.trace.start_us
+
+    def at(row: Memory) -> Cell:
+        us = row.peak_at_us - start_us
+        return Cell("+" + time_text(us), us)
+
+    return [
+        Column("of", lambda m: Cell(owner_text(m, report)), 16),
+        Column("peak", lambda m: _signed_cell(m.peak_bytes)),
+        Column("at", at),
+        Column("step", lambda m: count_cell(m.peak_step), if_any=True),
+        Column("reserved", lambda m: size_cell(m.reserved_bytes), if_any=True),
+        Column("unused", lambda m: size_cell(m.unused_bytes), if_any=True),
+        Column("first step", lambda m: _signed_cell(m.first_step_bytes), if_any=True),
+        Column("last step", lambda m: _signed_cell(m.last_step_bytes), if_any=True),
+        Column("a step", lambda m: _signed_cell(m.step_growth_bytes), if_any=True),
+        Column("retries", lambda m: count_cell(m.retries or None), if_any=True),
+        Column("by", lambda m: Cell(site_text(m.peak_operator, m.peak_location)), 48),
+    ]
+
+
+def _signed_cell(count: int | None) -> Cell:
+    return NO_CELL if count is None else Cell(signed(count), count)
+
+
+_HOLDER = (
+    Column("bytes", lambda h: size_cell(h.bytes)),
+    Column("allocations", lambda h: count_cell(h.count or None)),
+    Column("allocated by", lambda h: Cell(holder_text(h)), 60),
+)

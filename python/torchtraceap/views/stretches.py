@@ -12,7 +12,21 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from torchtraceap._core import Label, Window
+from torchtraceap.base.safe_text import printable
+from torchtraceap.base.units import share_text, time_text
 from torchtraceap.report_data import ReportData
+from torchtraceap.views.cells import (
+    NO_CELL,
+    Cell,
+    Column,
+    Table,
+    count_cell,
+    share_cell,
+    time_cell,
+)
+from torchtraceap.views.heading import device_text
+
+_LABELS = 400  # Characters of a window's labels in plain text.
 
 
 @dataclass(frozen=True)
@@ -106,3 +120,59 @@ def ranges_text(numbers: Sequence[int], most: int) -> str:
     told = [str(a) if a == b else f"{a}-{b}" for a, b in ranges[:most]]
     left = sum(b - a + 1 for a, b in ranges[most:])
     return ", ".join(told) + (f" and {left:,} more" if left else "")
+
+
+def window_table(report: ReportData) -> Table:
+    """Return the windows with labels of rules."""
+    stretches = labeled_stretches(report)
+    labeled = sum(len(stretch.windows) for stretch in stretches)
+    return Table(
+        "Windows, largest saving first, similar neighbors merged",
+        "",
+        stretches,
+        _windows(report),
+        f"{labeled} of {len(report.windows)} labeled",
+    )
+
+
+def _windows(report: ReportData) -> list[Column]:
+    start_us = report.trace.start_us
+
+    def start(stretch: Stretch) -> Cell:
+        us = stretch.first.start_us - start_us
+        return Cell("+" + time_text(us), us)
+
+    def whose(stretch: Stretch) -> Cell:
+        window = stretch.first
+        if report.trace.processes > 1:
+            return Cell(printable(str(window.pid), 16))
+        return (
+            NO_CELL
+            if window.device is None
+            else Cell(device_text(window, report), window.device)
+        )
+
+    def busy(stretch: Stretch) -> Cell:
+        if stretch.first.device is None:
+            return NO_CELL
+        return share_cell(stretch.busy_us, stretch.duration_us)
+
+    def labels(stretch: Stretch) -> Cell:
+        return Cell(
+            ", ".join(f"{x.pattern} {share_text(s, 1)}" for x, s in stretch.labels)
+        )
+
+    columns = [
+        Column("#", lambda s: Cell(s.name, s.first.index)),
+        Column("from", start),
+        Column("length", lambda s: time_cell(s.duration_us)),
+        Column("step", lambda s: count_cell(s.first.step)),
+        Column("process" if report.trace.processes > 1 else "device", whose),
+        Column("busy", busy),
+        Column("saving", lambda s: share_cell(s.saved_us, s.duration_us), on_page=True),
+    ]
+    if report.detection.run:
+        # How many of the windows it flags.
+        columns.append(Column("detector", lambda s: Cell(s.flagged)))
+    title = "labels (saving if fixed alone)"
+    return [*columns, Column(title, labels, _LABELS)]

@@ -21,6 +21,7 @@ from torchtraceap.base.text_table import (
 from torchtraceap.base.units import counted, time_text
 from torchtraceap.detection.detection import Detection
 from torchtraceap.report_data import ReportData
+from torchtraceap.views.cells import table_lines
 from torchtraceap.views.finding_text import (
     NO_LINES,
     advice_of,
@@ -38,7 +39,7 @@ from torchtraceap.views.finding_text import (
 from torchtraceap.views.heading import heading_lines, path_line
 from torchtraceap.views.memory_text import memory_lines
 from torchtraceap.views.opinion_text import rank_text, ranked_by
-from torchtraceap.views.work_tables import table_lines, window_table
+from torchtraceap.views.stretches import window_table
 
 _TOLD = 3  # findings in words: the ones to look into first
 

@@ -1,90 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""work_tables.py: what ran and what was lost, as tables: one list for text and page.
-It has over 400 lines: most are columns, a line for each."""
+"""work_tables.py: what ran and what was lost, as tables: one list for text and page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from torchtraceap._core import Graph, Memory, RooflineRow, Utilization
+from torchtraceap._core import Graph, RooflineRow, Utilization
 from torchtraceap.base.location import place_text
 from torchtraceap.base.safe_text import printable
-from torchtraceap.base.text_table import align, headed, joined, marked, wrapped
+from torchtraceap.base.text_table import headed, joined
 from torchtraceap.base.units import bytes_text, share_text, three_digits, time_text
 from torchtraceap.report_data import ReportData
+from torchtraceap.views.cells import (
+    NO_CELL,
+    Cell,
+    Column,
+    Table,
+    count_cell,
+    rate_cell,
+    share_cell,
+    size_cell,
+    table_lines,
+    time_cell,
+)
 from torchtraceap.views.heading import device_text
-from torchtraceap.views.memory_text import holder_text, owner_text, signed, site_text
-from torchtraceap.views.stretches import Stretch, labeled_stretches
+from torchtraceap.views.memory_text import memory_tables
 
-_SHOWN = 10  # Rows of a table in text.
-_NAME, _THREAD, _LABELS = 44, 24, 400  # Characters of a text that are shown there.
-
-
-class Cell(NamedTuple):
-    """The text of a cell, for a number its sort key, and on a page where it leads."""
-
-    text: str
-    value: float | None = None
-    link: str = ""
-
-
-NO_CELL = Cell("-", -1.0)  # Below every number.
-
-
-@dataclass(frozen=True)
-class Column:
-    """A figure of each row, set flush right, or a text."""
-
-    title: str
-    cell: Callable[[Any], Cell]
-    #: Of a text: how many characters are shown in plain text, where it comes last so
-    #: that a long one costs the others nothing. 0: a figure.
-    width: int = 0
-    if_any: bool = False  #: Left out where no row has a value.
-    on_page: bool = False  #: Left out of plain text, which has less room.
-    if_varied: bool = False  #: Left out there where all rows have the same.
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of a report or a job, the most important first."""
-
-    name: str
-    order: str  #: How the title describes the rows, after their number.
-    rows: Sequence[Any]
-    columns: Sequence[Column]
-    note: str = ""  #: What plain text says beside the number of rows.
-    legend: str = ""  #: What the titles of the columns mean.
-
-    @property
-    def id(self) -> str:
-        """The first word of the name, for links; with its number if it ends in one."""
-        first, _, rest = self.name.partition(" ")
-        number = rest.rpartition(" ")[2]
-        return first.strip(",").lower() + (number if number.isdigit() else "")
-
-    @property
-    def title(self) -> str:
-        """The heading above the table on the page."""
-        return self.name + self.order
-
-    def first(self, most: int) -> tuple[list[Column], list[tuple[Cell, ...]]]:
-        """Return the columns that are shown, and the cells of the first rows."""
-        columns, cells = [], []
-        for column in self.columns:
-            made = [column.cell(row) for row in self.rows[:most]]
-            if not column.if_any or any(cell is not NO_CELL for cell in made):
-                columns.append(column)
-                cells.append(made)
-        return columns, list(zip(*cells, strict=True))
-
-    def in_text(self, column: Column) -> bool:
-        """Tell whether plain text shows a column."""
-        if column.if_varied and len({column.cell(row).text for row in self.rows}) < 2:
-            return False
-        return not column.on_page
+_NAME, _THREAD = 44, 24  # Characters of a text that are shown there.
 
 
 def work_tables(report: ReportData) -> list[Table]:
@@ -140,52 +83,11 @@ def work_tables(report: ReportData) -> list[Table]:
             _GRAPHS,
             legend=_graphs_legend(report),
         ),
-        Table("Memory", "", report.memory, _memory(report)),
-        *(
-            Table(
-                f"Allocated at the peak of {owner_text(row, report)}",
-                "",
-                row.alive,
-                _HOLDER,
-            )
-            for row in report.memory
-        ),
+        *memory_tables(report),
         Table("Threads", ordered, report.threads, _threads(span_us)),
         Table("Overlap with computation", "", report.overlap, _overlap(report)),
     )
     return [table for table in tables if table.rows]
-
-
-def window_table(report: ReportData) -> Table:
-    """Return the windows with labels of rules."""
-    stretches = labeled_stretches(report)
-    labeled = sum(len(stretch.windows) for stretch in stretches)
-    return Table(
-        "Windows, largest saving first, similar neighbors merged",
-        "",
-        stretches,
-        _windows(report),
-        f"{labeled} of {len(report.windows)} labeled",
-    )
-
-
-def table_lines(table: Table, most: int = _SHOWN) -> Iterator[str]:
-    """Yield a table as plain text, at most ``most`` rows; nothing if it is empty."""
-    columns, rows = table.first(most)
-    if not rows:
-        return
-    order = [i for i, column in enumerate(columns) if table.in_text(column)]
-    order.sort(key=lambda i: columns[i].width > 0)
-    notes = [f"{len(rows)} of {len(table.rows):,}", table.note]
-    told = table.note or len(rows) < len(table.rows)
-    counts = f" ({'; '.join(filter(None, notes))})" if told else ""
-    yield marked(f"{table.name}{counts}{table.order}:", "heading")
-    lines = [[columns[i].title for i in order]] + [
-        [printable(row[i].text, columns[i].width) for i in order] for row in rows
-    ]
-    figures = [place for place, i in enumerate(order) if not columns[i].width]
-    yield from align(lines, right=figures, indent="  ")
-    yield from wrapped(table.legend, "  ", first="  ")
 
 
 def work_lines(report: ReportData) -> list[str]:
@@ -203,25 +105,6 @@ def _counts(report: ReportData) -> Iterator[str]:
     ]
     if texts:
         yield headed("Kernels launched", "; ".join(texts))
-
-
-# --- Cells ------------------------------------------------------------------------
-
-
-def count_cell(number: int | None) -> Cell:
-    return NO_CELL if number is None else Cell(f"{number:,}", number)
-
-
-def time_cell(us: float) -> Cell:
-    return Cell(time_text(us), us) if us else NO_CELL
-
-
-def share_cell(part: float, whole: float) -> Cell:
-    return Cell(share_text(part, whole), part / whole) if whole > 0 else NO_CELL
-
-
-def size_cell(count: int | None) -> Cell:
-    return NO_CELL if count is None else Cell(bytes_text(count), count)
 
 
 # --- Columns ----------------------------------------------------------------------
@@ -421,47 +304,8 @@ def _part_of(value: float | None) -> Cell:
     return NO_CELL if value is None else Cell(share_text(value, 1), value)
 
 
-def rate_cell(value: float | None) -> Cell:
-    if value is None or value < 0.005:
-        return NO_CELL
-    return Cell(three_digits(value), value)
-
-
 def _efficiency(row: RooflineRow) -> Cell:
     return NO_CELL if row.efficiency is None else share_cell(row.efficiency, 1)
-
-
-def _memory(report: ReportData) -> list[Column]:
-    start_us = report.trace.start_us
-
-    def at(row: Memory) -> Cell:
-        us = row.peak_at_us - start_us
-        return Cell("+" + time_text(us), us)
-
-    return [
-        Column("of", lambda m: Cell(owner_text(m, report)), 16),
-        Column("peak", lambda m: _signed_cell(m.peak_bytes)),
-        Column("at", at),
-        Column("step", lambda m: count_cell(m.peak_step), if_any=True),
-        Column("reserved", lambda m: size_cell(m.reserved_bytes), if_any=True),
-        Column("unused", lambda m: size_cell(m.unused_bytes), if_any=True),
-        Column("first step", lambda m: _signed_cell(m.first_step_bytes), if_any=True),
-        Column("last step", lambda m: _signed_cell(m.last_step_bytes), if_any=True),
-        Column("a step", lambda m: _signed_cell(m.step_growth_bytes), if_any=True),
-        Column("retries", lambda m: count_cell(m.retries or None), if_any=True),
-        Column("by", lambda m: Cell(site_text(m.peak_operator, m.peak_location)), 48),
-    ]
-
-
-def _signed_cell(count: int | None) -> Cell:
-    return NO_CELL if count is None else Cell(signed(count), count)
-
-
-_HOLDER = (
-    Column("bytes", lambda h: size_cell(h.bytes)),
-    Column("allocations", lambda h: count_cell(h.count or None)),
-    Column("allocated by", lambda h: Cell(holder_text(h)), 60),
-)
 
 
 def _threads(span_us: float) -> list[Column]:
@@ -493,46 +337,3 @@ def _overlap(report: ReportData) -> list[Column]:
         Column("copies", lambda o: time_cell(o.copy_us)),
         Column("hidden", lambda o: share_cell(o.copy_hidden_us, o.copy_us)),
     ]
-
-
-def _windows(report: ReportData) -> list[Column]:
-    start_us = report.trace.start_us
-
-    def start(stretch: Stretch) -> Cell:
-        us = stretch.first.start_us - start_us
-        return Cell("+" + time_text(us), us)
-
-    def whose(stretch: Stretch) -> Cell:
-        window = stretch.first
-        if report.trace.processes > 1:
-            return Cell(printable(str(window.pid), 16))
-        return (
-            NO_CELL
-            if window.device is None
-            else Cell(device_text(window, report), window.device)
-        )
-
-    def busy(stretch: Stretch) -> Cell:
-        if stretch.first.device is None:
-            return NO_CELL
-        return share_cell(stretch.busy_us, stretch.duration_us)
-
-    def labels(stretch: Stretch) -> Cell:
-        return Cell(
-            ", ".join(f"{x.pattern} {share_text(s, 1)}" for x, s in stretch.labels)
-        )
-
-    columns = [
-        Column("#", lambda s: Cell(s.name, s.first.index)),
-        Column("from", start),
-        Column("length", lambda s: time_cell(s.duration_us)),
-        Column("step", lambda s: count_cell(s.first.step)),
-        Column("process" if report.trace.processes > 1 else "device", whose),
-        Column("busy", busy),
-        Column("saving", lambda s: share_cell(s.saved_us, s.duration_us), on_page=True),
-    ]
-    if report.detection.run:
-        # How many of the windows it flags.
-        columns.append(Column("detector", lambda s: Cell(s.flagged)))
-    title = "labels (saving if fixed alone)"
-    return [*columns, Column(title, labels, _LABELS)]

@@ -140,6 +140,51 @@ TEST(Job, StepsAreOneHoweverEachRankCountsThem) {
   EXPECT_EQ(steps.begin()->first, 501) << "never less than recorded";
 }
 
+TEST(Job, AGainIsFromTheLowerToTheHigherQuarterOfTheSteps) {
+  const auto rank = [](std::int64_t number, std::vector<std::int64_t> more) {
+    RankByHand out(number);
+    for (std::size_t i = 0; i < more.size(); ++i) {
+      const auto end = static_cast<std::int64_t>(i + 1) * 1000;
+      out.works("a", 100 + more[i])
+          .meets("x", static_cast<std::int64_t>(i), end)
+          .step(static_cast<std::int64_t>(i));
+    }
+    return out;
+  };
+  const auto gain_of = [&](const std::vector<std::int64_t>& late) {
+    const std::vector<std::int64_t> none(late.size(), 0);
+    return peers({rank(0, none), rank(1, late)}).gain({.ranks = {1}});
+  };
+  auto gain = gain_of({120, 50, 80, 100, 150});
+  EXPECT_EQ(gain.ns, 100);
+  EXPECT_EQ(gain.low_ns, 80);
+  EXPECT_EQ(gain.high_ns, 120);
+  gain = gain_of({50, 80, 110});
+  EXPECT_EQ(gain.low_ns, 50) << "of three steps all";
+  EXPECT_EQ(gain.high_ns, 110);
+  gain = gain_of({0, 0, 0, 0, 500});
+  EXPECT_EQ(gain.low_ns, 0);
+  EXPECT_EQ(gain.high_ns, 100) << "with the mean";
+}
+
+TEST(Job, AGainIsAsUnsureAsTheReplay) {
+  // Rank 1 is recorded to end 10 later than the graph lets it.
+  auto late = RankWork(RankByHand(1).works("a", 200).meets("x", 1, 250).step(1));
+  const auto exact =
+      peers({RankByHand(0).works("a", 100).meets("x", 1, 250).step(1), late});
+  EXPECT_EQ(exact.replay_error(), 0);
+  EXPECT_EQ(exact.gain({.ranks = {1}}).low_ns, 100);
+  late.passages.front().ns = 190;
+  late.parts.front().ns = 190;
+  const auto off =
+      peers({RankByHand(0).works("a", 100).meets("x", 1, 250).step(1), late});
+  const auto gain = off.gain({.ranks = {1}});
+  EXPECT_GT(off.replay_error(), 0);
+  const auto error = off.replay_error() * off.replayed_step_ns();
+  EXPECT_DOUBLE_EQ(gain.low_ns, gain.ns - error);
+  EXPECT_DOUBLE_EQ(gain.high_ns, gain.ns + error);
+}
+
 TEST(Job, WhoMeetsNobodyBoundsNoStep) {
   const auto job = peers({RankByHand(0).works("a", 100).meets("x", 1, 250).step(1),
                           RankByHand(1).works("a", 200).meets("x", 1, 250).step(1),

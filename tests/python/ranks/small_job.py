@@ -44,14 +44,18 @@ LOADER = RankFinding(
 
 SLOW = JobAnswer(
     verdict="ranks",
-    saved_fraction=1 / 3,
+    low_fraction=0.3,
+    middle_fraction=1 / 3,
+    high_fraction=0.35,
     rows=(
         JobAnswerRow(
             of="late",
             index=0,
             fix="Load in the background",
             observed_fraction=462 / 1440,
-            saved_fraction=8.3 / 30,
+            low_fraction=8 / 30,
+            middle_fraction=8.3 / 30,
+            high_fraction=9 / 30,
         ),
     ),
 )
@@ -140,6 +144,8 @@ def late(rank: int = 3, **changes: Any) -> Late:
         sequence=118,
         waiting=7,
         gain_us=8.3e3,
+        gain_low_us=8e3,
+        gain_high_us=9e3,
         culprit=True,
     ).replace(**changes)
 
@@ -184,8 +190,22 @@ def slow_loader(ranks: int = 8, device: str = H100) -> SmallJob:
             ),
         ),
         (
-            Culprit(what="rank", name="3", gain_us=8.4e3, share=0.84),
-            Culprit(what="kind", name="host", gain_us=8.1e3, share=0.81),
+            Culprit(
+                what="rank",
+                name="3",
+                gain_us=8.4e3,
+                gain_low_us=8.1e3,
+                gain_high_us=9.1e3,
+                share=0.84,
+            ),
+            Culprit(
+                what="kind",
+                name="host",
+                gain_us=8.1e3,
+                gain_low_us=0.0,
+                gain_high_us=9e3,
+                share=0.81,
+            ),
             Culprit(what="rank", name="5", gain_us=40.0, share=0.004),
         ),
         (
@@ -202,7 +222,9 @@ def even() -> SmallJob:
     return replace(
         job,
         late=(late(gain_us=100.0), late(5, gain_us=90.0)),
-        answer=JobAnswer(verdict="even", saved_fraction=0.2 / 30),
+        answer=JobAnswer(
+            verdict="even", middle_fraction=0.2 / 30, high_fraction=0.3 / 30
+        ),
     )
 
 

@@ -30,9 +30,9 @@ from torchtraceap.views.html.timeline_json import timeline_json
 from torchtraceap.views.html.window_strip import window_strip
 from torchtraceap.views.opinion_text import opinion_texts, rank_text, ranked_by
 from torchtraceap.views.perfetto_link import perfetto_link
-from torchtraceap.views.stretches import ranges_text
+from torchtraceap.views.stretches import ranges_text, window_table
 from torchtraceap.views.summary import detector_text
-from torchtraceap.views.work_tables import window_table, work_tables
+from torchtraceap.views.work_tables import work_tables
 
 SCRIPTS = ("slices.js", "time_view.js", "timeline.js", "viewer.js", "page.js")
 _IN_NOTEBOOK = 20  # Findings.
