@@ -83,8 +83,8 @@ def test_the_first_screen_of_other_jobs() -> None:
     assert lines[2:4] == [
         "Ranks 3 and 5 are late in turn: others wait for them 33.0 % of all ranks' "
         "time.",
-        "If all ranks worked at the others' speed, that would save 33 % (30 to 35) of a "
-        "step.",
+        "If all ranks worked at the others' speed, that would save 33 % (30 to 35) of "
+        "a step.",
     ]
     assert [line.split("  ")[-1] for line in lines[6:9]] == [
         "ranks 3 and 5",
