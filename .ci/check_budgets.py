@@ -82,7 +82,7 @@ BUDGETS = [
         11_500,
         ("python/torchtraceap_dryrun", "python/torchtraceap_train"),
     ),
-    Budget("cpp", 67_100, 48_000, ("cpp",)),
+    Budget("cpp", 67_200, 48_000, ("cpp",)),
     Budget("cpp", 492, 350, ("cpp",), unit="files"),
     Budget("tests", 71_300, 50_000, ("tests",)),
     Budget("benchmarks", 35_100, 30_000, ("benchmarks",)),
