@@ -52,12 +52,17 @@ _FIRST, _LAST = datetime(2017, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UT
 # Stores whose URLs may begin with a user and a password.
 _WITH_USERS = ("http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs")
 # Parameters of a URL that give access, by their whole names: of signatures of S3,
-# Google, Azure and Cloudfront, and of tokens.
+# Google, Alibaba, Huawei, Tencent and others, and tokens.
 _ACCESS = re.compile(
-    r"x-(amz|goog|oss|obs)-.*|awsaccesskeyid|googleaccessid|expires|signature|policy|"
-    r"key-pair-id|(access[-_]?|private[-_]?|auth[-_]?|id[-_]?)?token|jwt|auth|"
-    r"password|secret|credential|(api[-_]?)?key|s(ig|e|t|p|v|r|s|rt|pr|ip|koid|ktid)|"
-    r"sk[etsv]|download_expires",
+    r"x-(amz|goog|oss|obs)-.*|q-(sign|ak|key|header|url)\b.*|\w*access_?key_?id|"
+    r"googleaccessid|sig|signature|[\w-]*token|jwt|auth|authorization|password|secret|"
+    r"credential|api[-_]?key",
+    re.IGNORECASE,
+)
+# Those that stand beside a signature, of Azure, Google and Cloudfront: by itself each
+# may be of another use.
+_SIGNED = re.compile(
+    r"s[eprtv]|spr|sip|ske|sks|skt|skv|skoid|sktid|expires|policy|key-pair-id|keyname",
     re.IGNORECASE,
 )
 #: What `--path` may name.
@@ -144,8 +149,12 @@ def public_url(url: str) -> str:
         return url
     place, mark, query = rest.partition("?")
     host, slash, path = place.partition("/")
+    names = {one: one.partition("=")[0] for one in query.split("&")}
+    is_signed = {"sig", "signature"} & {name.lower() for name in names.values()}
     kept = [
-        one for one in query.split("&") if not _ACCESS.fullmatch(one.partition("=")[0])
+        one
+        for one, name in names.items()
+        if not _ACCESS.fullmatch(name) and not (is_signed and _SIGNED.fullmatch(name))
     ]
     ending = f"{mark}{'&'.join(kept)}" if any(kept) else ""
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{ending}"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from torchtraceap import ConfigError, TraceError
+from torchtraceap.fleets.items import public_url
 from torchtraceap.fleets.sources import find_items
 from torchtraceap.ranks.first_look import FirstLook
 from torchtraceap.ranks.jobs_below import jobs_and_traces
@@ -132,3 +133,23 @@ def test_files_behind_file_urls_are_those(here: Path) -> None:
     assert item.url == f"file://{here}/n/x.json"
     lay(here, ["n/y.json"])
     assert len(find_items([f"file://{here}/n/*"]).items) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "public"),
+    [
+        ("https://h/b?key=x&se=1&page_token=2", "https://h/b?key=x&se=1"),
+        ("https://h/b?sv=1&se=2&sig=3&x=4", "https://h/b?x=4"),
+        ("https://h/k?X-Amz-Signature=1&versionId=2", "https://h/k?versionId=2"),
+        ("https://h/x?AWSAccessKeyId=1&Signature=2&Expires=3", "https://h/x"),
+        ("https://h/x?q-sign-time=1&q-ak=2&file=a", "https://h/x?file=a"),
+        ("https://user:pass@h:80/p?a=b", "https://h:80/p?a=b"),
+        ("ftp://user:p%40ss@h/p", "ftp://h/p"),
+        # These are no users.
+        ("github://org:repo@main/x?sig=1", "github://org:repo@main/x?sig=1"),
+        ("abfs://container@account/x", "abfs://container@account/x"),
+        ("/a/b@c?sig=1", "/a/b@c?sig=1"),
+    ],
+)
+def test_a_public_url_gives_no_access(url: str, public: str) -> None:
+    assert public_url(url) == public
