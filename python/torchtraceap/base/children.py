@@ -156,13 +156,16 @@ def processors() -> int:
         return os.cpu_count() or 1
 
 
-def free_bytes() -> int:
-    """Return the memory that is free, to this container too; 0 if unknown (macOS)."""
+def free_bytes() -> int | None:
+    """Return the memory that is free, to this container too; None if unknown (macOS)."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
-        return 0
+        return None
     with suppress(OSError, ValueError):  # No cgroup, or its limit is "max".
         most = int((_CGROUP / "memory.max").read_text())
-        free = min(free, most - int((_CGROUP / "memory.current").read_text()))
+        used = int((_CGROUP / "memory.current").read_text())
+        kinds = (_CGROUP / "memory.stat").read_text().partition("\ninactive_file ")[2]
+        used -= int(kinds.partition("\n")[0] or 0)  # Of files: it is given up at need.
+        free = min(free, most - used)
     return max(0, free)

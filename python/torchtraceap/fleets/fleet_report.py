@@ -17,7 +17,7 @@ from torchtraceap.base.units import counted, share_text, time_text
 from torchtraceap.fleets import queries
 from torchtraceap.fleets.queries import Row
 from torchtraceap.fleets.regressions import Regression, regressions
-from torchtraceap.fleets.sources import is_url
+from torchtraceap.fleets.urls import is_url
 from torchtraceap.views.cells import (
     NO_CELL,
     Cell,

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from torchtraceap.fleets.urls import place_of
 from torchtraceap.ranks.file_names import read_name
 
 # Memory that the analysis of a trace takes: the process itself, and by the bytes of the
@@ -49,22 +50,6 @@ _ENDING = re.compile(r"(\.pt)?(\.trace)?\.(json|pftrace)(\.gz)?$", re.IGNORECASE
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Recordings of torch.profiler are of these years.
 _FIRST, _LAST = datetime(2017, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-# Stores whose URLs may begin with a user and a password.
-_WITH_USERS = ("http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs")
-# Parameters of a URL that give access, by their whole names: of signatures of S3,
-# Google, Alibaba, Huawei, Tencent and others, and tokens.
-_ACCESS = re.compile(
-    r"x-(amz|goog|oss|obs)-.*|q-(sign|ak|key|header|url)\b.*|\w*access_?key_?id|"
-    r"googleaccessid|sig|signature|[\w-]*token|jwt|auth|authorization|password|secret|"
-    r"credential|api[-_]?key",
-    re.IGNORECASE,
-)
-# Those that stand beside a signature, of Azure, Google and Cloudfront: by itself each
-# may be of another use.
-_SIGNED = re.compile(
-    r"s[eprtv]|spr|sip|ske|sks|skt|skv|skoid|sktid|expires|policy|key-pair-id|keyname",
-    re.IGNORECASE,
-)
 #: What `--path` may name.
 LABELS = ("program", "model", "commit", "host")
 
@@ -133,31 +118,6 @@ def item_of(
     labels = tuple(sorted((guessed | given).items()))
     time = _time_of(relative)
     return Item(id_of(url), url, top, tuple(files), labels, frozenset(given), time)
-
-
-def place_of(url: str) -> str:
-    """Return a URL without the query that one of the web may have, such as a
-    signature; a path as it is."""
-    return url.partition("?")[0] if url.startswith(("http://", "https://")) else url
-
-
-def public_url(url: str) -> str:
-    """Return a URL without passwords and signatures, which a data set must not keep,
-    and which differ from one call to the next; a path as it is."""
-    scheme, colon, rest = url.partition("://")
-    if not colon or scheme not in _WITH_USERS:
-        return url
-    place, mark, query = rest.partition("?")
-    host, slash, path = place.partition("/")
-    names = {one: one.partition("=")[0] for one in query.split("&")}
-    is_signed = {"sig", "signature"} & {name.lower() for name in names.values()}
-    kept = [
-        one
-        for one, name in names.items()
-        if not _ACCESS.fullmatch(name) and not (is_signed and _SIGNED.fullmatch(name))
-    ]
-    ending = f"{mark}{'&'.join(kept)}" if any(kept) else ""
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{ending}"
 
 
 def below(url: str, folder: str) -> str:

@@ -53,20 +53,29 @@ def run_local(
     """
     waiting = _Waiting(items, memory, max(HOPELESS, 2 * workers))
     answers: queue.Queue[Done | BaseException | None] = queue.Queue(2 * workers)
-    children: list[Child] = []
+    children: set[Child] = set()
     over = threading.Event()
+
+    def dropped(child: Child) -> None:
+        child.close()  # Its pipes, too.
+        children.discard(child)
 
     def work() -> None:
         child: Child | None = None
         while (item := waiting.take()) is not None:
-            if child is None or child.has_ended:
+            if child is not None and child.has_ended:  # While it was idle.
+                dropped(child)
+                child = None
+            if child is None:
                 child = Child(__name__, plan)
-                children.append(child)
+                children.add(child)
             if over.is_set():  # Those that the list had then are killed.
                 child.kill()
             try:
                 done = child.ask(item)
             except ChildEnded:
+                dropped(child)
+                child = None
                 if not waiting.again(item):
                     answers.put(failed_task(item, "crashed", CRASHED))
                 elif hopeless := waiting.hopeless():
@@ -104,7 +113,7 @@ def run_local(
     finally:
         over.set()
         waiting.stop()
-        for child in children:
+        for child in tuple(children):  # Threads may still take one out.
             child.kill()
         while running:  # A thread may wait for room for its answer.
             running -= not isinstance(answers.get(), Done)

@@ -21,8 +21,9 @@ from torchtraceap.fleets.data_set import DataSet
 from torchtraceap.fleets.items import LABELS, Item
 from torchtraceap.fleets.local_pool import run_local
 from torchtraceap.fleets.ray_pool import run_ray
-from torchtraceap.fleets.sources import Found, find_items, is_url, problem_of
+from torchtraceap.fleets.sources import Found, find_items, problem_of
 from torchtraceap.fleets.tasks import Done, FleetFailure, FleetPlan
+from torchtraceap.fleets.urls import is_url
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -110,7 +111,8 @@ def fleet(
     if memory is not None:
         checked_int("memory", memory, 1, _MOST_MEMORY)
     if loading.get("threads") is None:
-        loading["threads"] = max(1, processors() // count)
+        # A task of Ray has one processor, on whichever machine.
+        loading["threads"] = 1 if ray else max(1, processors() // count)
     loading["progress"] = False
     reading, analysis = plan_load(**loading), plan_analysis(config=config, detector=OFF)
     plan = FleetPlan(reading, analysis)
@@ -138,7 +140,8 @@ def fleet(
         if ray is not None:
             answers = run_ray(todo, plan, ray, workers, memory)
         else:
-            limit = memory or free_bytes() // 2 or _MOST_MEMORY
+            free = free_bytes()
+            limit = memory or (_MOST_MEMORY if free is None else max(1, free // 2))
             answers = run_local(todo, plan, min(count, len(todo) or 1), limit)
         begin = time.monotonic()
         failures = list(_collect(data, answers, replaced, counted))
@@ -202,25 +205,36 @@ def _prepare(
     def is_again(mark: Mark) -> bool:
         return mark.is_open or (retry_failed and mark.failed)
 
+    def is_partial(id: str, item: Item) -> bool:
+        return id != item.id and not {file[0] for file in marks[id].files} <= named
+
+    olds: dict[str, set[str]] = {}
     first: list[Item] = []
     again: list[Item] = []
-    replaced: dict[str, set[str]] = {}
+    same: list[Item] = []
     for item in items:
         # A trace may have been by itself before, and be of a job now.
         old = {owner[file.url] for file in item.files if file.url in owner}
         old |= {item.id} & marks.keys()
         # A rank that is named alone leaves its job and the other ranks as they are.
-        if any(
-            id != item.id and not {file[0] for file in marks[id].files} <= named
-            for id in old
-        ):
+        if any(is_partial(id, item) for id in old):
             continue
+        olds[item.id] = old
         has = [marks[id] for id in old if marks[id].has(item)]
-        if has and not any(map(is_again, has)):
-            continue
-        (again if has else first).append(item)
-        replaced[item.id] = old
-    return first + again, replaced
+        if not has:
+            first.append(item)
+        else:
+            (again if any(map(is_again, has)) else same).append(item)
+    # With an earlier job all its rows go: ranks of it that are by themselves now are
+    # analyzed again, too.
+    while True:
+        gone = {id for item in first + again for id in olds[item.id]}
+        more = [item for item in same if olds[item.id] & gone]
+        if not more:
+            break
+        first += more
+        same = [item for item in same if not olds[item.id] & gone]
+    return first + again, {item.id: olds[item.id] for item in first + again}
 
 
 def _collect(
@@ -249,6 +263,8 @@ def _collect(
                 data.add(full, replaced)
                 size, begin = 0, time.monotonic()
     finally:
-        answers.close()  # type: ignore[attr-defined]  # They are generators.
-        if batch:
-            data.add(batch, replaced)
+        try:
+            answers.close()  # type: ignore[attr-defined]  # They are generators.
+        finally:
+            if batch:
+                data.add(batch, replaced)

@@ -34,9 +34,15 @@ from torchtraceap.fleets.items import (
     Item,
     below,
     item_of,
-    place_of,
     program_of,
+)
+from torchtraceap.fleets.urls import (
+    first_line,
+    is_url,
+    place_of,
     public_url,
+    store_of,
+    system_and_path,
 )
 from torchtraceap.ranks.file_names import read_name
 from torchtraceap.ranks.first_look import NO_TRACE, FirstLook, look, look_at
@@ -88,6 +94,8 @@ def find_items(
     named: dict[str, list[str]] = defaultdict(list)  # Those that the caller named.
     for text in sources:
         listing = _remote(text) if is_url(text) else _local(text, found.skipped)
+        for url, file in listing.files.items():
+            _refuse_another(known.get(url), file)
         files = [
             file
             for url, file in listing.files.items()
@@ -103,7 +111,7 @@ def find_items(
             known[file.url] = replace(file, is_gzipped=is_gzipped)
             looks[file.url] = first
             if listing.is_exact:
-                named[_store_of(file.url)].append(file.url)
+                named[store_of(file.url)].append(file.url)
             else:
                 traces.setdefault(listing.source, []).append(file.url)
     of_source = [*traces.items()]
@@ -124,40 +132,6 @@ def find_items(
         key=lambda i: ((i.name_time or i.time_of_file).timestamp(), natural(i.url))
     )
     return found
-
-
-def is_url(text: str) -> bool:
-    """Tell whether a source is for fsspec, and not for the file system."""
-    return re.match(r"([a-z][a-z0-9+.-]*::)*[a-z][a-z0-9+.-]*://", text) is not None
-
-
-def file_system(url: str) -> Any:
-    """Return fsspec's file system of a URL. Raises TraceError if there is none."""
-    return _system_and_path(url)[0]
-
-
-def _system_and_path(url: str) -> tuple[Any, str]:
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError as error:
-        hint = "Install it with pip install 'torchtraceap[fleet]'"
-        raise trace_error(url, "no_fsspec", "a URL needs fsspec", hint) from error
-    if "::" in url:
-        hint = "Copy or unpack what it names to a folder, and give that"
-        cause = "a URL of a file in another one cannot be read"
-        raise trace_error(url, "chained_url", cause, hint)
-    try:
-        system, path = url_to_fs(url)
-    except Exception as error:  # Of any store's library, from a network.
-        hint = "Check the URL and the credentials, install the package that it names"
-        cause = f"fsspec cannot open it ({_first_line(error)})"
-        raise trace_error(url, "no_protocol", cause, hint) from error
-    return system, path
-
-
-def _store_of(url: str) -> str:
-    """Return the part of a URL that says where its paths are; "" of a path."""
-    return "/".join(url.split("/", 3)[:3]) if is_url(url) else ""
 
 
 def _told_apart(made: Sequence[tuple[str, Item]]) -> Iterator[Item]:
@@ -211,7 +185,7 @@ def _before(pattern: str, has_magic: Callable[[str], bool]) -> str:
 
 
 def _remote(text: str) -> _Listing:
-    system, given = _system_and_path(text)
+    system, given = system_and_path(text)
     magic = "*[" if text.startswith(("http://", "https://")) else "*?["
 
     def has_magic(part: str) -> bool:
@@ -241,14 +215,16 @@ def _remote(text: str) -> _Listing:
                 infos = list(askers.map(system.info, listed))
             listed = dict(zip(listed, infos, strict=True))
     except Exception as error:  # Of any store's library, from a network.
-        cause = f"it cannot be listed ({_first_line(error)})"
+        cause = f"it cannot be listed ({first_line(error)})"
         hint = "Check the URL, the credentials and the network"
-        raise trace_error(text, "unreachable", cause, hint) from error
+        raise trace_error(public_url(text), "unreachable", cause, hint) from error
     source = _before(text, has_magic) if is_pattern else text.rstrip("/")
-    made = {_url_of(path, system, text, given): path for path in listed}
-    files = {url: _file_of(url, listed[path]) for url, path in made.items()}
-    paths = {files[url].url: path for url, path in made.items()}
-    files = {file.url: file for file in files.values()}
+    files: dict[str, FleetFile] = {}
+    paths: dict[str, str] = {}
+    for path, info in listed.items():
+        file = _file_of(_url_of(path, system, text, given), info)
+        _refuse_another(files.get(file.url), file)
+        files[file.url], paths[file.url] = file, path
     return _Listing(public_url(source), files, is_exact, system, paths)
 
 
@@ -279,6 +255,16 @@ def _file_of(url: str, info: Mapping[str, Any]) -> FleetFile:
     return FleetFile(public, size, stamp, modified, secret_url=secret)
 
 
+def _refuse_another(one: FleetFile | None, other: FleetFile) -> None:
+    """Raise TraceError if two files have one public URL."""
+    if one is None or one.secret_url == other.secret_url:
+        return
+    if (one.size, one.stamp) != (other.size, other.stamp):
+        cause = "two files differ only by what gives access to them"
+        hint = "Copy them to a folder, and give that"
+        raise trace_error(one.url, "same_url", cause, hint)
+
+
 def _looks(
     listing: _Listing, files: Sequence[FleetFile]
 ) -> Iterator[tuple[FleetFile, FirstLook]]:
@@ -296,7 +282,7 @@ def _looks(
         try:
             return look_at(place_of(path), file.size, read)
         except Exception as error:  # The task says in full what is wrong.
-            return FirstLook(f"it cannot be read: {_first_line(error)}")
+            return FirstLook(f"it cannot be read: {first_line(error)}")
 
     with ThreadPoolExecutor(_LOOKERS) as lookers:
         yield from zip(files, lookers.map(look_of, files), strict=True)
@@ -344,10 +330,6 @@ def _recordings(
                 waiting += group
     for place in waiting:
         yield place, [place]
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def problem_of(skipped: Skipped) -> TraceError:

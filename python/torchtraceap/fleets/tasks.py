@@ -30,7 +30,7 @@ from torchtraceap.fleets.rows import (
     table_of,
     trace_row,
 )
-from torchtraceap.fleets.sources import file_system, is_url
+from torchtraceap.fleets.urls import file_system, first_line, is_url
 from torchtraceap.ranks.job import file_of
 from torchtraceap.ranks.joining import AnalyzedRank, join_ranks
 from torchtraceap.ranks.merged import analyzed_ranks
@@ -185,7 +185,7 @@ def _reason(url: str, error: Exception) -> tuple[str, str]:
         return error.kind, str(error)
     if isinstance(error, MemoryError):
         return "memory", f"{url}: does not fit into memory. Record fewer steps."
-    text = (str(error) or type(error).__name__).splitlines()[0]
+    text = first_line(error)
     if isinstance(error, OSError):
         return "unreadable", f"{url}: cannot be read: {error.strerror or text}"
     kind = type(error).__name__
@@ -211,9 +211,7 @@ def _fetched(item: Item) -> Iterator[Mapping[str, FleetFile]]:
                 source = file.secret_url or file.url
                 file_system(source).get_file(source, path)
             except Exception as error:  # Of any store's library, from a network.
-                why = (str(error) or type(error).__name__).splitlines()[0]
-                why = why.replace(source, file.url)
-                cause = f"it cannot be copied ({why})"
+                cause = f"it cannot be copied ({first_line(error)})"
                 hint = "Check the store and the network, and run the fleet again"
                 raise trace_error(file.url, "unreachable", cause, hint) from error
             paths[path] = file

@@ -131,7 +131,7 @@ def needed_bytes(path: str) -> int:
 def _workers(paths: Sequence[str]) -> int:
     """Return how many files to read at a time."""
     needs = max(1, *map(needed_bytes, paths))
-    fit = max(1, free_bytes() // 2 // needs)
+    fit = max(1, (free_bytes() or 0) // 2 // needs)
     return max(1, min(processors(), _MOST_WORKERS, len(paths), fit))
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from torchtraceap import ConfigError, TraceError
-from torchtraceap.fleets.items import public_url
 from torchtraceap.fleets.sources import find_items
+from torchtraceap.fleets.urls import public_text, public_url
 from torchtraceap.ranks.first_look import FirstLook
 from torchtraceap.ranks.jobs_below import jobs_and_traces
 
@@ -144,6 +144,8 @@ def test_files_behind_file_urls_are_those(here: Path) -> None:
         ("https://h/x?AWSAccessKeyId=1&Signature=2&Expires=3", "https://h/x"),
         ("https://h/x?q-sign-time=1&q-ak=2&file=a", "https://h/x?file=a"),
         ("https://user:pass@h:80/p?a=b", "https://h:80/p?a=b"),
+        ("https://h/p?X%2DAmz%2DSignature=1&b=2#access_token=3", "https://h/p?b=2"),
+        ("https://h/p?key=a&st=b&client_secret=c", "https://h/p?key=a&st=b"),
         ("ftp://user:p%40ss@h/p", "ftp://h/p"),
         # These are no users.
         ("github://org:repo@main/x?sig=1", "github://org:repo@main/x?sig=1"),
@@ -153,3 +155,9 @@ def test_files_behind_file_urls_are_those(here: Path) -> None:
 )
 def test_a_public_url_gives_no_access(url: str, public: str) -> None:
     assert public_url(url) == public
+
+
+def test_a_message_gives_no_access() -> None:
+    said = "403, message='Forbidden', url='http://me:pw@h/a.json?sig=a%2Fb&x=1'"
+    wanted = "403, message='Forbidden', url='http://h/a.json?x=1'"
+    assert public_text(said) == wanted
