@@ -115,7 +115,8 @@ void bind_joined(py::module_& m) {
           [](const Job& job) {
             const py::gil_scoped_release release;
             const auto gain = job.gain({});
-            return std::tuple(gain.low_ns, gain.ns, gain.high_ns);
+            return std::tuple(gain.low_ns.value_or(gain.ns), gain.ns,
+                              gain.high_ns.value_or(gain.ns));
           },
           "How much shorter steps are with all work at the others' time: low, mean, "
           "high.")

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -15,6 +15,15 @@ namespace {
 
 bool has_rank(const Selection& s, std::uint32_t rank) {
   return s.ranks.empty() || std::ranges::find(s.ranks, rank) != s.ranks.end();
+}
+
+// The 95 % quantile of Student's distribution; beyond ten degrees of freedom within
+// 0.01.
+double student_t(std::size_t freedom) {
+  constexpr double kFirst[] = {6.314, 2.920, 2.353, 2.132, 2.015,
+                               1.943, 1.895, 1.860, 1.833, 1.812};
+  if (freedom <= std::size(kFirst)) return kFirst[freedom - 1];
+  return 1.645 + 1.6 / static_cast<double>(freedom);
 }
 
 double mean_of(const std::vector<double>& values) {
@@ -230,20 +239,29 @@ double Job::replayed_step_ns(const std::optional<Selection>& usual) const {
 StepGain Job::gain(const Selection& usual, const std::optional<Selection>& from) const {
   const auto before = replayed(from), after = replayed(usual);
   StepGain out{.ns = mean_of(before) - mean_of(after)};
-  std::vector<double> gains(before.size());
-  std::ranges::transform(before, after, gains.begin(), std::minus());
-  std::ranges::sort(gains);
-  const auto quarter = gains.size() / 4;
-  const auto off = replay_error_ * mean_of(replayed_);
-  out.low_ns = std::min(out.ns, gains[quarter]) - off;
-  out.high_ns = std::max(out.ns, gains[gains.size() - 1 - quarter]) + off;
+  const auto n = static_cast<double>(before.size());
+  if (n < 2) return out;
+  double squares = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto away = before[i] - after[i] - out.ns;
+    squares += away * away;
+  }
+  const auto off = student_t(before.size() - 1) * std::sqrt(squares / (n - 1) / n) +
+                   replay_error_ * mean_of(replayed_);
+  out.low_ns = out.ns - off;
+  out.high_ns = out.ns + off;
   return out;
 }
 
 double Job::find_error() const {
+  const auto each = steps();
+  if (each.empty()) {
+    const auto recorded = recorded_step_ns();
+    return recorded > 0 ? std::abs(mean_of(replayed_) - recorded) / recorded : 0;
+  }
   double sum = 0;
   int count = 0;
-  for (const auto& [number, step] : steps()) {
+  for (const auto& [number, step] : each) {
     const auto [recorded, replayed] = step;
     if (recorded <= 0) continue;
     sum += static_cast<double>(std::abs(replayed - recorded)) /

@@ -78,9 +78,9 @@ std::int64_t median_of_others(const std::vector<std::int64_t>& sorted,
 /// How much shorter the steps of a job are.
 struct StepGain {
   double ns = 0;  ///< The mean over the steps.
-  /// From where it is less to where it is more: the middle half of the steps (of three
-  /// or fewer all), and on both sides how far the replay of the unchanged job is off.
-  double low_ns = 0, high_ns = 0;
+  /// The range of that mean at a confidence of 90 % (Student's t), wider on both sides
+  /// by how far the replay of the unchanged job is off. Unknown of a single step.
+  std::optional<double> low_ns{}, high_ns{};
 };
 
 /// How far the ranks' clocks are known to differ.

@@ -1130,12 +1130,12 @@ class Late:
     @property
     def gain_high_us(self) -> float | None:
         """
-        To where it is more.
+        Its end.
         """
     @property
     def gain_low_us(self) -> float | None:
         """
-        The same from where it is less: the middle half of the steps, and how far the replay is off.
+        The range of that average, by how steps differ (at a confidence of 90 %) and how far the replay is off; None: of a single step.
         """
     @property
     def gain_us(self) -> float | None:
@@ -1750,12 +1750,12 @@ class Culprit:
         Return its JSON form.
         """
     @property
-    def gain_high_us(self) -> float:
+    def gain_high_us(self) -> float | None:
         """
         Its end.
         """
     @property
-    def gain_low_us(self) -> float:
+    def gain_low_us(self) -> float | None:
         """
         The range of that, as in `late`.
         """
@@ -1888,6 +1888,11 @@ class JobFacts:
         replayed_us / even_us; 1: no stragglers.
         """
     @property
+    def sometimes_late(self) -> int | None:
+        """
+        The rank for which there was four fifths of the waiting, though not in three of four steps; None: there is none.
+        """
+    @property
     def source(self) -> str:
         """
         As given: a folder, a pattern, a file, or "the list".
@@ -1958,7 +1963,7 @@ class JobAnswerRow:
     @property
     def high_fraction(self) -> float | None:
         """
-        At most, likewise.
+        Its end.
         """
     @property
     def index(self) -> int:
@@ -1968,12 +1973,12 @@ class JobAnswerRow:
     @property
     def low_fraction(self) -> float | None:
         """
-        Share of a step that is saved if this alone took the time that it takes on other ranks: at least, in the middle half of the steps. None: unknown.
+        The range of that, as in `late`. None: of a single step.
         """
     @property
     def middle_fraction(self) -> float | None:
         """
-        On average.
+        Share of a step that is saved on average if this alone took the time that it takes on other ranks. None: unknown.
         """
     @property
     def observed_fraction(self) -> float | None:
@@ -2014,19 +2019,19 @@ class JobAnswer:
         Why the figures are rough; or "".
         """
     @property
-    def high_fraction(self) -> float:
+    def high_fraction(self) -> float | None:
         """
-        At most, likewise.
+        Its end.
         """
     @property
-    def low_fraction(self) -> float:
+    def low_fraction(self) -> float | None:
         """
-        Share of a step that is saved if all transfers took their usual time ("transfers"), or all ranks (else): at least, in the middle half of the steps.
+        The range of that, as in `late`. None: of a single step.
         """
     @property
     def middle_fraction(self) -> float:
         """
-        On average.
+        Share of a step that is saved on average if all transfers took their usual time ("transfers"), or all ranks (else).
         """
     @property
     def rows(self) -> tuple[JobAnswerRow, ...]:

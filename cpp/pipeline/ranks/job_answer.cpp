@@ -169,12 +169,15 @@ JobAnswer job_answer_of(const JobResult& job, const EvenGains& even) {
   reasons.add_decode(out.verdict);
   reasons.add_shared();
   out.rows = reasons.most(slow);
-  if (facts.replayed_us > 0) {
+  if (facts.replayed_us > 0 && out.verdict != JobVerdict::kUnknown) {
     const auto& gain =
         out.verdict == JobVerdict::kTransfers ? even.transfers : even.ranks;
-    out.low_fraction = share_of(gain.low_ns / 1000, facts);
+    const auto share = [&](std::optional<double> ns) {
+      return ns ? std::optional(share_of(*ns / 1000, facts)) : std::nullopt;
+    };
+    out.low_fraction = share(gain.low_ns);
     out.middle_fraction = share_of(gain.ns / 1000, facts);
-    out.high_fraction = share_of(gain.high_ns / 1000, facts);
+    out.high_fraction = share(gain.high_ns);
   }
   const auto lost_us = out.middle_fraction * facts.replayed_us;
   if (slow && static_cast<double>(facts.clock_residual_ns) / 1000 >= lost_us) {

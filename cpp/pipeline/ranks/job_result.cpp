@@ -202,7 +202,7 @@ class Rows {
     const auto add = [&](const char* what, std::string name,
                          const replay::StepGain& gain) {
       const auto us = gain.ns / 1000;
-      out.push_back({what, std::move(name), us, gain.low_ns / 1000, gain.high_ns / 1000,
+      out.push_back({what, std::move(name), us, in_us(gain.low_ns), in_us(gain.high_ns),
                      lost > 0 ? us / lost : 0});
     };
     for (const auto& [rank, gain] : of_ranks_) add("rank", std::to_string(rank), gain);
@@ -281,9 +281,10 @@ JobResult join_ranks(std::vector<RankRecord> ranks) {
   }
   if (!slow.ranks.empty()) {
     out.facts.late_gain_us = slow.gain.ns / 1000;
-    out.facts.late_gain_low_us = slow.gain.low_ns / 1000;
-    out.facts.late_gain_high_us = slow.gain.high_ns / 1000;
+    out.facts.late_gain_low_us = in_us(slow.gain.low_ns);
+    out.facts.late_gain_high_us = in_us(slow.gain.high_ns);
   }
+  if (slow.sometimes) out.facts.sometimes_late = records[*slow.sometimes]->row.rank;
   out.late_ranks = std::move(slow.ranks);
   out.decode_skew = decode_skew(job);
   out.steps = rows.steps();

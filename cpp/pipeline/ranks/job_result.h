@@ -94,10 +94,11 @@ struct RankRecord {
   FIELD(                                                                               \
       std::optional<double>, gain_us, {},                                              \
       "How much shorter a step would be without it, on average; None: not replayed.")  \
-  FIELD(std::optional<double>, gain_low_us, {},                                        \
-        "The same from where it is less: the middle half of the steps, and how far "   \
-        "the replay is off.")                                                          \
-  FIELD(std::optional<double>, gain_high_us, {}, "To where it is more.")               \
+  FIELD(                                                                               \
+      std::optional<double>, gain_low_us, {},                                          \
+      "The range of that average, by how steps differ (at a confidence of 90 %) and "  \
+      "how far the replay is off; None: of a single step.")                            \
+  FIELD(std::optional<double>, gain_high_us, {}, "Its end.")                           \
   FIELD(bool, culprit, false,                                                          \
         "Not chance: a step would gain 2 % and a quarter of the spread between steps " \
         "(their middle half), and others wait for it in three of four steps. Never "   \
@@ -209,14 +210,14 @@ TTA_RECORD(JoinedCollective, TTA_JOINED_COLLECTIVE,
         "Less than 1 MiB, and more than one: starting them costs more than sending.")
 TTA_RECORD(CollectiveRow, TTA_COLLECTIVE_ROW, "All collectives of one name and size.")
 
-#define TTA_CULPRIT(FIELD)                                                        \
-  FIELD(std::string, what, {}, "\"rank\", \"stage\" or \"kind\" of work.")        \
-  FIELD(std::string, name, {},                                                    \
-        "The rank, the stage, or the kind of work: \"host\", \"runtime_calls\", " \
-        "\"compute\", \"copies\", or a collective.")                              \
-  FIELD(double, gain_us, 0, "How much shorter a step would be, on average.")      \
-  FIELD(double, gain_low_us, 0, "The range of that, as in `late`.")               \
-  FIELD(double, gain_high_us, 0, "Its end.")                                      \
+#define TTA_CULPRIT(FIELD)                                                          \
+  FIELD(std::string, what, {}, "\"rank\", \"stage\" or \"kind\" of work.")          \
+  FIELD(std::string, name, {},                                                      \
+        "The rank, the stage, or the kind of work: \"host\", \"runtime_calls\", "   \
+        "\"compute\", \"copies\", or a collective.")                                \
+  FIELD(double, gain_us, 0, "How much shorter a step would be, on average.")        \
+  FIELD(std::optional<double>, gain_low_us, {}, "The range of that, as in `late`.") \
+  FIELD(std::optional<double>, gain_high_us, {}, "Its end.")                        \
   FIELD(double, share, 0, "Share of all losses; above 1 if other parts make up for it.")
 TTA_RECORD(Culprit, TTA_CULPRIT,
            "How much shorter a step would be if one part of the work took its usual "
@@ -260,6 +261,9 @@ TTA_RECORD(Culprit, TTA_CULPRIT,
   FIELD(std::optional<double>, late_gain_low_us, {},                                  \
         "The range of that, as in `late`.")                                           \
   FIELD(std::optional<double>, late_gain_high_us, {}, "Its end.")                     \
+  FIELD(std::optional<std::int64_t>, sometimes_late, {},                              \
+        "The rank for which there was four fifths of the waiting, though not in "     \
+        "three of four steps; None: there is none.")                                  \
   FIELD(std::vector<Note>, notes, {}, "On the ranks, and on how they were joined.")
 TTA_RECORD(JobFacts, TTA_JOB_FACTS, "The job as a whole.")
 
@@ -286,23 +290,24 @@ constexpr auto words_of(JobRowOf) {
   FIELD(std::optional<double>, observed_fraction, {},                                 \
         "Share of the time of all ranks: of a shared pattern its own, of late ranks " \
         "and decode steps what others waited. None: not a time in the traces.")       \
+  FIELD(std::optional<double>, middle_fraction, {},                                   \
+        "Share of a step that is saved on average if this alone took the time that "  \
+        "it takes on other ranks. None: unknown.")                                    \
   FIELD(std::optional<double>, low_fraction, {},                                      \
-        "Share of a step that is saved if this alone took the time that it takes on " \
-        "other ranks: at least, in the middle half of the steps. None: unknown.")     \
-  FIELD(std::optional<double>, middle_fraction, {}, "On average.")                    \
-  FIELD(std::optional<double>, high_fraction, {}, "At most, likewise.")
+        "The range of that, as in `late`. None: of a single step.")                   \
+  FIELD(std::optional<double>, high_fraction, {}, "Its end.")
 TTA_RECORD(JobAnswerRow, TTA_JOB_ANSWER_ROW, "A reason why a job is slow.")
 
 #define TTA_JOB_ANSWER(FIELD)                                                         \
   FIELD(JobVerdict, verdict, JobVerdict::kUnknown,                                    \
         "\"ranks\" or \"transfers\": what makes it slow; \"even\": neither does, by " \
         "2 % of a step; \"unknown\": no collective in common.")                       \
-  FIELD(double, low_fraction, 0,                                                      \
-        "Share of a step that is saved if all transfers took their usual time "       \
-        "(\"transfers\"), or all ranks (else): at least, in the middle half of the "  \
-        "steps.")                                                                     \
-  FIELD(double, middle_fraction, 0, "On average.")                                    \
-  FIELD(double, high_fraction, 0, "At most, likewise.")                               \
+  FIELD(double, middle_fraction, 0,                                                   \
+        "Share of a step that is saved on average if all transfers took their usual " \
+        "time (\"transfers\"), or all ranks (else).")                                 \
+  FIELD(std::optional<double>, low_fraction, {},                                      \
+        "The range of that, as in `late`. None: of a single step.")                   \
+  FIELD(std::optional<double>, high_fraction, {}, "Its end.")                         \
   FIELD(std::vector<JobAnswerRow>, rows, {},                                          \
         "Five at most, of 3 % or more except for the first, the cause of what is "    \
         "lost; what saves most comes first, shared patterns last.")                   \

@@ -208,12 +208,15 @@ LateRanks late_ranks(const Job& job, const std::vector<const RankRecord*>& recor
   }
   const bool two = records.size() == 2;
   const bool few = 2 * found.size() < records.size() || (two && found.size() == 1);
-  if (found.empty() || !few ||
-      static_cast<double>(waited) < kLeastWaited * static_cast<double>(spans) ||
-      usual_share(job, lateness, found) < (two ? kOfTwo : kOfMany)) {
-    return {};
-  }
   LateRanks out;
+  if (found.empty() || !few ||
+      static_cast<double>(waited) < kLeastWaited * static_cast<double>(spans)) {
+    return out;
+  }
+  if (usual_share(job, lateness, found) < (two ? kOfTwo : kOfMany)) {
+    if (found.size() == 1) out.sometimes = found[0];
+    return out;
+  }
   out.gain = job.gain({.ranks = found});
   for (const auto rank : found) {
     out.ranks.push_back(late_rank_of(records[rank]->row.rank, late));
@@ -238,8 +241,8 @@ LateRows late_rows(const Job& job, const std::vector<const RankRecord*>& records
     if (rows.size() < kMostReplayed && first.place != Job::kNoPlace) {
       const auto gain = chance.gain(first);
       row.gain_us = gain.ns / 1000;
-      row.gain_low_us = gain.low_ns / 1000;
-      row.gain_high_us = gain.high_ns / 1000;
+      row.gain_low_us = in_us(gain.low_ns);
+      row.gain_high_us = in_us(gain.high_ns);
       row.culprit = chance.is_culprit(*row.gain_us, cause);
     }
     order.push_back(static_cast<std::uint32_t>(rows.size()));

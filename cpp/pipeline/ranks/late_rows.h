@@ -24,9 +24,15 @@ LateRows late_rows(const replay::Job& job,
                    const std::vector<const RankRecord*>& records,
                    const std::vector<replay::Lateness>& lateness);
 
+inline std::optional<double> in_us(std::optional<double> ns) {
+  return ns ? std::optional(*ns / 1000) : std::nullopt;
+}
+
 struct LateRanks {
   std::vector<LateRank> ranks;  ///< Most waited for first; without their own gains.
   replay::StepGain gain;        ///< With all of them at the others' speed.
+  /// Place of the one for which there was most of the waiting, but not in most steps.
+  std::optional<std::uint32_t> sometimes;
 };
 
 /// Finds the ranks that are late, alone or in turn: the fewest for which there was four

@@ -157,15 +157,19 @@ def processors() -> int:
 
 
 def free_bytes() -> int | None:
-    """Return the memory that is free, to this container too; None if unknown (macOS)."""
+    """Return the memory that is free here, or in this container; None if unknown."""
+
+    def kept() -> int:  # Of files, and given up at need.
+        with suppress(OSError, ValueError):
+            kinds = (_CGROUP / "memory.stat").read_text()
+            return int(kinds.partition("\ninactive_file ")[2].partition("\n")[0])
+        return 0
+
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return None
     with suppress(OSError, ValueError):  # No cgroup, or its limit is "max".
         most = int((_CGROUP / "memory.max").read_text())
-        used = int((_CGROUP / "memory.current").read_text())
-        kinds = (_CGROUP / "memory.stat").read_text().partition("\ninactive_file ")[2]
-        used -= int(kinds.partition("\n")[0] or 0)  # Of files: it is given up at need.
-        free = min(free, most - used)
+        free = min(free, most - int((_CGROUP / "memory.current").read_text()) + kept())
     return max(0, free)

@@ -98,13 +98,15 @@ def observed_of(row: AnswerRow) -> str:
 
 def gain_of(row: AnswerRow | JobAnswerRow) -> str:
     """Write what a fix saves: ``30 % (17 to 36)``; "-" if that is not known."""
-    if row.low_fraction is None or row.high_fraction is None:
+    if row.middle_fraction is None:
         return "-"
-    return shares_text(row.low_fraction, row.middle_fraction or 0.0, row.high_fraction)
+    return shares_text(row.low_fraction, row.middle_fraction, row.high_fraction)
 
 
-def shares_text(low: float, middle: float, high: float) -> str:
-    """Write a gain in shares likewise."""
+def shares_text(low: float | None, middle: float, high: float | None) -> str:
+    """Write a gain in shares likewise; without a range, that it was seen once."""
+    if low is None or high is None:
+        return f"{_percent(middle)} % (seen once)" if middle else "0 %"
     if not high:
         return "0 %"
     return f"{_percent(middle)} % ({_percent(low)} to {_percent(high)})"

@@ -74,11 +74,13 @@ def gain_range(finding: Finding) -> str:
     )
 
 
-def range_text(low_us: float, middle_us: float, high_us: float) -> str:
-    """Write a gain: its middle, and its range."""
-    if not high_us:
+def range_text(low_us: float | None, middle_us: float, high_us: float | None) -> str:
+    """Write a gain: its middle, and its range, of which no part is a loss."""
+    if low_us is None or high_us is None:
+        return f"about {time_text(middle_us)} (seen once)"
+    if high_us <= 0:
         return time_text(0)
-    low = time_text(low_us) if low_us else "0"
+    low = time_text(low_us) if low_us > 0 else "0"
     return f"about {time_text(middle_us)} ({low} to {time_text(high_us)})"
 
 

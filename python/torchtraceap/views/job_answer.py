@@ -85,6 +85,12 @@ def job_verdict_texts(job: JobData) -> Iterator[str]:
 
 
 def _late_sentence(job: JobData, row: JobAnswerRow | None) -> str:
+    is_named = row is not None and row.of in ("late", "late_ranks")
+    if (rank := job.facts.sometimes_late) is not None and not is_named:
+        return (
+            f"Rank {rank} is late in some steps{among_text(job)}: that is most of what "
+            "ranks wait for each other."
+        )
     if row is None or row.of in ("shared", "decode_skew"):
         return f"Ranks wait for each other in turn{among_text(job)}, for many causes."
     if row.of == "culprits":

@@ -99,6 +99,8 @@ def _gain(row: RankRow) -> Cell:
 
 
 def _between(row: Culprit) -> Cell:
+    if row.gain_low_us is None or row.gain_high_us is None:
+        return NO_CELL
     low = time_text(row.gain_low_us) if row.gain_low_us > 0 else "0"
     return Cell(f"{low} to {time_text(row.gain_high_us)}", row.gain_low_us)
 

@@ -85,9 +85,14 @@ def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
             if one.finding is not None and not causes:
                 yield from wrapped(one.finding.advice, "    ", first="    ")
     elif not causes and not decode_texts(job):
-        who = "none" if not is_slowed(job) else "no single cause"
-        text = f"{who}. Ranks waited {waited} for each other, for different ranks in "
-        yield from wrapped(headed("Who is late", f"{text}turn."), "  ")
+        who, whom = "none", "different ranks in turn"
+        if is_slowed(job):
+            who = "no single cause"
+            if job.facts.sometimes_late is not None:
+                who = f"rank {job.facts.sometimes_late}, in some steps"
+                whom = "that rank most of all"
+        text = f"{who}. Ranks waited {waited} for each other, for {whom}."
+        yield from wrapped(headed("Who is late", text), "  ")
     if not causes:
         return
     yield marked("Late ranks, costliest first:", "heading")
@@ -120,8 +125,7 @@ def _causes(job: JobData, causes: Sequence[Late], rows: int) -> Iterator[str]:
 def _without(late: Late, job: JobData) -> str:
     if late.gain_us is None:
         return ""
-    low_us, high_us = late.gain_low_us or 0.0, late.gain_high_us or 0.0
-    less = range_text(max(0.0, low_us), late.gain_us, high_us)
+    less = range_text(late.gain_low_us, late.gain_us, late.gain_high_us)
     return f"; without it {step_text(job)} is {less} shorter"
 
 

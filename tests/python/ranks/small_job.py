@@ -222,9 +222,7 @@ def even() -> SmallJob:
     return replace(
         job,
         late=(late(gain_us=100.0), late(5, gain_us=90.0)),
-        answer=JobAnswer(
-            verdict="even", middle_fraction=0.2 / 30, high_fraction=0.3 / 30
-        ),
+        answer=JobAnswer(verdict="even", middle_fraction=0.2 / 30),
     )
 
 

@@ -102,10 +102,13 @@ def test_the_first_screen_of_other_jobs() -> None:
     assert "Ranks wait for each other in turn, for many causes." in (
         job_answer_line(replace(job, answer=without))
     )
+    sometimes = replace(job, answer=without).with_facts(sometimes_late=5)
+    assert "Rank 5 is late in some steps: that is most of" in job_answer_line(sometimes)
+    assert "rank 5, in some steps" in write_job(replace(sometimes, late=()), 10)
     slow = replace(job, answer=job.answer.replace(verdict="transfers", rows=()))
     assert "Transfers are slow: at the usual time of their" in job_answer_line(slow)
     assert job_answer_line(even()) == (
-        "runs: No rank is late: equal speed would save 0.7 % (0 to 1.0) of a step."
+        "runs: No rank is late: equal speed would save 0.7 % (seen once) of a step."
     )
     missing = even().with_facts(ranks=6, missing=(1, 2))
     assert "late among the 6 of 8 ranks available: " in job_answer_line(missing)

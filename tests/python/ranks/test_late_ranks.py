@@ -10,6 +10,7 @@ import pytest
 
 from torchtraceap import _core
 from torchtraceap._core import RankFinding
+from torchtraceap.views.job_answer import job_answer_lines
 from torchtraceap.views.job_text import write_job
 
 from .sample_jobs import job_of, works_of
@@ -56,6 +57,19 @@ def test_two_ranks_that_hide_each_other_are_both_named() -> None:
     text = " ".join(write_job(job, 10).split())
     assert "Who is late: ranks 2 and 5, in turn." in text
     assert "together they gain about 2.7" in text
+
+
+def test_a_rank_that_is_late_in_some_steps_is_named_as_that() -> None:
+    """By the work of rank 3 in two of six steps; its lateness is no habit."""
+
+    def works(rank: int, step: int, _: int) -> float:
+        return 3000 if rank == 3 and step in (2, 4) else 300 + rank
+
+    job = job_of(works_of(8, works))
+    assert job.facts.sometimes_late == 3 and job.late_ranks == ()
+    assert "Rank 3 is late in some steps: that is" in " ".join(job_answer_lines(job))
+    steady = job_of(works_of(8, lambda rank, *_: 900 if rank == 3 else 300 + rank))
+    assert steady.facts.sometimes_late is None
 
 
 def test_where_all_wait_for_each_other_none_is_late() -> None:

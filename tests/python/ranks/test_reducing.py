@@ -61,6 +61,8 @@ def test_as_many_at_a_time_as_memory_is_free(
     (tmp_path / "memory.max").write_text("120000\n")
     (tmp_path / "memory.current").write_text("100000\n")
     assert reducing._workers(paths) == 2  # 4 times their text, of half of 20 000
+    (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 5000\nshmem 2\n")
+    assert reducing._workers(paths) == 3  # Files are given up at need.
 
     def unknown(_: str) -> int:
         raise ValueError("unrecognized configuration name")

@@ -76,8 +76,8 @@ TEST(JobAnswer, ACulpritHasItsWaitingItsGainAndWhatToDo) {
   EXPECT_DOUBLE_EQ(*answer.rows[1].high_fraction, 1) << "of no more than the step";
   EXPECT_DOUBLE_EQ(*answer.rows[0].low_fraction, 0.39);
   EXPECT_DOUBLE_EQ(*answer.rows[0].high_fraction, 0.42);
-  EXPECT_DOUBLE_EQ(answer.low_fraction, 0.19);
-  EXPECT_DOUBLE_EQ(answer.high_fraction, 0.22);
+  EXPECT_DOUBLE_EQ(*answer.low_fraction, 0.19);
+  EXPECT_DOUBLE_EQ(*answer.high_fraction, 0.22);
 }
 
 TEST(JobAnswer, RanksThatAreLateInTurnAreOneRow) {
