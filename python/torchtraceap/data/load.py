@@ -62,6 +62,8 @@ class LoadPlan:
 
 def plan_load(**options: Unpack[LoadOptions]) -> LoadPlan:
     """Check the options of ``load``; a TypeError or ValueError names what is wrong."""
+    if unknown := options.keys() - LoadOptions.__annotations__.keys():
+        raise TypeError(f"there is no option {min(unknown)!r}")
     given: dict[str, Any] = {
         name: value for name, value in options.items() if value is not None
     }

@@ -24,7 +24,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from torchtraceap.base.errors import ConfigError
-from torchtraceap.base.files import write_text
 from torchtraceap.fleets.batches import (
     BATCHES,
     Batch,
@@ -63,7 +62,7 @@ class DataSet:
         folder, which is one with its first batch. Raises what `DataSet` does."""
         with _told(folder):
             os.makedirs(folder, exist_ok=True)
-            is_new = not set(os.listdir(folder)) - {_LOCK}
+            is_new = not set(os.listdir(folder)) - {_LOCK, _NEW}
         if is_new:
             found = cls.__new__(cls)
             found.folder, found.settings, found._batches = folder, settings, {}
@@ -149,7 +148,8 @@ class DataSet:
 
         if not self._batches:
             head = {"format": _FORMAT, "version": _VERSION, "settings": self.settings}
-            write_text(os.path.join(self.folder, _HEAD), json.dumps(head, indent=2))
+            with self._placed(_HEAD) as file:
+                file.write(json.dumps(head, indent=2).encode())
         number = max(self._batches, default=0) + 1
         was = {id: mark for n in old for id, mark in self._batches[n].items.items()}
         items = {id: mark for id, mark in was.items() if id not in gone}
@@ -255,9 +255,10 @@ class DataSet:
         days = []
         for table in TABLES:
             known.update(self.parts(table))
-            days += _entries(os.path.join(self.folder, table))
+            entries = _entries(os.path.join(self.folder, table))
+            days += [path for path in entries if os.path.isdir(path)]
         for path in (path for folder in folders + days for path in _entries(folder)):
-            if path not in known:
+            if path not in known and not os.path.isdir(path):
                 os.unlink(path)
         for folder in days:
             if not os.listdir(folder):

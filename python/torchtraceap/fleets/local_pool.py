@@ -27,17 +27,18 @@ CRASHED = (
     "alone; if memory ran out, load fewer categories or steps"
 )
 
+_ALL_CRASHED = "their processes crashed"
 #: The least tasks that crash, before any other ends, for a cause of the machine.
 HOPELESS = 8
 _PATIENCE_S = 1.0  # Until an answer counts as none.
 
 
-def all_crashed(count: int) -> ConfigError:
-    """Return the error that ends a run whose first tasks all crash."""
+def none_ran(count: int, why: str) -> ConfigError:
+    """Return the error that ends a run of whose first tasks none comes to its end."""
     return ConfigError(
-        f"the processes of the first {count} traces all crashed. Analyze one of them "
-        "alone to see why; if memory ran out, use fewer workers. The next call goes on "
-        "with others."
+        f"none of the first {count} traces and jobs could be analyzed: {why}. Analyze "
+        "one of them alone to see the cause; if memory ran out, use fewer workers. The "
+        "next call goes on with others."
     )
 
 
@@ -81,7 +82,7 @@ def run_local(
                 elif hopeless := waiting.hopeless():
                     for one in hopeless:
                         answers.put(failed_task(one, "crashed", CRASHED))
-                    raise all_crashed(len(hopeless)) from None
+                    raise none_ran(len(hopeless), _ALL_CRASHED) from None
                 continue
             waiting.done(item)
             waiting.hope()

@@ -13,7 +13,7 @@ from typing import Any
 
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.fleets.items import Item
-from torchtraceap.fleets.local_pool import CRASHED, HOPELESS, all_crashed
+from torchtraceap.fleets.local_pool import CRASHED, HOPELESS, none_ran
 from torchtraceap.fleets.tasks import Done, FleetPlan, failed_task, run_task
 
 #: The address of a Ray that is started for this run, on this machine.
@@ -46,16 +46,17 @@ def run_ray(
     ray, is_ours = _connected(address, workers, memory)
     running: dict[Any, Item] = {}
     try:
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        most = int(max(node.get("memory", 0) for node in nodes)) or 1
-        processors = max(1, int(sum(node.get("CPU", 0) for node in nodes)))
-        ahead, hopeless = _AHEAD * processors, max(HOPELESS, 2 * processors)
+        processors, most = _size_of(ray)
+        hopeless = max(HOPELESS, 2 * processors)
         task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_task)
         shared = ray.put(plan)
         waiting = iter(items)
-        crashed: int | None = 0  # At the beginning; None once a task was done.
+        lost: int | None = 0  # At the beginning; None once a task was done.
         while True:
-            while len(running) < ahead and (item := next(waiting, None)) is not None:
+            while (
+                len(running) < _AHEAD * processors
+                and (item := next(waiting, None)) is not None
+            ):
                 # More than any machine has would wait forever.
                 own = task.options(memory=min(item.needed_bytes, most))
                 running[own.remote(item, shared)] = item
@@ -64,14 +65,14 @@ def run_ray(
             ready, _ = ray.wait(list(running), num_returns=1, timeout=_WAIT_S)
             if not ready:
                 yield None
+                processors, most = _size_of(ray)  # Machines may have come.
             for reference in ready:
-                done = _answer(ray, reference, running.pop(reference))
+                done, why = _answer(ray, reference, running.pop(reference))
                 yield done
-                if crashed is not None:
-                    has_crashed = any(one.kind == "crashed" for one in done.failures)
-                    crashed = crashed + 1 if has_crashed else None
-                if crashed == hopeless:
-                    raise all_crashed(crashed)
+                if lost is not None:
+                    lost = lost + 1 if why else None
+                if lost == hopeless:
+                    raise none_ran(lost, why)
     finally:
         if is_ours:
             ray.shutdown()
@@ -123,12 +124,21 @@ def _reach(address: str) -> None:
             pass
 
 
-def _answer(ray: Any, reference: object, item: Item) -> Done:
+def _size_of(ray: Any) -> tuple[int, int]:
+    """Return the processors of the cluster, and the most memory of a machine."""
+    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    most = max((node.get("memory", 0) for node in alive), default=0)
+    return max(1, int(sum(node.get("CPU", 0) for node in alive))), int(most) or 1
+
+
+def _answer(ray: Any, reference: object, item: Item) -> tuple[Done, str]:
+    """Return the rows of a task; and why it did not run to its end, or ""."""
     try:
-        done: Done = ray.get(reference)
+        return ray.get(reference), ""
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
-        return failed_task(item, "crashed", CRASHED)
-    except ray.exceptions.RayError as error:  # A machine is gone, or cannot run it.
+        return failed_task(item, "crashed", CRASHED), "their processes crashed"
+    # A machine is gone, or has no such package: tasks raise nothing themselves.
+    except ray.exceptions.RayError as error:
         why = (str(error).strip() or type(error).__name__).splitlines()[-1]
-        return failed_task(item, "internal", f"Ray could not run its task: {why}")
-    return done
+        text = f"Ray could not run its task: {why}"
+        return failed_task(item, "internal", text), why

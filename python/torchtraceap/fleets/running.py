@@ -23,7 +23,7 @@ from torchtraceap.fleets.local_pool import run_local
 from torchtraceap.fleets.ray_pool import run_ray
 from torchtraceap.fleets.sources import Found, find_items, problem_of
 from torchtraceap.fleets.tasks import Done, FleetFailure, FleetPlan
-from torchtraceap.fleets.urls import is_url
+from torchtraceap.fleets.urls import is_url, public_url
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -106,7 +106,7 @@ def fleet(
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     texts = [os.fsdecode(source) for source in given]
     pattern = _compiled(path)
-    count = workers or processors()
+    count = processors() if workers is None else workers
     checked_int("workers", count, 1, _MOST_WORKERS)
     if memory is not None:
         checked_int("memory", memory, 1, _MOST_MEMORY)
@@ -127,8 +127,8 @@ def fleet(
     folder = os.fsdecode(out)
     if is_url(folder):
         raise ConfigError(
-            f"{folder}: results are not written to URLs. Give a folder of this "
-            "machine, and copy it there when the call is done."
+            f"{public_url(folder)}: results are not written to URLs. Give a folder of "
+            "this machine, and copy it there when the call is done."
         )
     data = DataSet.create(folder, settings)
     with data.writing():
@@ -171,6 +171,8 @@ def _require_arrow() -> None:
 def _compiled(path: str | None) -> re.Pattern[str] | None:
     if path is None:
         return None
+    if not isinstance(path, str):
+        raise TypeError(f"path must be a str, but is {type(path).__name__}")
     try:
         pattern = re.compile(path)
     except re.error as error:
@@ -190,7 +192,7 @@ def _nothing(sources: list[str], found: Found) -> Exception:
     if found.others:
         cause += f": {found.others} files have the name of one, but other contents"
     hint = "Give a folder of .json, .json.gz or .pftrace files of torch.profiler"
-    source = sources[0] if sources else "the list"
+    source = public_url(sources[0]) if sources else "the list"
     return trace_error(f"{source}{more}", "no_traces", cause, hint)
 
 

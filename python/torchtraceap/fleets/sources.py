@@ -93,7 +93,11 @@ def find_items(
     traces: dict[str, list[str]] = {}  # By their source.
     named: dict[str, list[str]] = defaultdict(list)  # Those that the caller named.
     for text in sources:
-        listing = _remote(text) if is_url(text) else _local(text, found.skipped)
+        if is_url(text):
+            scheme, _, rest = text.partition("://")
+            listing = _remote(f"{scheme.lower()}://{rest}")
+        else:
+            listing = _local(text, found.skipped)
         for url, file in listing.files.items():
             _refuse_another(known.get(url), file)
         files = [
@@ -137,7 +141,10 @@ def find_items(
 def _told_apart(made: Sequence[tuple[str, Item]]) -> Iterator[Item]:
     """Put the name of the source before programs that several sources have."""
     parent = common_folder([f"{source}/" for source, _ in made])
-    names = {source: program_of(below(source, parent)) for source, _ in made}
+    names = {
+        source: program_of(below(source, parent).replace("://", "/"))
+        for source, _ in made
+    }
     having: dict[str, set[str]] = defaultdict(set)
     for source, item in made:
         if "program" not in item.fixed:
@@ -152,6 +159,9 @@ def _told_apart(made: Sequence[tuple[str, Item]]) -> Iterator[Item]:
 
 
 def _local(text: str, skipped: list[Skipped]) -> _Listing:
+    if not text:
+        hint = "Give a folder, a file, a pattern or a URL"
+        raise trace_error(repr(text), "missing", "the path is empty", hint)
     is_exact = not is_of_ranks(text)
     source = os.path.abspath(text)
     paths: Sequence[str] = [source]
@@ -215,17 +225,30 @@ def _remote(text: str) -> _Listing:
                 infos = list(askers.map(system.info, listed))
             listed = dict(zip(listed, infos, strict=True))
     except Exception as error:  # Of any store's library, from a network.
+        if not is_pattern and is_named(given):  # Its task says why, and others go on.
+            return _listing_of(text, system, given, {given: {}}, True)
         cause = f"it cannot be listed ({first_line(error)})"
         hint = "Check the URL, the credentials and the network"
         raise trace_error(public_url(text), "unreachable", cause, hint) from error
     source = _before(text, has_magic) if is_pattern else text.rstrip("/")
+    return _listing_of(text, system, given, listed, is_exact, source)
+
+
+def _listing_of(
+    text: str,
+    system: Any,
+    given: str,
+    listed: Mapping[str, Mapping[str, Any]],
+    is_exact: bool,
+    source: str = "",
+) -> _Listing:
     files: dict[str, FleetFile] = {}
     paths: dict[str, str] = {}
     for path, info in listed.items():
         file = _file_of(_url_of(path, system, text, given), info)
         _refuse_another(files.get(file.url), file)
         files[file.url], paths[file.url] = file, path
-    return _Listing(public_url(source), files, is_exact, system, paths)
+    return _Listing(public_url(source or text), files, is_exact, system, paths)
 
 
 def _url_of(path: str, system: Any, text: str, given: str) -> str:

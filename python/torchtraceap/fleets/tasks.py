@@ -150,6 +150,8 @@ class _Work:
     def fail(self, file: FleetFile, error: Exception, path: str = "") -> None:
         """Keep the error that a file caused, which may name it by another path."""
         kind, why = _reason(file.url, error)
+        if isinstance(error, TraceError) and not path and file.url not in why:
+            why = f"{file.url}: its job cannot be analyzed without {why}"
         if path and path != file.url:
             why = why.replace(path, file.url)
         self.failures.append(FleetFailure(file.url, kind, why))

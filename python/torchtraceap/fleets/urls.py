@@ -30,7 +30,8 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"<>]+", re.IGNORECASE)
 
 def is_url(text: str) -> bool:
     """Tell whether a source is for fsspec, and not for the file system."""
-    return re.match(r"([a-z][a-z0-9+.-]*::)*[a-z][a-z0-9+.-]*://", text) is not None
+    scheme = r"([a-z][a-z0-9+.-]*::)*[a-z][a-z0-9+.-]*://"
+    return re.match(scheme, text, re.IGNORECASE) is not None
 
 
 def place_of(url: str) -> str:
@@ -74,18 +75,21 @@ def file_system(url: str) -> Any:
 def system_and_path(url: str) -> tuple[Any, str]:
     """Return that, and what it calls the URL. Raises TraceError likewise."""
     try:
-        from fsspec.core import url_to_fs
+        from fsspec import get_filesystem_class
     except ImportError as error:
         hint = "Install it with pip install 'torchtraceap[fleet]'"
         raise trace_error(
             public_url(url), "no_fsspec", "a URL needs fsspec", hint
         ) from error
-    if "::" in url:
+    if re.match(r"[a-z][a-z0-9+.-]*::|.*::[a-z][a-z0-9+.-]*://", url):
         hint = "Copy or unpack what it names to a folder, and give that"
         cause = "a URL of a file in another one cannot be read"
         raise trace_error(public_url(url), "chained_url", cause, hint)
     try:
-        system, path = url_to_fs(url)
+        # As `url_to_fs` does, which takes a "::" of an address for a chain.
+        kind = get_filesystem_class(url.partition("://")[0])
+        system = kind(**kind._get_kwargs_from_urls(url))
+        path = kind._strip_protocol(url)
     except Exception as error:  # Of any store's library, from a network.
         hint = "Check the URL and the credentials, install the package that it names"
         cause = f"fsspec cannot open it ({first_line(error)})"

@@ -205,6 +205,7 @@ def test_paths_name_what_they_tell(tmp_path: Path) -> None:
     ("arguments", "wanted"),
     [
         (["nightly"], "name the folder of the results: --out DIR"),
+        (["", "--out", "out"], "'': the path is empty. Give a folder"),
         (["nowhere", "--out", "out"], "nowhere: No such file or directory. Check the"),
         (["nowhere/*.json", "--out", "out"], "no file matches this pattern"),
         (["none", "--out", "out"], "none: no trace is there: 1 files have the name"),

@@ -87,6 +87,52 @@ def test_a_batch_of_which_a_file_is_damaged_is_done_again(
     assert len(read(out)) == 3 and len(read(out, "findings")) == 2
 
 
+def test_files_of_others_and_an_unfinished_beginning_are_left(
+    traces: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    put(out / "_new/fleet.json", b"{")  # As a kill leaves it.
+    torchtraceap.fleet(traces, out)
+    stray = put(out / "traces/_SUCCESS", b"")
+    (out / "traces/day=2026-09-14/folder").mkdir()
+    assert torchtraceap.fleet(traces, out).known == 3 and stray.exists()
+
+
+@pytest.mark.parametrize("how", ["split", "joined"])
+def test_ranks_of_a_job_that_changes_are_not_lost(
+    how: str, slow_job: Path, tmp_path: Path
+) -> None:
+    """A rank is recorded again alone, or comes to a job of two."""
+    folder, out = tmp_path / "runs", tmp_path / "out"
+    first, *_, last = ranks = sorted(slow_job.iterdir())
+    for rank in ranks[: 4 if how == "split" else 3]:
+        put(folder / rank.name, rank.read_bytes())
+    torchtraceap.fleet(folder, out)
+    put(folder / last.name, starved() if how == "split" else last.read_bytes())
+    torchtraceap.fleet(folder, out)
+    assert {Path(row["url"]).name for row in read(out)} == {one.name for one in ranks}
+    assert torchtraceap.fleet(folder, out).done == 0
+    assert first.exists()
+
+
+def test_crashes_leave_no_files_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "in/good/x.json", starved())
+    for number in range(7):
+        put(tmp_path / f"in/run{number}/poison.json", starved())
+    poison(None, monkeypatch)
+    opened = len(os.listdir("/proc/self/fd"))
+    most = 0
+
+    def counted(*_: int) -> None:
+        nonlocal most
+        most = max(most, len(os.listdir("/proc/self/fd")) - opened)
+
+    ran = torchtraceap.fleet(tmp_path / "in", tmp_path / "out", counted=counted)
+    assert len(ran.failures) == 7 and most < 14
+
+
 def test_what_may_be_gone_is_tried_again(
     traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +158,9 @@ def test_children_that_cannot_start_end_the_call(
     for number in range(20):
         put(tmp_path / f"in/run{number}/poison.json", starved())
     poison(ray, monkeypatch)
-    with pytest.raises(ConfigError, match=r"first [89] traces all crashed"):
+    with pytest.raises(
+        ConfigError, match=r"none of the first [89] traces .* their proc"
+    ):
         torchtraceap.fleet(tmp_path / "in", tmp_path / "out", ray=ray, workers=2)
     assert len(read(tmp_path / "out")) in (8, 9)
 

@@ -107,6 +107,27 @@ def test_a_web_server_gives_the_rows_of_the_folder(
     assert torchtraceap.fleet(f"{server}/nightly/", tmp_path / "there").done == 0
 
 
+def test_a_url_that_cannot_be_read_is_a_row(
+    traces: Path, server: str, tmp_path: Path
+) -> None:
+    """Without what gives access, and beside others."""
+    gone = f"{server.replace('//', '//user:secret@')}/none.json?sig=secret%2Fx"
+    ran = torchtraceap.fleet([gone, str(traces)], tmp_path / "out")
+    (failure,) = ran.failures
+    assert (ran.done, failure.kind) == (4, "unreachable")
+    assert failure.url == f"{server}/none.json" and "secret" not in failure.why
+    for row in read(tmp_path / "out"):
+        assert "secret" not in str(row)
+
+
+def test_an_address_of_ipv6_is_no_chain() -> None:
+    from torchtraceap.fleets.urls import system_and_path
+
+    assert system_and_path("http://[::1]:8/a.json")[1] == "http://[::1]:8/a.json"
+    with pytest.raises(torchtraceap.TraceError, match="a file in another one"):
+        system_and_path("simplecache::http://h/a.json")
+
+
 def test_what_gives_access_to_a_url_is_not_kept(
     traces: Path, server: str, tmp_path: Path
 ) -> None:
