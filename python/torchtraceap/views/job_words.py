@@ -317,7 +317,7 @@ def trust_texts(job: JobData) -> Iterator[str]:
     )
     yield headed(
         "Replay",
-        f"a step of the unchanged job is {share_text(facts.replay_error, 1)} off the "
+        f"that of the unchanged job is {share_text(facts.replay_error, 1)} off the "
         "recording.",
     )
     unknown = []
