@@ -7,9 +7,11 @@ and as printed, and what a notebook shows. Needs selenium, chromium and chromedr
 
     python -m benchmarks.screenshots --jupyterlab docs/images
     python -m benchmarks.screenshots --page docs/images
+    python -m benchmarks.screenshots --server docs/images
 
-write pictures for the docs: what JupyterLab shows for a report, a job and a comparison,
-and the page of the README's trace.
+write pictures for the docs: what JupyterLab shows for a report, a job and a comparison;
+the page of the README's trace; a server's page with the report on it, and that of
+a fleet.
 """
 
 from __future__ import annotations
@@ -27,9 +29,13 @@ from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
 
 import torchtraceap
+from benchmarks.serve.load import serving
 from notebooks.jupyter_lab import RESULTS, jupyter_lab
+from tests.python.fleets.conftest import starved
+from tests.python.ranks.rank_folder import put
 
 # Relative, as a page shows it.
 README_TRACE = "tests/data/kineto2021-v100-resnet50-workers0-memory.json.gz"
@@ -92,6 +98,41 @@ def of_page(folder: str) -> None:
             visit(driver, page, "light", WIDE)
             picture(driver, path, WIDE, 1100)
         small(path)
+    finally:
+        driver.quit()
+
+
+def of_server(folder: str) -> None:
+    """Write the page of a server with a report, and the page of a fleet of small traces
+    and of one program that gets slower, and say where. Run it in the root of the
+    repository."""
+    driver, out, trace = browser(), Path(folder), Path(README_TRACE)
+    try:
+        with tempfile.TemporaryDirectory() as files:
+            nights, results = Path(files) / "nightly", Path(files) / "results"
+            for night, slow in enumerate((1.0, 1.02, 0.99, 1.01, 1.6, 1.62)):
+                top = {"commit": f"{0xA1B2C3 * (night // 2 + 1):07x}", "model": "vit-l"}
+                path = nights / f"2026-09-{14 + night}" / "train/trace.json"
+                put(path, starved(day=night, slow=slow, **top))
+            torchtraceap.fleet([nights, trace.parent], results)
+            with serving("--fleet", str(results)) as (_, port):
+                address = f"http://127.0.0.1:{port}/"
+                resize(driver, WIDE, 900)
+                driver.get(f"{address}v1/fleet?form=html")
+                driver.execute_script(  # Not where it lies on this machine.
+                    "document.querySelector('.path').remove()"
+                )
+                picture(driver, out / "fleet.png", WIDE, 1100)
+                driver.get(address)
+                chosen = driver.find_element(By.ID, "files")
+                chosen.send_keys(str(trace.resolve()))
+                chosen.submit()
+                shown = driver.find_element(By.ID, "report")
+                WebDriverWait(driver, 60).until(lambda _: shown.is_displayed())
+                time.sleep(2)  # Its script draws.
+                picture(driver, out / "drop.png", WIDE, 1100)
+                for name in ("fleet", "drop"):
+                    small(out / f"{name}.png")
     finally:
         driver.quit()
 
@@ -165,7 +206,8 @@ def picture(
 
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1].startswith("--"):
-        {"--jupyterlab": in_jupyterlab, "--page": of_page}[sys.argv[1]](sys.argv[2])
+        made = {"--jupyterlab": in_jupyterlab, "--page": of_page, "--server": of_server}
+        made[sys.argv[1]](sys.argv[2])
         sys.exit()
     if len(sys.argv) != 3:
         sys.exit(__doc__)

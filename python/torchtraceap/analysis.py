@@ -108,7 +108,7 @@ def load(
     plan = plan_load(**options)
     several = source_of(source) if is_of_ranks(source) else None
     if isinstance(several, RankPaths):
-        return read_trace(_only_trace(several, "load"), plan)
+        return read_trace(_only_trace(several, "one trace is wanted"), plan)
     return read_trace(readable(source), plan)
 
 
@@ -266,19 +266,20 @@ def analyze_one(source: Source | Profiler, what: str, **options: Any) -> Report:
     """
     several = None if is_profiler(source) else source_of(source)
     if isinstance(several, RankPaths) and not several.is_list:
-        source = _only_trace(several, what)
+        source = _only_trace(several, f"{what} takes one trace")
         several = None
     if isinstance(several, RankPaths | list):
         raise TypeError(f"{what} takes one trace, not a list: call it for each")
     return analyze(source, **options)
 
 
-def _only_trace(several: RankPaths, what: str) -> str:
-    """Return the path of the only trace of a folder or glob."""
-    from torchtraceap.ranks.rank_files import find_ranks
+def _only_trace(several: RankPaths, wanted: str) -> str:
+    """Return the path of the only trace of a folder or glob; TraceError for several,
+    which says what is ``wanted``."""
+    from torchtraceap.ranks.rank_files import trace_paths
 
-    files = find_ranks(several).recording.files
-    if len(files) > 1:
-        cause = f"{what} takes one trace, but this names several"
-        raise trace_error(several.text, "several", cause, "Name the file of one rank")
-    return files[0].path
+    paths, _ = trace_paths(several)
+    if len(paths) > 1:
+        cause = f"{wanted}, but this names several"
+        raise trace_error(several.text, "several", cause, "Name one of its files")
+    return paths[0]

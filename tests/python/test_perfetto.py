@@ -298,7 +298,7 @@ def test_a_long_name_has_a_whole_link(tmp_path: Path) -> None:
     assert escape(perfetto_link(report.trace, report.findings[0])) in report.to_html()
 
 
-def test_several_traces_are_refused(
+def test_a_folder_is_its_only_trace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for rank in range(2):
@@ -306,7 +306,10 @@ def test_several_traces_are_refused(
         where = {"distributedInfo": {"rank": rank, "world_size": 2}}
         (tmp_path / f"rank{rank}.json").write_bytes(trace_of(*row, **where))
     assert main(["perfetto", str(tmp_path)]) == 2
-    assert "holds several traces. Name the file of one rank" in capsys.readouterr().err
+    assert "perfetto takes one trace, but this names several" in capsys.readouterr().err
+    (tmp_path / "rank0.json").unlink()  # The other one is of a job of two.
+    assert main(["perfetto", str(tmp_path), "--finding", "99"]) == 2
+    assert "--finding 99: the report has " in capsys.readouterr().err
 
 
 def test_the_copy_is_served_to_perfetto_alone(

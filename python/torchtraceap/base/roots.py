@@ -74,7 +74,8 @@ class Roots:
         is_folder = stat.S_ISDIR(status.st_mode)
         if not is_folder and not stat.S_ISREG(status.st_mode):
             raise RootsError(
-                f"{given}: is not a regular file. Give a trace, .json or .json.gz."
+                f"{given}: is not a regular file. Give a trace, .json[.gz] or "
+                ".pftrace[.gz]."
             )
         return FoundFile(given, path, status.st_size, _state(status), is_folder)
 

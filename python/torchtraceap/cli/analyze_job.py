@@ -102,8 +102,9 @@ def read_job(
     detector: str = OFF,
     capture: str | None = None,
 ) -> JobReport | None:
-    """Analyze the ranks of a job, saying how many are done; None for a list of files
-    that turn out to have nothing to do with each other.
+    """Analyze the ranks of a job, saying how many are done; None for traces that turn
+    out to be of none: files of a list that have nothing to do with each other, or the
+    only trace of a folder.
 
     Standard error lists what could not be read: `failed_ranks` counts it.
     """
@@ -128,7 +129,7 @@ def read_job(
             counted=count,
             skips=True,
         )
-    if files.is_list and not is_joined(job):
+    if job.fault is not None or (files.is_list and not is_joined(job)):
         return None
     for note in job.facts.notes:
         if note.kind == _FAILED:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 
 from torchtraceap.analysis import analyze
@@ -125,7 +126,11 @@ def run(options: argparse.Namespace) -> int:
             raise Refused("--baseline takes one trace. Name the file of one rank.")
         if (job := read_job(files, options)) is not None:
             return _check_job(job, budget or Budget(), options)
+        unless_alone(files, options)
     if budget is not None and any(budget.rank_lines()) and not any(budget.lines()):
+        for path in options.traces:
+            if not os.path.exists(path):
+                raise Refused(f"{path}: there is no such file. Check the path.")
         raise Refused(
             "the budget limits only the ranks of a job. Name their folder or files."
         )

@@ -12,12 +12,11 @@ import webbrowser
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from torchtraceap.analysis import analyze
+from torchtraceap.analysis import analyze_one
 from torchtraceap.base.units import counted
 from torchtraceap.cli.options import Options, analysis_parsers, number, quiet_option
 from torchtraceap.cli.output import OK, Commands, Refused, about, say, stage
 from torchtraceap.data.detector_choice import OFF
-from torchtraceap.ranks.job_report import JobReport
 from torchtraceap.report import Report
 from torchtraceap.views.perfetto_link import ORIGIN, PORT, perfetto_link, served_path
 
@@ -48,14 +47,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with about(options.trace):
-        report = analyze(
-            options.trace, detector=OFF, **options.loading, **options.analysis
-        )
-        if isinstance(report, JobReport):
-            raise Refused(
-                f"{options.trace}: holds several traces. Name the file of one rank, or "
-                "write all of them with `torchtraceap analyze FOLDER --perfetto FILE`."
-            )
+        given = {**options.loading, **options.analysis}
+        report = analyze_one(options.trace, "perfetto", detector=OFF, **given)
         found = len(report.findings)
         if options.finding > max(1, found):
             there = counted(found, "finding")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torchtraceap.base.arguments import checked_int
 from torchtraceap.base.errors import TraceError, trace_error
-from torchtraceap.data.source import LIST, RankPaths, Skipped, natural
+from torchtraceap.data.source import ENDINGS, LIST, RankPaths, Skipped, natural
 from torchtraceap.ranks.file_names import FileName, ranks_of_axes, read_name
 from torchtraceap.ranks.first_look import MOST_RANKS, FirstLook, look
 from torchtraceap.ranks.recordings import (
@@ -128,10 +128,11 @@ def _traces(source: RankPaths, skipped: list[Skipped], look: Look) -> list[_Trac
 def _no_trace(source: str, skipped: Sequence[Skipped]) -> TraceError:
     named = ", ".join(f"{one.path} ({one.why})" for one in skipped[:3])
     more = f" and {len(skipped) - 3} more" if skipped[3:] else ""
-    cause = "no .json or .json.gz is in it"
+    cause = f"no {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} is in it"
     if skipped:
-        cause = f"none of {len(skipped)} files is a trace: {named}{more}"
-    hint = "Give the folder that the profiler of every rank wrote its traces into"
+        none = f"none of {len(skipped)} files is a trace"
+        cause = f"{none if skipped[1:] else 'no trace is in it'}: {named}{more}"
+    hint = "Name a trace, or the folder that the profiler wrote traces into"
     return trace_error(source, "no_traces", cause, hint)
 
 

@@ -2,7 +2,8 @@
 """pool.py: child processes that do tasks, and a queue before them that ends.
 
 A seat is taken before a body is read, so that the disk and the memory that requests
-take together are bounded, too.
+take together are bounded, too. It is left before the answer is sent: of what clients
+have not read yet, only the number of connections is bounded.
 """
 
 from __future__ import annotations
@@ -62,8 +63,7 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """How many seats are taken by what is not being done: uploads, the queue, and
-        answers on their way."""
+        """How many seats are taken by what is not being done: uploads and the queue."""
         return self._seats - self._left - self._running
 
     @contextmanager

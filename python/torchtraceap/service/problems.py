@@ -122,7 +122,7 @@ def problem_of(error: Exception, seconds: float) -> Problem:
         where = ".".join(str(part) for part in first["loc"])
         return Problem(422, "invalid", f"{where}: {first['msg']}.")
     if isinstance(error, HTTPException):
-        text = f"{error.detail}. The routes of this server: openapi.json."
+        text = f"{error.detail}. GET /openapi.json lists the routes."
         return Problem(error.status_code, "http", text, error.headers)
     raise error
 

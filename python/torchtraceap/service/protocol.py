@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""protocol.py: HTTP on one connection, which ends if no request comes."""
+"""protocol.py: HTTP on one connection, which ends if no request comes, or if there are
+too many others."""
 
 from __future__ import annotations
 
@@ -10,6 +11,9 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _HEADER_S = 10.0  # From a connection, or the first byte of a request, to its header.
+# At a time; the usual limit of open files is 1,024, and children and uploads need some.
+# uvicorn's own limit would refuse what is asked on the others, too.
+_CONNECTIONS = 600
 
 
 class Protocol(H11Protocol):  # type: ignore[misc]
@@ -20,7 +24,10 @@ class Protocol(H11Protocol):  # type: ignore[misc]
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._heed()
+        if len(self.connections) > _CONNECTIONS:  # With this one.
+            transport.close()
+        else:
+            self._heed()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -18,9 +18,6 @@ from torchtraceap.service.settings import TOKEN_VARIABLE, Settings
 from torchtraceap.service.upload_folder import upload_folder
 
 _BACKLOG = 2048
-# Connections that requests are heard of; the usual limit of open files is 1,024, and
-# children and uploads need some.
-_CONNECTIONS = 600
 
 
 def serve(
@@ -44,7 +41,6 @@ def serve(
             access_log=False,
             server_header=False,
             http=Protocol,
-            limit_concurrency=_CONNECTIONS,
             timeout_graceful_shutdown=max(1, round(end_seconds)),
         )
         server = _Server(config, begun)
@@ -81,15 +77,15 @@ def listening(host: str, port: int, has_token: bool) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
-        if not (has_token or ipaddress.ip_address(address[0]).is_loopback):
-            raise ConfigError(
-                f"{host}: others reach this address, so the server needs a token: "
-                f"--token-file FILE, or the environment variable {TOKEN_VARIABLE}"
-            )
-        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        if has_token or ipaddress.ip_address(address[0]).is_loopback:
+            return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except (OSError, ValueError) as error:  # ValueError: a name that is none.
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         raise ConfigError(
             f"cannot listen on {host}, port {port}: {why}. Give another --host or "
             "--port"
         ) from error
+    raise ConfigError(
+        f"{host}: others reach this address, so the server needs a token: --token-file "
+        f"FILE, or the environment variable {TOKEN_VARIABLE}"
+    )

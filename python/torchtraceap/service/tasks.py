@@ -43,6 +43,8 @@ MEDIA = {
     "markdown": "text/markdown; charset=utf-8",
 }
 _MOST_FILES = 20_000  # Files and folders below the folder of a job.
+# How the loader names an option, and how it is named here.
+_RECOVER = ("(recover=True, --recover)", "(?recover=true of the API)")
 _TOO_LARGE = (
     "gzip_bomb",
     "gzip_limit",
@@ -125,7 +127,7 @@ def _fault(error: Exception) -> Fault:
         return Fault(404, "no_such_file", str(error))
     if isinstance(error, TraceError):
         status = 413 if error.kind in _TOO_LARGE else 422
-        return Fault(status, error.kind, str(error))
+        return Fault(status, error.kind, str(error).replace(*_RECOVER))
     if isinstance(error, _TooMuch):
         return Fault(413, "too_large", str(error))
     if isinstance(error, MemoryError):

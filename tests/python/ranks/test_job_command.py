@@ -116,6 +116,31 @@ def test_a_folder_with_one_trace_is_that_trace(
     assert "1 of 4 ranks, 3 missing" in cli("analyze", folder).out
 
 
+@pytest.mark.parametrize(
+    ("limits", "code", "said"),
+    [
+        ("[ranks]\nmax_slowdown = 1.1\n", 2, "only the ranks of a job"),
+        ("max_wasted_share = 1\n[ranks]\nmax_missing = 0\n", 0, "within budget (1 "),
+    ],
+)
+def test_limits_of_ranks_and_one_trace(
+    limits: str, code: int, said: str, data: Path, tmp_path: Path, cli: Cli
+) -> None:
+    folder, budget = tmp_path / "runs", tmp_path / "budget.toml"
+    folder.mkdir()
+    trace = shutil.copy(data / "mi250-rocm62-tiny.json.gz", folder / "trace.json.gz")
+    (folder / "other.json").write_text("{}")
+    budget.write_text(limits)
+    named = cli("check", trace, "--budget", budget)
+    assert named.code == code and said in named.out + named.err
+    for traces in (folder, folder / "*.json.gz"):
+        shown = cli("check", traces, "--budget", budget)
+        assert (shown.code, shown.out) == (named.code, named.out)
+        assert said in shown.out + shown.err
+    gone = cli("check", tmp_path / "gone", "--budget", budget)
+    assert gone.code == 2 and "o such file" in gone.err
+
+
 def test_a_merged_file_is_the_job_of_its_ranks(
     slow_job: Path, tmp_path: Path, cli: Cli
 ) -> None:

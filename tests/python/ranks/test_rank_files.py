@@ -343,7 +343,7 @@ def circle(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "kind", "text"),
     [
-        (lambda folder: folder, "no_traces", "no .json or .json.gz is in it"),
+        (lambda folder: folder, "no_traces", "no .json, .json.gz, .pftrace or"),
         (only_others, "no_traces", "none of 3 files is a trace: .*it is empty"),
         (circle, "no_traces", "levels of symbolic links"),
         (lambda folder: folder / "*.json", "no_match", "no file matches this pattern"),

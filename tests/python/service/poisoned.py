@@ -4,7 +4,8 @@
 ``crash.json`` ends the child as native code does, ``hang.json`` is never done,
 ``large.json`` takes all memory that it may, ``odd.json`` is answered with nonsense, and
 ``wait.json`` is done once the file that it names exists. Run as a script, it is
-``torchtraceap serve`` with such children, and little patience with headers.
+``torchtraceap serve`` with such children, little patience with headers, and few
+connections.
 """
 
 from __future__ import annotations
@@ -54,6 +55,6 @@ def main(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    protocol._HEADER_S = 2.0
+    protocol._HEADER_S, protocol._CONNECTIONS = 2.0, 20
     pool._TASKS = "tests.python.service.poisoned"
     sys.exit(program(sys.argv[1:]))

@@ -107,3 +107,6 @@ def test_the_job_of_a_cluster() -> None:
         (container,) = group["template"]["spec"]["containers"]
         mounts = {one["mountPath"] for one in container["volumeMounts"]}
         assert mounts == {*options.sources, options.out}
+        assert {"name": "RAY_task_oom_retries", "value": "3"} in container["env"]
+        # They count if a cluster scales, for which its pods need an account.
+        assert not group.keys() & {"minReplicas", "maxReplicas"}

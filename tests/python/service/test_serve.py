@@ -165,6 +165,8 @@ def test_a_problem(server: Server, status: int, kind: str, ask: dict[str, Any]) 
     assert problem["status"] == status and problem["type"] == "about:blank"
     assert len(problem["detail"]) > 20 and "Traceback" not in problem["detail"]
     assert str(server.scratch) not in problem["detail"]
+    assert "--recover" not in problem["detail"]
+    assert kind != "http" or "GET /openapi.json lists" in problem["detail"]
 
 
 def test_uploads_stay_in_their_folder() -> None:
@@ -308,7 +310,7 @@ def test_what_does_not_start(
     (tmp_path / "bytes").write_bytes(b"\xff" * 40)
     taken = socket.create_server(("127.0.0.1", 0))
     for arguments, why in (
-        (("--host", "0.0.0.0"), "others reach this address, so the server needs a"),
+        (("--host", "0.0.0.0"), "torchtraceap: 0.0.0.0: others reach this address"),
         (("--host", "::"), "others reach this address"),
         (("--token-file", tmp_path / "short"), "a token has 16 or more"),
         (("--token-file", tmp_path / "bytes"), "it is not ASCII"),

@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -110,6 +111,29 @@ def test_connections_without_a_request_end(tmp_path: Path) -> None:
         # Nor does one last whose body was not read; its client reads why.
         answer = server.client.post("/v1/reports", content=b"x" * 600_000_000)
         assert answer.status_code == 413 and answer.headers["connection"] == "close"
+
+
+def test_more_connections_than_allowed(tmp_path: Path) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(tmp_path, poisoned=True) as server, ExitStack() as idle:
+
+        def connected() -> socket.socket:
+            return socket.create_connection(("127.0.0.1", int(server.url[-5:])))
+
+        def answer() -> bytes:
+            with connected() as one, suppress(ConnectionError):
+                one.sendall(request)
+                return one.recv(100)
+            return b""
+
+        assert server.client.get("/healthz").status_code == 200
+        for _ in range(19):  # The client's is kept.
+            idle.enter_context(connected())
+        assert answer() == b""
+        assert server.client.get("/healthz").status_code == 200
+        server.until(lambda: answer().startswith(b"HTTP/1.1 200 "))
+        server.process.terminate()
+        assert server.process.wait(60) == 0 and server.stderr() == ""
 
 
 def test_a_full_queue(tmp_path: Path, threads: ThreadPoolExecutor) -> None:
