@@ -60,7 +60,7 @@ def test_two_ranks_that_hide_each_other_are_both_named() -> None:
 
 
 def test_a_rank_that_is_late_in_some_steps_is_named_as_that() -> None:
-    """By the work of rank 3 in two of six steps; its lateness is no habit."""
+    """By the work of rank 3 in two of six steps; in most it is not late."""
 
     def works(rank: int, step: int, _: int) -> float:
         return 3000 if rank == 3 and step in (2, 4) else 300 + rank
