@@ -157,7 +157,7 @@ def processors() -> int:
 
 
 def free_bytes() -> int | None:
-    """Return the memory that is free, to this container too; None if unknown (macOS)."""
+    """Return the memory free to this container, too; None if unknown (macOS)."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

@@ -19,7 +19,7 @@ _ACCESS = re.compile(
     r"(access|api)[-_]?key([-_]?id)?)(__)?|googleaccessid|sig|pwd|jwt|auth|hmac",
     re.IGNORECASE,
 )
-# Those that stand beside a signature, of Azure, Google and Cloudfront: by itself each
+# Those beside a signature, of Azure, Google and Cloudfront: by itself each
 # may be of another use.
 _SIGNED = re.compile(
     r"s[eprtv]|spr|sip|ske|sks|skt|skv|skoid|sktid|expires|policy|key-pair-id|keyname",

@@ -147,7 +147,7 @@ def test_files_behind_file_urls_are_those(here: Path) -> None:
         ("https://h/p?X%2DAmz%2DSignature=1&b=2#access_token=3", "https://h/p?b=2"),
         ("https://h/p?key=a&st=b&client_secret=c", "https://h/p?key=a&st=b"),
         ("ftp://user:p%40ss@h/p", "ftp://h/p"),
-        # These are no users.
+        # Not users.
         ("github://org:repo@main/x?sig=1", "github://org:repo@main/x?sig=1"),
         ("abfs://container@account/x", "abfs://container@account/x"),
         ("/a/b@c?sig=1", "/a/b@c?sig=1"),
