@@ -277,7 +277,7 @@ class Report(ReportData):
         Raises:
             ImportError: pyarrow is not installed; the message names the extra.
             OSError: The folder or a file cannot be written.
-            ValueError: The folder holds something else than such tables.
+            ValueError: The folder holds something other than such tables.
         """
         from torchtraceap.views.tables import write_parquet
 

@@ -93,6 +93,13 @@ def add(commands: Commands) -> None:
         "TOML file with thresholds; by default [tool.torchtraceap] of "
         "./pyproject.toml, if there is one",
     )
+    # All so far: a report has no use for them.
+    analysis = {
+        action.dest: action.option_strings[0]
+        for action in command._actions
+        if action.option_strings and action.dest != "help"
+    }
+    command.set_defaults(of_analysis=analysis)
     report = Options(command, "of report DIR")
     report("--html F", "write the report as one HTML page")
     report("--markdown F", "write it in Markdown, for a pull request")
@@ -102,19 +109,25 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.sources[0] == "report":
         return _report(options)
-    if options.html or options.markdown:
-        raise Refused("--html and --markdown are of: torchtraceap fleet report DIR")
+    for name in ("html", "markdown"):
+        if getattr(options, name) is not None:
+            raise Refused(f"--{name} is for a report: torchtraceap fleet report DIR")
     if not options.out:
         raise Refused("name the folder of the results: --out DIR")
     return _analyze(options)
 
 
 def _report(options: argparse.Namespace) -> int:
-    if len(options.sources) != 2 or options.out:
-        raise Refused(
-            "name one data set: torchtraceap fleet report DIR. To analyze a folder "
-            "with the name report, call it ./report"
-        )
+    other = "To analyze a folder with the name report, call it ./report"
+    for name, option in options.of_analysis.items():
+        given = getattr(options, name)
+        if given is not None and given is not False:
+            raise Refused(
+                f"{option} is for an analysis, and a report makes none: leave it out. "
+                f"{other}"
+            )
+    if len(options.sources) != 2:
+        raise Refused(f"name one data set: torchtraceap fleet report DIR. {other}")
     targets = targets_of(options, ("html", "markdown"))
     refuse_unwritable(targets, [])
     (folder,) = options.sources[1:]
@@ -183,9 +196,10 @@ def _told(ran: FleetRun) -> str:
         rate = ran.done / max(ran.seconds, 1e-9)
         text += f" in {ran.seconds:.1f} s, {rate:.1f} a second"
     if ran.known:
-        text += f"; {ran.known:,} were done before"
+        text += f"; {counted(ran.known, 'was done before', 'were done before')}"
     if ran.others:
-        text += f"; {counted(ran.others, 'file')} left out: no traces by their contents"
+        names = "file left out: not a trace", "files left out: not traces"
+        text += f"; {counted(ran.others, *names)}"
     return f"{text}. Results: {ran.folder}"
 
 
@@ -194,14 +208,14 @@ def _complain(ran: FleetRun) -> int:
         complain(why)
     if ran.skipped:
         files = counted(len(ran.skipped), "file or folder", "files and folders")
-        complain(f"{files} left out, without rows, for they cannot be read")
+        complain(f"{files} left out, without rows: they cannot be read")
     for failure in ran.failures[:_NAMED]:
         complain(failure.why)
     if not ran.failures:
         return OK
     more = f"and {len(ran.failures) - _NAMED:,} more. " if ran.failures[_NAMED:] else ""
     failed = counted(len(ran.failures), "trace")
-    complain(f"{more}{failed} failed: rows of the table traces with the status failed")
+    complain(f"{more}{failed} failed: see the table traces, status failed")
     return BAD_INPUT
 
 

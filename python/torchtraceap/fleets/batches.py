@@ -26,6 +26,7 @@ _TRANSIENT = frozenset(
     | {"unreachable", "no_fsspec", "no_protocol"}
 )
 _TRIES = 3
+_READS = 5  # Of the folder, which a run may change.
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,13 @@ class Batch:
 
 def batches_of(folder: str) -> dict[int, Batch]:
     """Return the batches that count, by their numbers. Raises ConfigError, OSError."""
-    found = {batch.number: batch for batch in _read_batches(folder)}
+    for left in reversed(range(_READS)):
+        try:
+            found = {batch.number: batch for batch in _read_batches(folder)}
+            break
+        except FileNotFoundError:  # Replaced since the folder was listed.
+            if not left:
+                raise
     replaced = {number for batch in found.values() for number in batch.replaces}
     return {number: one for number, one in found.items() if number not in replaced}
 

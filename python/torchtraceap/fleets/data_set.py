@@ -49,11 +49,11 @@ class NotWritten(OSError):
 class DataSet:
     """The results of a fleet in a folder, to read or, by one process, to write."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, give: str = "a folder") -> None:
         """Open a data set. Raises ConfigError if the folder is something else, or of
-        another version; OSError."""
+        another version; OSError. ``give`` is what may be given in place of that."""
         self.folder = folder
-        self.settings = _settings_of(folder)
+        self.settings = _settings_of(folder, give)
         self._batches = batches_of(folder)
 
     @classmethod
@@ -67,7 +67,7 @@ class DataSet:
             found = cls.__new__(cls)
             found.folder, found.settings, found._batches = folder, settings, {}
             return found
-        found = cls(folder)
+        found = cls(folder, "a new or an empty folder, or one")
         found._refuse_others(settings)
         return found
 
@@ -292,7 +292,7 @@ def _entries(folder: str) -> list[str]:
         return []
 
 
-def _settings_of(folder: str) -> Any:
+def _settings_of(folder: str, give: str = "a folder") -> Any:
     path = os.path.join(folder, _HEAD)
     try:
         with open(path, encoding="utf-8") as file:
@@ -301,14 +301,13 @@ def _settings_of(folder: str) -> Any:
             raise ValueError
         version, settings = head["version"], head["settings"]
     except (FileNotFoundError, NotADirectoryError):
+        what = "holds something other than the results of a fleet"
         if not os.path.exists(folder):
-            raise ConfigError(
-                f"{folder}: there is no such folder. Give one that `torchtraceap "
-                "fleet` wrote."
-            ) from None
+            what = "there is no such folder"
+        elif os.path.isdir(folder) and not set(os.listdir(folder)) - {_LOCK}:
+            what = "holds no results of a fleet"
         raise ConfigError(
-            f"{folder}: holds something else than the results of a fleet. Give a new "
-            "or an empty folder, or one that `torchtraceap fleet` wrote."
+            f"{folder}: {what}. Give {give} that `torchtraceap fleet` wrote."
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(

@@ -171,6 +171,8 @@ def _text(row: Row, name: str) -> Cell:
 
 
 def _day(row: Row, name: str) -> Cell:
+    if row[name] is None:
+        return NO_CELL
     return Cell(f"{row[name]:%Y-%m-%d}", row[name].timestamp())
 
 

@@ -5,11 +5,13 @@ The traces of a program on one kind of GPU, with as many ranks, and with steps o
 without, are gone through in order of time. The first is green. Each later one is
 compared by the rule of ``compare`` (docs/ci.md) with the last green one, and with the
 median of the last 30, which small losses of many nights do not move: it is red if it
-is worse than either by more than noise, else green.
+is worse than either by more than noise, else green. If those with another number of
+ranks, or steps, have gone on five times without them, they have ended, and are not red.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _GREENS = 30  # A month of nights.
+_ENDS = 5  # Runs of another kind.
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,29 @@ class Regression:
 
 def regressions(connection: duckdb.DuckDBPyConnection) -> list[Regression]:
     """Return the programs that are red now, the greatest change first."""
-    by_program = groupby(
-        runs(connection),
-        lambda run: (run["program"], run["gpu"], run["ranks"], run["step_us"] is None),
-    )
-    red = [one for _, each in by_program for one in _red(each)]
+    red: list[Regression] = []
+    for _, of_program in groupby(runs(connection), itemgetter("program", "gpu")):
+        by_kind = groupby(
+            of_program, lambda run: (run["ranks"], run["step_us"] is None)
+        )
+        kinds = [list(each) for _, each in by_kind]
+        for each in kinds:
+            if not _has_ended(each[-1], kinds):
+                red += _red(each)
     patterns = grown(connection, [(one.green["item"], one.now["item"]) for one in red])
     found = [replace(one, pattern=patterns.get(i)) for i, one in enumerate(red)]
-    return sorted(found, key=lambda one: -(one.change.relative or 0.0))
+    return sorted(found, key=_size, reverse=True)
+
+
+def _size(one: Regression) -> float:
+    return math.inf if one.change.relative is None else one.change.relative
+
+
+def _has_ended(newest: Row, kinds: Iterable[Sequence[Row]]) -> bool:
+    """Tell whether another kind of a program's runs has gone on without this one."""
+    return any(
+        len(each) >= _ENDS and each[-_ENDS]["time"] > newest["time"] for each in kinds
+    )
 
 
 def _red(each: Iterable[Row]) -> Iterator[Regression]:

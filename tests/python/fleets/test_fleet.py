@@ -209,7 +209,7 @@ def test_paths_name_what_they_tell(tmp_path: Path) -> None:
         (["nowhere", "--out", "out"], "nowhere: No such file or directory. Check the"),
         (["nowhere/*.json", "--out", "out"], "no file matches this pattern"),
         (["none", "--out", "out"], "none: no trace is there: 1 files have the name"),
-        (["nightly", "--out", "nightly"], "nightly: holds something else than"),
+        (["nightly", "--out", "nightly"], "nightly: holds something other than"),
         (["nightly", "--out", "s3://b/x"], "s3://b/x: results are not written to URLs"),
         (["nightly", "--out", "newer"], "newer: is of version 2 of the data set"),
         (["nightly", "--out", "odd"], "fleet.json: does not say what the folder holds"),

@@ -275,7 +275,7 @@ def test_what_was_done_before_the_disk_is_full_is_kept(
     assert len(read(tmp_path / "out")) == 1
     left = 1000
     said = cli("fleet", traces, "--out", tmp_path / "out").fine()
-    assert said.startswith("2 traces and jobs analyzed") and "1 were done" in said
+    assert said.startswith("2 traces and jobs analyzed") and "1 was done" in said
     assert len(read(tmp_path / "out")) == 3
 
 

@@ -3,27 +3,38 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import torchtraceap
 from torchtraceap import ConfigError
 from torchtraceap.fleets import queries
+from torchtraceap.fleets.data_set import DataSet
 from torchtraceap.fleets.fleet_report import (
     FleetReport,
+    fleet_lines,
     fleet_markdown,
     fleet_page,
     fleet_report,
 )
+from torchtraceap.fleets.items import FleetFile, item_of
 from torchtraceap.fleets.regressions import regressions
+from torchtraceap.fleets.rows import schemas, table_of
+from torchtraceap.fleets.tasks import Done
 
 from ..conftest import Cli
 from ..ranks.rank_folder import put
 from ..trace_builder import launched, loader_trace, op, trace_of
-from .conftest import starved
+from .conftest import BASE_NS, starved
+
+if TYPE_CHECKING:
+    import duckdb
 
 pytest.importorskip("duckdb")
 HOSTILE = "<script>alert(1)</script>"
@@ -42,6 +53,37 @@ def fleet(tmp_path: Path) -> Path:
     put(tmp_path / "nightly/run-0/host.json", loader_trace())
     torchtraceap.fleet(tmp_path / "nightly", tmp_path / "out")
     return tmp_path / "out"
+
+
+def asked(out: Path, *traces: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    """Questions over a data set of traces with a GPU, recorded at ``hour`` of
+    2026-09-14 (None: unknown), with findings: microseconds ``lost`` by pattern."""
+    import pyarrow as pa
+
+    rows: list[dict[str, Any]] = []
+    findings: list[dict[str, Any]] = []
+    for number, given in enumerate(traces):
+        row = {"program": "train", "gpu": "H100", "status": "ok", "hour": 0, **given}
+        row |= {"trace": f"t{number:02}", "url": f"/ci/{number:02}.json"}
+        hour = row.pop("hour")
+        begin = datetime.fromtimestamp(BASE_NS / 1e9, UTC).replace(tzinfo=None)
+        begin = datetime(1970, 1, 1) if hour is None else begin + timedelta(hours=hour)
+        lost = row.pop("lost", {})
+        rows.append({"time": begin, "device_us": 1000.0, "busy_us": 500.0, **row})
+        findings += (
+            {"trace": row["trace"], "id": name, "pattern": name, "wasted_us": us}
+            for name, us in lost.items()
+        )
+    tables = {
+        "traces": table_of("traces", rows),
+        "findings": pa.Table.from_pylist(findings, schema=schemas()["findings"]),
+    }
+    tables = {name: table for name, table in tables.items() if table.num_rows}
+    item = item_of("/ci", [FleetFile("/ci/00.json", 1, "", 0)], "/ci", "/", None)
+    data = DataSet.create(str(out), {})
+    with data.writing():
+        data.add([Done(item, "2026-09-14", (), tables, ())], {})
+    return queries.connected(str(out))
 
 
 def test_programs_and_what_they_lose(fleet: Path) -> None:
@@ -65,6 +107,19 @@ def test_programs_and_what_they_lose(fleet: Path) -> None:
     assert pattern["lost_us"] == pytest.approx(lost_us)
     with pytest.raises(ValueError, match="'url' is not one of pattern"):
         queries.findings_by(connection, "url")
+
+
+def test_no_pattern_is_named_where_nothing_is_lost(tmp_path: Path) -> None:
+    connection = asked(
+        tmp_path / "out",
+        {"program": "even", "lost": {"sync_stall": 0}},
+        {"lost": {"sync_stall": 0, "launch_bound": 3}},
+    )
+    found = queries.worst_programs(connection)
+    assert [(one["program"], one["pattern"]) for one in found] == [
+        ("train", "launch_bound"),
+        ("even", None),
+    ]
 
 
 # Lengths of steps day by day; then the days of the last green trace, of the first red
@@ -108,6 +163,91 @@ def test_without_steps_the_lost_share_counts(tmp_path: Path) -> None:
     torchtraceap.fleet(tmp_path / "ci", tmp_path / "out")
     (one,) = regressions(queries.connected(str(tmp_path / "out")))
     assert one.measure == "lost" and 0.3 < one.change.before < one.change.after < 1
+
+
+RANK = {"job": "j", "world_size": 4}
+STEP = {"step_us": 10_000.0, "step_error_us": 1.0}
+SLOW = {"step_us": 30_000.0, "step_error_us": 1.0}
+
+
+# Traces in order; then the hours of the newest ones of programs that are red.
+@pytest.mark.parametrize(
+    ("traces", "wanted"),
+    [
+        # One of the second job's ranks failed.
+        (
+            [{**STEP, **RANK}] * 4
+            + [{**SLOW, **RANK, "job": "k", "hour": 1}] * 3
+            + [{"status": "failed", "hour": 1}],
+            [1],
+        ),
+        # Others of the program go on: five times without it are its end.
+        (
+            [STEP, {**SLOW, "hour": 1}]
+            + [{**STEP, "world_size": 2, "hour": 2 + n} for n in range(4)],
+            [1],
+        ),
+        (
+            [STEP, {**SLOW, "hour": 1}]
+            + [{**STEP, "world_size": 2, "hour": 2 + n} for n in range(5)],
+            [],
+        ),
+        # On another GPU they say nothing.
+        (
+            [STEP, {**SLOW, "hour": 1}]
+            + [{**STEP, "gpu": "A100", "hour": 2 + n} for n in range(5)],
+            [1],
+        ),
+        # From nothing lost is a greater change than any.
+        (
+            [
+                *(STEP, {**SLOW, "hour": 1}),
+                {"program": "serve"},
+                {"program": "serve", "lost": {"sync_stall": 500}, "hour": 2},
+            ],
+            [2, 1],
+        ),
+        # Without a time there is no order.
+        ([{**STEP, "hour": None}, SLOW], []),
+    ],
+)
+def test_what_is_red_now(
+    traces: list[dict[str, Any]], wanted: list[int], tmp_path: Path
+) -> None:
+    found = regressions(asked(tmp_path / "out", *traces))
+    assert [one.now["time"].hour for one in found] == wanted
+
+
+# Traces in order; then the trace that is the first to have the finding.
+@pytest.mark.parametrize(
+    ("traces", "wanted"),
+    [
+        ([{}, {"lost": {"a": 1}, "hour": 1}], ["/ci/01.json"]),
+        # A job whose later rank has it had it from the first on.
+        ([RANK, {**RANK, "lost": {"a": 1}, "hour": 1}], []),
+        (
+            [RANK, {"job": "k", "hour": 1}, {"job": "k", "lost": {"a": 1}, "hour": 2}],
+            ["/ci/02.json"],
+        ),
+        # Without a time there is no order.
+        ([{"hour": None}, {"lost": {"a": 1}}], []),
+        ([{}, {"lost": {"a": 1}, "hour": None}], []),
+        # What failed was not looked at.
+        ([{"status": "failed"}, {"lost": {"a": 1}, "hour": 1}], []),
+    ],
+)
+def test_what_is_new(
+    traces: list[dict[str, Any]], wanted: list[str], tmp_path: Path
+) -> None:
+    found = queries.appeared(asked(tmp_path / "out", *traces))
+    assert [one["url"] for one in found] == wanted
+
+
+def test_an_unknown_time_is_no_day(tmp_path: Path) -> None:
+    asked(tmp_path / "out", {"program": "old", "hour": None}, {})
+    report = fleet_report(tmp_path / "out")
+    assert fleet_lines(report)[1].endswith("2 programs, 2026-09-14")
+    assert "1970" not in fleet_page(report)
 
 
 def test_what_appeared_when(tmp_path: Path) -> None:
@@ -166,14 +306,50 @@ def test_a_page_of_thousands_of_rows_is_small(fleet: Path) -> None:
     assert len(fleet_markdown(whole).encode()) < 65_536
 
 
+@pytest.mark.parametrize("when", ["questions", "files", "batches"])
+def test_a_run_may_replace_what_is_asked(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before questions, or once its files or its batches are listed."""
+    source, out = tmp_path / "ci", str(tmp_path / "out")
+    put(source / "train.json", starved())
+    torchtraceap.fleet(source, out)
+
+    def replaced(found: Any) -> Any:
+        """Have a run replace the only batch, once."""
+        if (file := source / "train.json").stat().st_size == len(starved()):
+            put(file, starved(steps=9))
+            torchtraceap.fleet(source, out)
+        return found
+
+    listdir = os.listdir
+    if when == "files":
+        monkeypatch.setattr(queries, "DataSet", lambda name: replaced(DataSet(name)))
+    elif when == "batches":
+        monkeypatch.setattr(os, "listdir", lambda name: replaced(listdir(name)))
+    connection = queries.connected(out)
+    replaced(None)
+    assert queries.facts(connection)["traces"] == 1
+    assert queries.worst_programs(connection)[0]["lost_us"] > 0
+    assert regressions(connection) == []
+
+
 def test_what_is_no_data_set_is_said(fleet: Path, here: Path, cli: Cli) -> None:
+    give = "Give a folder that `torchtraceap fleet` wrote."
+    (here / "empty").mkdir()
+    put(here / "begun/_lock", b"")
     for arguments, wanted in (
-        (["report", "nowhere"], "nowhere: there is no such folder. Give one that"),
-        (["report", "."], ".: holds something else than the results of a fleet"),
+        (["report", "nowhere"], f"nowhere: there is no such folder. {give}"),
+        (["report", "."], f"holds something other than the results of a fleet. {give}"),
+        (["report", "empty"], f"empty: holds no results of a fleet. {give}"),
+        (["report", "begun"], f"begun: holds no results of a fleet. {give}"),
         (["report"], "name one data set: torchtraceap fleet report DIR"),
         (["report", fleet, fleet], "name one data set"),
         (["report", fleet, "--html", "x/y.html"], "cannot write x/y.html"),
-        (["x", "--out", "y", "--html", "z.html"], "are of: torchtraceap fleet report"),
+        (["report", fleet, "--ray", "local"], "--ray is for an analysis"),
+        (["report", fleet, "--step", 3], "--step is for an analysis"),
+        (["report", "--out", "y"], "--out is for an analysis"),
+        (["x", "--out", "y", "--html", "z.html"], "--html is for a report: torchtrac"),
     ):
         done = cli("fleet", *arguments, cwd=here)
         assert done.code == 2 and wanted in done.err, done.err

@@ -316,7 +316,7 @@ def test_what_does_not_start(
         (("--token-file", tmp_path / "bytes"), "it is not ASCII"),
         (("--token-file", tmp_path / "none"), "No such file"),
         (("--root", tmp_path / "none"), "is not a folder"),
-        (("--fleet", tmp_path), "something else than the results"),
+        (("--fleet", tmp_path), "something other than the results"),
         (("--port", taken.getsockname()[1]), "cannot listen on 127.0.0.1"),
         (("--host", "no.such.host.invalid"), "cannot listen on no.such.host"),
         (("--host", "x" * 64), "cannot listen on xxx"),
