@@ -62,7 +62,7 @@ PARTS = [
     package("data", 2_090, 1_200),
     package("detection", 420, 400),
     package("explain", 3_220, 2_000),
-    package("fleets", 2_800, 1_800),
+    package("fleets", 2_850, 1_800),
     package("gate", 2_610, 1_500),
     package("integrations", 1_160, 800),
     package("mcp_server", 940, 400),

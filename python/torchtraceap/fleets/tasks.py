@@ -165,6 +165,8 @@ class _Work:
             failed_row(self._item, files[one.url], one.kind, one.why)
             for one in self.failures
         ]
+        for row in failed if self._jobs else ():  # Of the job that the others are of.
+            row["job"] = self._item.id
         rows = [*self._traces, *failed]
         tables = {name: pa.concat_tables(t) for name, t in self._tables.items() if t}
         tables["traces"] = table_of("traces", rows)

@@ -66,6 +66,15 @@ def test_ranks_become_a_job(slow_job: Path, tmp_path: Path) -> None:
     assert {one["job"] for one in traces} == {row["job"]}
 
 
+def test_a_rank_that_fails_is_of_its_job(slow_job: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    for number, path in enumerate(sorted(slow_job.iterdir())):
+        put(folder / path.name, path.read_bytes()[: -200 if number == 3 else None])
+    ran = torchtraceap.fleet(folder, tmp_path / "out")
+    (job,) = {row["job"] for row in read(tmp_path / "out")}
+    assert len(ran.failures) == 1 and job
+
+
 def test_ranks_beside_other_traces_become_a_job(slow_job: Path, tmp_path: Path) -> None:
     """In one folder with a trace of something else, as CI uploads them."""
     folder = tmp_path / "flat"
