@@ -191,6 +191,8 @@ def _nothing(sources: list[str], found: Found) -> Exception:
     cause = "no trace is there"
     if found.others:
         cause += f": {found.others} files have the name of one, but other contents"
+    if found.skipped:
+        cause += f"; left out: {found.skipped[0].path} ({found.skipped[0].why})"
     hint = "Give a folder of .json, .json.gz or .pftrace files of torch.profiler"
     source = public_url(sources[0]) if sources else "the list"
     return trace_error(f"{source}{more}", "no_traces", cause, hint)

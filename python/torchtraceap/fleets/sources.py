@@ -127,8 +127,8 @@ def find_items(
     ]
     if path is not None and made and not any(item.fixed for _, item in made):
         raise ConfigError(
-            f"path {path.pattern!r}: names nothing in any of {len(made):,} paths, such "
-            f"as {made[0][1].files[0].url}. Try it on that path."
+            f"path {path.pattern!r}: names nothing, as in {made[0][1].files[0].url}. "
+            "Try it on that path."
         )
     found.items += _told_apart(made)
     # So that a part of the data set is of few days.
@@ -357,5 +357,5 @@ def _recordings(
 
 def problem_of(skipped: Skipped) -> TraceError:
     """Return what could not be looked through as an error."""
-    hint = "Check its permissions"
+    hint = "Check that it is there, and its permissions"
     return trace_error(skipped.path, "unreadable", skipped.why, hint)

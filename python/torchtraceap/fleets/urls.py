@@ -16,7 +16,7 @@ _WITHOUT_USERS = ("github", "git", "abfs", "abfss", "az", "adl")
 _ACCESS = re.compile(
     r"x-(amz|goog|oss|obs)-.*|q-(sign|ak|key|header|url)\b.*|hdn(ts|tl|ea)|"
     r".*(token|signature|secret|password|passwd|credential|authorization|"
-    r"(access|api)[-_]?key([-_]?id)?)(__)?|googleaccessid|sig|pwd|jwt|auth|hmac",
+    r"(access|api)[-_]?key([-_]?id)?)(__)?|googleaccessid|sign?|sas|pass|pwd|jwt|auth|hmac",
     re.IGNORECASE,
 )
 # Those that come with a signature, of Azure, Google and Cloudfront: by itself each
@@ -51,7 +51,8 @@ def public_url(url: str) -> str:
     if not url.startswith(("http://", "https://")):  # Others have no query.
         return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{mark}{query}"
     query = query.partition("#")[0]
-    names = {one: unquote(one.partition("=")[0]) for one in query.split("&")}
+    parts = re.split("[&;]", query)
+    names = {one: unquote(one.partition("=")[0]) for one in parts}
     is_signed = {"sig", "signature"} & {name.lower() for name in names.values()}
     kept = [
         one

@@ -271,7 +271,7 @@ def test_what_was_done_before_the_disk_is_full_is_kept(
 
     monkeypatch.setattr(parquet, "write_table", full)
     done = cli("fleet", traces, "--out", tmp_path / "out", "--workers", 1)
-    assert done.code == 2 and "No space left on device. Free space" in done.err
+    assert done.code == 2 and "No space left on device. Make room" in done.err
     assert len(read(tmp_path / "out")) == 1
     left = 1000
     said = cli("fleet", traces, "--out", tmp_path / "out").fine()
