@@ -180,8 +180,8 @@ def _analyze(options: argparse.Namespace) -> int:
     except NotWritten as error:
         raise Refused(
             f"cannot write {options.out}: {error.strerror}. Make room, or give --out a "
-            "folder that can be written to, and run the command again: what was done is "
-            "kept."
+            "folder that can be written to, and run the command again: what was done "
+            "is kept."
         ) from error
     except (*FAILURES, ImportError) as error:
         raise Refused(reason(options.sources[0], error)) from error
