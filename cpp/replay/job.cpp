@@ -48,7 +48,9 @@ Job::Job(std::vector<RankWork> ranks, Usual usual)
   measure();
   join();
   find_cohorts();
-  replayed_ = lengths(graph_.schedule(graph_.weights()));
+  const auto times = graph_.schedule(graph_.weights());
+  find_steps(times);
+  replayed_ = lengths(times);
   replay_error_ = find_error();
 }
 
@@ -254,14 +256,13 @@ StepGain Job::gain(const Selection& usual, const std::optional<Selection>& from)
 }
 
 double Job::find_error() const {
-  const auto each = steps();
-  if (each.empty()) {
+  if (steps_.empty()) {
     const auto recorded = recorded_step_ns();
     return recorded > 0 ? std::abs(mean_of(replayed_) - recorded) / recorded : 0;
   }
   double sum = 0;
   int count = 0;
-  for (const auto& [number, step] : each) {
+  for (const auto& [number, step] : steps_) {
     const auto [recorded, replayed] = step;
     if (recorded <= 0) continue;
     sum += static_cast<double>(std::abs(replayed - recorded)) /
@@ -271,8 +272,7 @@ double Job::find_error() const {
   return count > 0 ? sum / count : 0;
 }
 
-std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> Job::steps() const {
-  const auto times = graph_.schedule(graph_.weights());
+void Job::find_steps(const std::vector<std::int64_t>& times) {
   struct Ends {
     std::int64_t begin, end, replayed_begin, replayed_end;
   };
@@ -291,11 +291,9 @@ std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> Job::steps() const
              std::max(all.replayed_end, own.replayed_end)};
     }
   }
-  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> out;
   for (const auto& [number, e] : ends) {
-    out[number] = {e.end - e.begin, e.replayed_end - e.replayed_begin};
+    steps_[number] = {e.end - e.begin, e.replayed_end - e.replayed_begin};
   }
-  return out;
 }
 
 std::uint32_t Job::binding(std::uint32_t rank, std::uint32_t stop) const {

@@ -136,7 +136,9 @@ class Job {
   /// Returns how far the replay is off, as a share of the step: the mean over them.
   double replay_error() const { return replay_error_; }
   /// Lengths of the steps, by number, recorded and replayed as they were.
-  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> steps() const;
+  const std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>& steps() const {
+    return steps_;
+  }
 
   /// Returns the global place of a rank's.
   std::uint32_t place_of(std::uint32_t rank, std::uint32_t place) const {
@@ -184,6 +186,7 @@ class Job {
   std::vector<std::int64_t> weights(const std::optional<Selection>& usual) const;
   std::vector<double> lengths(const std::vector<std::int64_t>& times) const;
   std::vector<double> replayed(const std::optional<Selection>& usual) const;
+  void find_steps(const std::vector<std::int64_t>& times);
   double find_error() const;
   PointId point(std::uint32_t rank, std::uint32_t stop) const {
     return first_[rank] + stop;
@@ -207,6 +210,7 @@ class Job {
   std::vector<PointId> first_;                  // of each rank: its origin
   std::vector<char> joined_;                    // of each rank: it met another
   Graph graph_{1, {}};
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> steps_;
   std::vector<double> replayed_;  // Lengths of the steps of the unchanged job.
   double replay_error_ = 0;
 };

@@ -267,8 +267,7 @@ def analyze_one(source: Source | Profiler, what: str, **options: Any) -> Report:
     several = None if is_profiler(source) else source_of(source)
     if isinstance(several, RankPaths) and not several.is_list:
         source = _only_trace(several, f"{what} takes one trace")
-        several = None
-    if isinstance(several, RankPaths | list):
+    elif isinstance(several, RankPaths | list):
         raise TypeError(f"{what} takes one trace, not a list: call it for each")
     return analyze(source, **options)
 

@@ -34,8 +34,9 @@ JobVerdict verdict_of(const JobFacts& facts) {
 }
 
 // Of a step; no step becomes longer than it is, or shorter than nothing.
-double share_of(double us, const JobFacts& facts) {
-  return std::clamp(us / facts.replayed_us, 0.0, 1.0);
+std::optional<double> share_of(std::optional<double> us, const JobFacts& facts) {
+  if (!us) return std::nullopt;
+  return std::clamp(*us / facts.replayed_us, 0.0, 1.0);
 }
 
 class Reasons {
@@ -139,12 +140,9 @@ class Reasons {
   }
   void set_saved(JobAnswerRow& row, std::optional<double> low_us,
                  std::optional<double> us, std::optional<double> high_us) const {
-    const auto share = [&](std::optional<double> of) {
-      return of ? std::optional(share_of(*of, job_.facts)) : std::nullopt;
-    };
-    row.low_fraction = share(low_us);
-    row.middle_fraction = share(us);
-    row.high_fraction = share(high_us);
+    row.low_fraction = share_of(low_us, job_.facts);
+    row.middle_fraction = share_of(us, job_.facts);
+    row.high_fraction = share_of(high_us, job_.facts);
   }
 
   const JobResult& job_;
@@ -172,12 +170,9 @@ JobAnswer job_answer_of(const JobResult& job, const EvenGains& even) {
   if (facts.replayed_us > 0 && out.verdict != JobVerdict::kUnknown) {
     const auto& gain =
         out.verdict == JobVerdict::kTransfers ? even.transfers : even.ranks;
-    const auto share = [&](std::optional<double> ns) {
-      return ns ? std::optional(share_of(*ns / 1000, facts)) : std::nullopt;
-    };
-    out.low_fraction = share(gain.low_ns);
-    out.middle_fraction = share_of(gain.ns / 1000, facts);
-    out.high_fraction = share(gain.high_ns);
+    out.low_fraction = share_of(in_us(gain.low_ns), facts);
+    out.middle_fraction = *share_of(gain.ns / 1000, facts);
+    out.high_fraction = share_of(in_us(gain.high_ns), facts);
   }
   const auto lost_us = out.middle_fraction * facts.replayed_us;
   if (slow && static_cast<double>(facts.clock_residual_ns) / 1000 >= lost_us) {

@@ -314,6 +314,11 @@ TTA_RECORD(JobAnswerRow, TTA_JOB_ANSWER_ROW, "A reason why a job is slow.")
   FIELD(std::string, caveat, {}, "Why the figures are rough; or \"\".")
 TTA_RECORD(JobAnswer, TTA_JOB_ANSWER, "What to do about a job, in a few rows.")
 
+/// An end of a replay::StepGain, as the rows of a job have it.
+inline std::optional<double> in_us(std::optional<double> ns) {
+  return ns ? std::optional(*ns / 1000) : std::nullopt;
+}
+
 struct JobResult {
   JobFacts facts;              ///< Without the source, its recording, ranks and notes.
   std::vector<RankRow> ranks;  ///< In the order given.

@@ -103,7 +103,7 @@ class Chance {
   }
 
   const Job& job_;
-  std::map<int64_t, std::pair<int64_t, int64_t>> steps_;
+  const std::map<int64_t, std::pair<int64_t, int64_t>>& steps_;
   double step_ns_, least_gain_us_;
 };
 

@@ -24,10 +24,6 @@ LateRows late_rows(const replay::Job& job,
                    const std::vector<const RankRecord*>& records,
                    const std::vector<replay::Lateness>& lateness);
 
-inline std::optional<double> in_us(std::optional<double> ns) {
-  return ns ? std::optional(*ns / 1000) : std::nullopt;
-}
-
 struct LateRanks {
   std::vector<LateRank> ranks;  ///< Most waited for first; without their own gains.
   replay::StepGain gain;        ///< With all of them at the others' speed.

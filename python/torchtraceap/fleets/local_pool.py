@@ -27,7 +27,8 @@ CRASHED = (
     "alone; if memory ran out, load fewer categories or steps"
 )
 
-_ALL_CRASHED = "their processes crashed"
+#: Why tasks at the beginning end a run.
+ALL_CRASHED = "their processes crashed"
 #: The least tasks that crash, before any other ends, for a cause of the machine.
 HOPELESS = 8
 _PATIENCE_S = 1.0  # Until an answer counts as none.
@@ -82,7 +83,7 @@ def run_local(
                 elif hopeless := waiting.hopeless():
                     for one in hopeless:
                         answers.put(failed_task(one, "crashed", CRASHED))
-                    raise none_ran(len(hopeless), _ALL_CRASHED) from None
+                    raise none_ran(len(hopeless), ALL_CRASHED) from None
                 continue
             waiting.done(item)
             waiting.hope()

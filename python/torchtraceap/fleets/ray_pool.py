@@ -13,7 +13,7 @@ from typing import Any
 
 from torchtraceap.base.errors import ConfigError
 from torchtraceap.fleets.items import Item
-from torchtraceap.fleets.local_pool import CRASHED, HOPELESS, none_ran
+from torchtraceap.fleets.local_pool import ALL_CRASHED, CRASHED, HOPELESS, none_ran
 from torchtraceap.fleets.tasks import Done, FleetPlan, failed_task, run_task
 
 #: The address of a Ray that is started for this run, on this machine.
@@ -136,7 +136,7 @@ def _answer(ray: Any, reference: object, item: Item) -> tuple[Done, str]:
     try:
         return ray.get(reference), ""
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
-        return failed_task(item, "crashed", CRASHED), "their processes crashed"
+        return failed_task(item, "crashed", CRASHED), ALL_CRASHED
     # A machine is gone, or has no such package: tasks raise nothing themselves.
     except ray.exceptions.RayError as error:
         why = (str(error).strip() or type(error).__name__).splitlines()[-1]

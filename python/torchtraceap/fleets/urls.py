@@ -48,8 +48,9 @@ def public_url(url: str) -> str:
         return url
     place, mark, query = rest.partition("?")
     host, slash, path = place.partition("/")
-    if not url.startswith(("http://", "https://")):  # Others have no query.
-        return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{mark}{query}"
+    public = f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    if scheme not in ("http", "https"):  # Others have no query.
+        return f"{public}{mark}{query}"
     query = query.partition("#")[0]
     parts = re.split("[&;]", query)
     names = {one: unquote(one.partition("=")[0]) for one in parts}
@@ -59,8 +60,7 @@ def public_url(url: str) -> str:
         for one, name in names.items()
         if not _ACCESS.fullmatch(name) and not (is_signed and _SIGNED.fullmatch(name))
     ]
-    ending = f"{mark}{'&'.join(kept)}" if any(kept) else ""
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{ending}"
+    return f"{public}?{'&'.join(kept)}" if any(kept) else public
 
 
 def public_text(text: str) -> str:

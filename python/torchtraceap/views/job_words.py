@@ -243,8 +243,7 @@ def late_ranks_text(job: JobData) -> str:
     gain_us = facts.late_gain_us or 0.0
     if late[1:] and gain_us >= NOTABLE * facts.replayed_us:
         alone = max((one.gain_us or 0.0 for one in late), default=0.0)
-        ends = facts.late_gain_low_us, facts.late_gain_high_us
-        together = range_text(ends[0], gain_us, ends[1])
+        together = range_text(facts.late_gain_low_us, gain_us, facts.late_gain_high_us)
         text += (
             f" Replayed at the others' speed, together they gain {together} of "
             f"{step_text(job)}; alone, at most {time_text(alone)}."
