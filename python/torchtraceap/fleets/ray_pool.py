@@ -8,6 +8,7 @@ or URLs. Results come back to this process, which alone writes.
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ def run_ray(
     ray, is_ours = _connected(address, workers, memory)
     running: dict[Any, Item] = {}
     try:
-        processors, most = _size_of(ray)
+        (processors, most), measured = _size_of(ray), time.monotonic()
         hopeless = max(HOPELESS, 2 * processors)
         task = ray.remote(num_cpus=1, max_retries=_RETRIES)(run_task)
         shared = ray.put(plan)
@@ -65,7 +66,8 @@ def run_ray(
             ready, _ = ray.wait(list(running), num_returns=1, timeout=_WAIT_S)
             if not ready:
                 yield None
-                processors, most = _size_of(ray)  # Machines may have come.
+            if time.monotonic() - measured >= _WAIT_S:  # Machines may have come.
+                (processors, most), measured = _size_of(ray), time.monotonic()
             for reference in ready:
                 done, why = _answer(ray, reference, running.pop(reference))
                 yield done
